@@ -1,0 +1,61 @@
+# `make demo` and `make test` do all the set-up on a fresh Debian 12 machine (root, Python 3.11).
+# `make check` is the fast part alone: no root, no network once the virtual environment exists.
+
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+STACK_TESTS := tests/lab_containers tests/lab_gpu tests/lab_gpu_companions tests/lab_health
+
+.PHONY: demo test check types fast-tests lab-test site-tests rack-tests stack-tests bench setup system clean
+
+demo: setup system
+	$(BIN)/rackwright lab up inventory/lab.yaml
+	$(BIN)/rackwright accept inventory/lab.yaml --yes
+
+test: check lab-test
+
+# Types beside tests: some two minutes on two cores (aim: one).
+check: setup
+	$(BIN)/ruff format --check rackwright roles deploys tests
+	$(BIN)/ruff check rackwright roles deploys tests
+	$(MAKE) --no-print-directory -j2 --output-sync=target types fast-tests
+
+types: setup
+	$(BIN)/mypy
+
+fast-tests: setup
+	$(BIN)/pytest -q -n 2 --dist loadgroup -m "not lab and not install"
+
+lab-test: setup system
+	$(BIN)/pytest -q -m "install"
+	$(MAKE) --no-print-directory -j3 --output-sync=target site-tests rack-tests stack-tests
+
+# Racks stand side by side, and much of a lab test is waiting: three parts at once.
+site-tests: setup system
+	$(BIN)/pytest -q -m "lab" --durations=20 tests/e2e
+
+rack-tests: setup system
+	$(BIN)/pytest -q -m "lab" --durations=20 --ignore tests/e2e $(addprefix --ignore ,$(STACK_TESTS))
+
+stack-tests: setup system
+	$(BIN)/pytest -q -m "lab" --durations=20 $(STACK_TESTS)
+
+# The same no-change job by rackwright, pyinfra and Ansible; results go to docs/benchmarks.json.
+# Part of it: make bench BENCH="--sizes 1,10 --rounds 1 --endpoints 0 --only rackwright"
+bench: setup system
+	$(BIN)/python -m tests.bench.run $(BENCH)
+	RACKWRIGHT_TEST_NODES=100 $(BIN)/pytest -q -s tests/lab_engine/test_3_dead_nodes.py
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml requirements-dev.txt
+	.ci/bootstrap venv $(PYTHON) $(VENV)
+	touch $(STAMP)
+
+# What the lab needs of the machine itself; quick when it is there already.
+system:
+	.ci/bootstrap system
+
+clean:
+	rm -rf $(VENV) .cache build dist reports

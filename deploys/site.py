@@ -1,0 +1,103 @@
+"""A whole cluster: the roles in the order they are applied, each where the cluster file has it."""
+# mypy: allow-redefinition
+
+from pyinfra.context import host
+
+from rackwright.data import options_for
+from rackwright.roles.access.deploy import access
+from rackwright.roles.access.options import AccessOptions
+from rackwright.roles.apptainer.deploy import apptainer
+from rackwright.roles.apptainer.options import ApptainerOptions
+from rackwright.roles.base.deploy import base
+from rackwright.roles.base.options import BaseOptions
+from rackwright.roles.containerd.deploy import containerd
+from rackwright.roles.containerd.options import ContainerdOptions
+from rackwright.roles.cuda.deploy import cuda
+from rackwright.roles.cuda.options import CudaOptions
+from rackwright.roles.dcgm.deploy import dcgm
+from rackwright.roles.dcgm.options import DcgmOptions
+from rackwright.roles.docker.deploy import docker
+from rackwright.roles.docker.options import DockerOptions
+from rackwright.roles.enroot_pyxis.deploy import enroot_pyxis
+from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
+from rackwright.roles.fabricmanager.deploy import fabricmanager
+from rackwright.roles.fabricmanager.options import FabricmanagerOptions
+from rackwright.roles.gdrcopy.deploy import gdrcopy
+from rackwright.roles.gdrcopy.options import GdrcopyOptions
+from rackwright.roles.gpudirect.deploy import gpudirect
+from rackwright.roles.gpudirect.options import GpudirectOptions
+from rackwright.roles.health.deploy import health
+from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.roles.imex.deploy import imex
+from rackwright.roles.imex.options import ImexOptions
+from rackwright.roles.mariadb.deploy import mariadb
+from rackwright.roles.mariadb.options import MariadbOptions
+from rackwright.roles.mig.deploy import mig
+from rackwright.roles.mig.options import MigOptions
+from rackwright.roles.munge.deploy import munge
+from rackwright.roles.munge.options import MungeOptions
+from rackwright.roles.nvidia_container_toolkit.deploy import nvidia_container_toolkit
+from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
+from rackwright.roles.nvidia_driver.deploy import nvidia_driver
+from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
+from rackwright.roles.persistence.deploy import persistence
+from rackwright.roles.persistence.options import PersistenceOptions
+from rackwright.roles.podman.deploy import podman
+from rackwright.roles.podman.options import PodmanOptions
+from rackwright.roles.registry_cache.deploy import registry_cache
+from rackwright.roles.registry_cache.options import RegistryCacheOptions
+from rackwright.roles.slurm.deploy import slurm
+from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.time.deploy import time
+from rackwright.roles.time.options import TimeOptions
+from rackwright.roles.tuning.deploy import tuning
+from rackwright.roles.tuning.options import TuningOptions
+
+if (o := options_for(host, "base", BaseOptions)) is not None:
+    base(options=o)
+if (o := options_for(host, "access", AccessOptions)) is not None:
+    access(options=o)
+if (o := options_for(host, "tuning", TuningOptions)) is not None:
+    tuning(options=o)
+if (o := options_for(host, "time", TimeOptions)) is not None:
+    time(options=o)
+if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
+    nvidia_driver(options=o)
+if (o := options_for(host, "persistence", PersistenceOptions)) is not None:
+    persistence(options=o)
+if (o := options_for(host, "cuda", CudaOptions)) is not None:
+    cuda(options=o)
+if (o := options_for(host, "fabricmanager", FabricmanagerOptions)) is not None:
+    fabricmanager(options=o)
+if (o := options_for(host, "imex", ImexOptions)) is not None:
+    imex(options=o)
+if (o := options_for(host, "mig", MigOptions)) is not None:
+    mig(options=o)
+if (o := options_for(host, "dcgm", DcgmOptions)) is not None:
+    dcgm(options=o)
+if (o := options_for(host, "gdrcopy", GdrcopyOptions)) is not None:
+    gdrcopy(options=o)
+if (o := options_for(host, "gpudirect", GpudirectOptions)) is not None:
+    gpudirect(options=o)
+if (o := options_for(host, "nvidia_container_toolkit", NvidiaContainerToolkitOptions)) is not None:
+    nvidia_container_toolkit(options=o)
+if (o := options_for(host, "registry_cache", RegistryCacheOptions)) is not None:
+    registry_cache(options=o)
+if (o := options_for(host, "containerd", ContainerdOptions)) is not None:
+    containerd(options=o)
+if (o := options_for(host, "docker", DockerOptions)) is not None:
+    docker(options=o)
+if (o := options_for(host, "podman", PodmanOptions)) is not None:
+    podman(options=o)
+if (o := options_for(host, "apptainer", ApptainerOptions)) is not None:
+    apptainer(options=o)
+if (o := options_for(host, "munge", MungeOptions)) is not None:
+    munge(options=o)
+if (o := options_for(host, "mariadb", MariadbOptions)) is not None:
+    mariadb(options=o)
+if (o := options_for(host, "slurm", SlurmOptions)) is not None:
+    slurm(options=o)
+if (o := options_for(host, "health", HealthRoleOptions)) is not None:
+    health(options=o)
+if (o := options_for(host, "enroot_pyxis", EnrootPyxisOptions)) is not None:
+    enroot_pyxis(options=o)

@@ -1,0 +1,131 @@
+"""What accept is made of: four callables, each replaceable, and what a stage came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from rackwright.burnin.report import BurninReport
+from rackwright.checks import Status
+from rackwright.engine.plan import PlanResult
+from rackwright.engine.run import Applied
+from rackwright.model.cluster import Cluster
+from rackwright.verify.report import VerifyReport
+
+
+class StageName(StrEnum):
+    """The stages, in their order."""
+
+    VALIDATE = "validate"
+    APPLY = "apply"
+    PLAN = "plan again"
+    VERIFY = "verify"
+    BURNIN = "burn-in"
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """What one stage came to."""
+
+    name: StageName
+    status: Status
+    summary: str
+    """One line."""
+    details: tuple[str, ...] = ()
+    """One sentence for each thing that is not as it must be."""
+    seconds: float = 0.0
+    ends: bool = False
+    """Whether the run stops here although nothing failed: declined, or interrupted."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The work itself; `Stages.real()` is the work on the nodes."""
+
+    apply: Callable[[Cluster], Applied]
+    """Plans, has the plan agreed to and applies it."""
+    plan: Callable[[Cluster], PlanResult]
+    verify: Callable[[Cluster], VerifyReport]
+    burnin: Callable[[Cluster], BurninReport]
+
+    @classmethod
+    def real(cls, agree: Callable[[PlanResult], bool]) -> Stages:
+        """The engine, verify and burn-in on the cluster's nodes."""
+        from rackwright.burnin.run import burnin
+        from rackwright.engine.run import apply, plan
+        from rackwright.verify.runner import verify
+
+        return cls(apply=lambda cluster: apply(cluster, agree=agree), plan=plan, verify=verify, burnin=burnin)
+
+
+def judge_applied(applied: Applied) -> StageResult:
+    """FAIL: a node could not be planned or applied; UNKNOWN: unreachable, interrupted or declined."""
+    planned = _plan_troubles(applied.plan)
+    result = applied.result
+    if result is None:
+        if applied.plan.changes:
+            said = f"the plan of {applied.plan.changes} changes was not agreed to"
+            return StageResult(StageName.APPLY, Status.UNKNOWN, said, (said, *_texts(planned)), ends=True)
+        return _stage(StageName.APPLY, "nothing to change", planned)
+    troubles = {node: (status, text) for node, status, text in planned}
+    for outcome in result.failed:
+        status = Status.UNKNOWN if outcome.unreachable else Status.FAIL
+        troubles[outcome.node] = (status, f"{outcome.node}: {outcome.error or 'failed without saying why'}")
+    if result.interrupted:
+        troubles[""] = (Status.UNKNOWN, "the apply was interrupted")
+    done = sum(outcome.changed for outcome in result.nodes.values())
+    nodes = sum(outcome.ok for outcome in result.nodes.values())
+    summary = f"{done} changes made, {nodes} of {len(applied.plan.nodes)} nodes as declared"
+    stage = _stage(StageName.APPLY, summary, [(node, *found) for node, found in troubles.items()])
+    return replace(stage, ends=result.interrupted)
+
+
+def judge_second_plan(plan: PlanResult) -> StageResult:
+    """FAIL when something would still change: what was applied does not hold, or is not idempotent."""
+    troubles = _plan_troubles(plan)
+    for node in plan.nodes.values():
+        for operation in node.operations:
+            said = f"{node.node}: {operation.role}: {operation.name} would change again"
+            troubles.append((node.node, Status.FAIL, said))
+    summary = f"{plan.changes} changes left" if plan.changes else "nothing left to change"
+    return _stage(StageName.PLAN, summary, troubles)
+
+
+def judge_verified(report: VerifyReport) -> StageResult:
+    """The report's own status."""
+    said = tuple(
+        f"{result.node}: {result.role}: {result.check}: {result.status.value}: {result.evidence}"
+        for result in report.results
+        if result.status in (Status.FAIL, Status.UNKNOWN)
+    )
+    return StageResult(StageName.VERIFY, report.status, report.verdict.removeprefix("verify: "), said)
+
+
+def judge_burnt_in(report: BurninReport) -> StageResult:
+    """The report's own status."""
+    said = tuple(
+        f"{finding.status.value}: {finding.text}" for group in report.groups for finding in group.all_findings
+    )
+    return StageResult(StageName.BURNIN, report.status, report.verdict.removeprefix("burnin: "), said)
+
+
+def _plan_troubles(plan: PlanResult) -> list[tuple[str, Status, str]]:
+    return [
+        (
+            node.node,
+            Status.UNKNOWN if node.unreachable else Status.FAIL,
+            f"{node.node}: {node.error or 'cannot be planned'}",
+        )
+        for node in plan.failed
+    ]
+
+
+def _texts(troubles: list[tuple[str, Status, str]]) -> tuple[str, ...]:
+    return tuple(text for _, _, text in troubles)
+
+
+def _stage(name: StageName, summary: str, troubles: list[tuple[str, Status, str]]) -> StageResult:
+    statuses = {status for _, status, _ in troubles}
+    status = next((worse for worse in (Status.FAIL, Status.UNKNOWN) if worse in statuses), Status.PASS)
+    return StageResult(name, status, summary, _texts(troubles))

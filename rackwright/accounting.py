@@ -1,0 +1,187 @@
+"""What separates slurmdbd's books from what they should be: sacctmgr commands, in an order it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from rackwright.facts.slurm import Books, Member, Settings
+
+BUILT_IN = "root"
+"""Slurm's own account and user; never added, never removed."""
+BUILT_IN_QOS = "normal"
+
+# What `show` calls a column is not always what `add` and `modify` call it.
+_SET = {
+    "grpsubmit": "grpsubmitjobs",
+    "maxsubmit": "maxsubmitjobs",
+    "maxsubmitpu": "maxsubmitjobsperuser",
+    "maxtres": "maxtresperjob",
+}
+_TRES = frozenset({"grptres", "maxtres", "maxtrespu", "maxtrespa"})
+_EMPTY_CLEARS = frozenset({"preempt", "qos"})
+_FALLBACK = {
+    "fairshare": "1",
+    "priority": "0",
+    "usagefactor": "1",
+    "preemptmode": "cluster",
+    "gracetime": "0",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One difference and the sacctmgr command that removes it."""
+
+    target: str
+    before: str | None
+    after: str | None
+    arguments: tuple[str, ...]
+
+
+def steps(cluster: str, there: Books, wanted: Books, *, prune: bool) -> list[Step]:
+    """All of them, in the order in which sacctmgr accepts them."""
+    found = [*_cluster(cluster, there), *_qos(there, wanted), *_accounts(cluster, there, wanted)]
+    found += _members(cluster, there, wanted)
+    return found + (list(_removals(cluster, there, wanted)) if prune else [])
+
+
+def _cluster(cluster: str, there: Books) -> Iterator[Step]:
+    if cluster not in there.clusters:
+        yield Step(f"cluster {cluster}", None, "registered", ("add", "cluster", cluster))
+
+
+def _qos(there: Books, wanted: Books) -> Iterator[Step]:
+    for name, want in wanted.qos.items():
+        target, is_ = f"qos {name}", there.qos.get(name)
+        if is_ is None:  # what it preempts may not exist yet
+            plain = {key: value for key, value in want.items() if key != "preempt"}
+            yield Step(target, None, _said(want), ("add", "qos", name, *_pairs(plain)))
+    for name, want in wanted.qos.items():
+        is_ = there.qos.get(name)
+        where = ("modify", "qos", "where", f"name={name}", "set")
+        if is_ is not None:
+            yield from _modified(f"qos {name}", is_, want, where)
+        elif want.get("preempt"):
+            yield Step(
+                f"qos {name}", None, f"preempt={want['preempt']}", (*where, f"preempt={want['preempt']}")
+            )
+
+
+def _accounts(cluster: str, there: Books, wanted: Books) -> Iterator[Step]:
+    for name in _parents_first(wanted.accounts):
+        target, want, is_ = f"account {name}", wanted.accounts[name], there.accounts.get(name)
+        if is_ is None:
+            yield Step(
+                target, None, _said(want), ("add", "account", name, f"cluster={cluster}", *_pairs(want))
+            )
+            continue
+        # Descriptions belong to the account itself, all else to its place in this cluster.
+        for keys in (("description", "organization"), None):
+            part = [_only(settings, keys, ("description", "organization")) for settings in (is_, want)]
+            at = () if keys else (f"cluster={cluster}",)
+            where = ("modify", "account", "where", f"name={name}", *at, "set")
+            yield from _modified(target, part[0], part[1], where)
+
+
+def _only(settings: Settings, keys: tuple[str, ...] | None, others: tuple[str, ...]) -> Settings:
+    return {key: value for key, value in settings.items() if (key in keys if keys else key not in others)}
+
+
+def _members(cluster: str, there: Books, wanted: Books) -> Iterator[Step]:
+    here = f"cluster={cluster}"
+    known = set(there.users)
+    # The default account comes first: a user's first account becomes the default.
+    for member in sorted(wanted.members, key=lambda m: (m.user, not _is_default(wanted, m), m.account)):
+        want, is_ = wanted.members[member], there.members.get(member)
+        user = wanted.users.get(member.user, {})
+        if is_ is not None:
+            where = (
+                "modify",
+                "user",
+                "where",
+                f"name={member.user}",
+                f"account={member.account}",
+                here,
+                "set",
+            )
+            yield from _modified(f"user {member}", is_, want, where)
+            continue
+        extra = {} if member.user in known else user
+        known.add(member.user)
+        add = ("add", "user", member.user, f"account={member.account}", here, *_pairs({**extra, **want}))
+        yield Step(f"user {member}", None, _said({**extra, **want}), add)
+    for name, want in wanted.users.items():
+        if name in there.users:
+            at = ("modify", "user", "where", f"name={name}", here, "set")
+            yield from _modified(f"user {name}", there.users[name], want, at)
+
+
+def _is_default(wanted: Books, member: Member) -> bool:
+    return wanted.users.get(member.user, {}).get("defaultaccount") == member.account
+
+
+def _removals(cluster: str, there: Books, wanted: Books) -> Iterator[Step]:
+    here = f"cluster={cluster}"
+    leaving = {user for user in there.users if user not in wanted.users and user != BUILT_IN}
+    for user in sorted(leaving):
+        yield Step(f"user {user}", "exists", None, ("remove", "user", "where", f"name={user}", here))
+    for member in sorted(there.members, key=str):
+        if (
+            member in wanted.members
+            or member.user in leaving
+            or (member.user, member.account) == (BUILT_IN,) * 2
+        ):
+            continue
+        where = [f"name={member.user}", f"account={member.account}", here]
+        where += [f"partition={member.partition}"] if member.partition else []
+        yield Step(f"user {member}", "exists", None, ("remove", "user", "where", *where))
+    alone = there.clusters <= {cluster}
+    at = () if alone else (here,)  # with a cluster, only the account's place in it goes, not the account
+    for name in reversed(list(_parents_first(there.accounts))):
+        if name not in wanted.accounts and name != BUILT_IN:
+            yield Step(f"account {name}", "exists", None, ("remove", "account", "where", f"name={name}", *at))
+    if alone:  # QOS have no cluster: another one may need them
+        for name in sorted(set(there.qos) - set(wanted.qos) - {BUILT_IN_QOS}):
+            yield Step(f"qos {name}", "exists", None, ("remove", "qos", "where", f"name={name}"))
+
+
+def _parents_first(accounts: Mapping[str, Settings]) -> Iterator[str]:
+    left = sorted(accounts)
+    while left:
+        ready = [name for name in left if accounts[name].get("parent", "") not in left]
+        yield from ready or left  # a ring is refused long before; never loop on one
+        left = [name for name in left if name not in ready] if ready else []
+
+
+def _modified(target: str, is_: Settings, want: Settings, where: tuple[str, ...]) -> Iterator[Step]:
+    wrong = [
+        key
+        for key in dict.fromkeys((*want, *is_))
+        if is_.get(key, _FALLBACK.get(key, "")) != want.get(key, _FALLBACK.get(key, ""))
+    ]
+    if wrong:
+        before = _said({key: is_.get(key, "-") for key in wrong})
+        after = _said({key: want.get(key, _FALLBACK.get(key, "-")) for key in wrong})
+        pairs = tuple(_pair(key, want.get(key, _FALLBACK.get(key, "")), is_.get(key, "")) for key in wrong)
+        yield Step(target, before, after, (*where, *pairs))
+
+
+def _pairs(settings: Settings) -> tuple[str, ...]:
+    return tuple(_pair(key, value, "") for key, value in settings.items() if value)
+
+
+def _pair(key: str, value: str, before: str) -> str:
+    """`key=value` as `set` takes it; what was set before and is not any more is cleared."""
+    word = _SET.get(key, key)
+    if key in _TRES:
+        kept = {part.partition("=")[0] for part in value.split(",")}
+        gone = [part.partition("=")[0] for part in before.split(",") if part.partition("=")[0] not in kept]
+        value = ",".join([*([value] if value else []), *(f"{name}=-1" for name in gone if name)])
+    elif not value and key not in _EMPTY_CLEARS:
+        value = "-1"
+    return f"{word}={value}"
+
+
+def _said(settings: Settings) -> str:
+    return " ".join(f"{key}={value}" for key, value in settings.items() if value) or "exists"

@@ -1,0 +1,6 @@
+"""burnin: collectives between the workers through Slurm, judged against a declared floor."""
+
+from rackwright.burnin.report import BurninReport
+from rackwright.burnin.run import burnin
+
+__all__ = ["BurninReport", "burnin"]

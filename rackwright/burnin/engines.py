@@ -1,0 +1,189 @@
+"""The engines: what to run for a collective, and what its output must show."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from rackwright.burnin.expectation import Expectation, Finding, doubling, printed_size
+from rackwright.burnin.slurm import Step
+from rackwright.burnin.transport import parse_transports
+from rackwright.checks import Status
+from rackwright.errors import BurninError
+from rackwright.model.settings import Burnin
+from rackwright.model.sku import Sku
+from rackwright.render import render
+
+EngineName = Literal["nccl-tests", "mpi"]
+
+_PROGRAM_PLACES = "/usr/local/bin:/opt/nccl-tests/build:/usr/local/nccl-tests/build"
+_MPI_SECONDS_PER_SIZE = 0.05
+"""Keeps 8 B to 64 MiB on two shared cores under ten seconds."""
+
+
+class Engine(Protocol):
+    """One way to measure collectives."""
+
+    name: EngineName
+    collectives: tuple[str, ...]
+    """The first one is all_reduce, the one floors are declared for."""
+    largest_default: int
+    """Bytes."""
+
+    def ranks_per_node(self, nodes: int) -> int:
+        """Ranks on each node."""
+        ...
+
+    def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
+        """The Slurm step that measures a collective from `smallest` to `largest` bytes."""
+        ...
+
+    def expectation(
+        self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int
+    ) -> Expectation:
+        """What the output of that step must show."""
+        ...
+
+    def judge_transport(self, text: str, nodes: int) -> Finding | None:
+        """Whether the output proves the declared transport; None when it does or none is declared."""
+        ...
+
+
+class NcclTests:
+    """NVIDIA's nccl-tests, built with MPI, one rank per GPU."""
+
+    name: EngineName = "nccl-tests"
+    collectives: tuple[str, ...] = (
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "alltoall",
+        "broadcast",
+        "sendrecv",
+    )
+    largest_default = 16 * 2**30
+
+    def __init__(self, settings: Burnin, sku: Sku) -> None:
+        if sku.gpus is None:
+            raise BurninError(
+                f"The engine nccl-tests needs GPUs; SKU {sku.name} has none.", hint="set burnin.engine to mpi"
+            )
+        self._settings = settings
+        self._sku = sku
+        self._gpus = sku.gpus
+
+    def ranks_per_node(self, nodes: int) -> int:
+        """One rank per GPU."""
+        return self._gpus.count
+
+    def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
+        """`<collective>_perf` with its defaults for warm-up, values checked once per size."""
+        smallest = self._smallest(collective, smallest, len(nodes))
+        program = (
+            f"{collective}_perf -b {smallest} -e {largest} -f 2 -g 1 -n {self._settings.iterations} -w 5 -c 1"
+        )
+        return Step(
+            nodes=nodes,
+            tasks_per_node=self._gpus.count,
+            command=("sh", "-c", f"PATH=$PATH:{_PROGRAM_PLACES}; exec {program}"),
+            timeout_seconds=self._settings.timeout_seconds,
+            partition=self._settings.partition,
+            cpus_per_task=cpus_per_task(self._sku, self._gpus.count),
+            gres=f"gpu:{self._gpus.gres_type}:{self._gpus.count}",
+            environment={"NCCL_DEBUG": "INFO", **self._settings.nccl_env},
+        )
+
+    def expectation(
+        self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int
+    ) -> Expectation:
+        """All sizes, as nccl-tests rounds them for this many ranks."""
+        ranks = len(nodes) * self._gpus.count
+        asked = doubling(self._smallest(collective, smallest, len(nodes)), largest)
+        sizes = tuple(dict.fromkeys(printed_size(collective, size, ranks) for size in asked))
+        return Expectation(collective, ranks, nodes, sizes)
+
+    def _smallest(self, collective: str, smallest: int, nodes: int) -> int:
+        """Collectives that split the buffer between the ranks round sizes below 16 B a rank to 0."""
+        while printed_size(collective, smallest, nodes * self._gpus.count) == 0:
+            smallest *= 2
+        return smallest
+
+    def judge_transport(self, text: str, nodes: int) -> Finding | None:
+        """From NCCL's own log; between nodes only."""
+        if self._settings.transport is None or nodes < 2:
+            return None
+        judged = parse_transports(text).judge(self._settings.transport)
+        return Finding(*judged) if judged is not None else None
+
+
+class Mpi:
+    """rackwright's own all-reduce over MPI, for nodes without GPUs."""
+
+    name: EngineName = "mpi"
+    collectives: tuple[str, ...] = ("all_reduce",)
+    largest_default = 64 * 2**20
+
+    def __init__(self, settings: Burnin, sku: Sku, ranks_per_node: int) -> None:
+        cores = sku.sockets * sku.cores_per_socket
+        if ranks_per_node > cores:  # ranks spin while they wait: two on a core take turns of milliseconds
+            raise BurninError(
+                f"{ranks_per_node} ranks per node are more than the {cores} cores of SKU {sku.name}."
+            )
+        self._settings = settings
+        self._sku = sku
+        self._cores = cores
+        self._ranks_per_node = ranks_per_node
+
+    def ranks_per_node(self, nodes: int) -> int:
+        """As asked for; at least two ranks in all where the cores allow it."""
+        return max(self._ranks_per_node, 2) if nodes == 1 and self._cores > 1 else self._ranks_per_node
+
+    def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
+        """The program as an argument: nothing needs to be copied to the nodes, stdin stays free."""
+        program = render(
+            "burnin/all_reduce.py.j2",
+            smallest=smallest,
+            largest=largest,
+            iterations=max(self._settings.iterations, 3),
+            seconds_per_size=_MPI_SECONDS_PER_SIZE,
+        )
+        ranks = self.ranks_per_node(len(nodes))
+        return Step(
+            nodes=nodes,
+            tasks_per_node=ranks,
+            command=("python3", "-c", program),
+            timeout_seconds=self._settings.timeout_seconds,
+            partition=self._settings.partition,
+            cpus_per_task=cpus_per_task(self._sku, ranks),
+            environment={"OMPI_MCA_mpi_yield_when_idle": "1"},
+        )
+
+    def expectation(
+        self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int
+    ) -> Expectation:
+        """All sizes asked for."""
+        ranks = len(nodes) * self.ranks_per_node(len(nodes))
+        return Expectation(collective, ranks, nodes, doubling(smallest, largest))
+
+    def judge_transport(self, text: str, nodes: int) -> Finding | None:
+        """Open MPI does not say what it used; a declared transport stays unproven."""
+        if self._settings.transport is None:
+            return None
+        return Finding(
+            Status.UNKNOWN,
+            f"the mpi engine cannot prove the transport; {self._settings.transport} is declared",
+        )
+
+
+def cpus_per_task(sku: Sku, tasks: int) -> int:
+    """Hardware threads for each task, whole cores; a tenth stays free for cores kept from jobs.
+
+    Without them each rank's helper threads would share one core with it.
+    """
+    threads = sku.threads_per_core
+    return max(sku.cpus * 9 // 10 // tasks // threads * threads, 1)
+
+
+def engine_for(settings: Burnin, sku: Sku, ranks_per_node: int = 1) -> Engine:
+    """The declared engine, else nccl-tests where the SKU has GPUs and mpi where not."""
+    name = settings.engine or ("nccl-tests" if sku.gpus is not None else "mpi")
+    return NcclTests(settings, sku) if name == "nccl-tests" else Mpi(settings, sku, ranks_per_node)

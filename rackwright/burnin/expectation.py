@@ -1,0 +1,170 @@
+"""What a run must show to count, and what its table says against that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rackwright.burnin.table import NcclTable, Row
+from rackwright.checks import Status
+from rackwright.model.cluster import Cluster
+from rackwright.model.sku import Sku
+
+NOT_CHECKED_IN_PLACE = frozenset({"alltoall", "alltoallv", "sendrecv"})
+"""Collectives whose in-place values nccl-tests never checks (their .cu files set reportErrors=0)."""
+
+_SPLIT_BETWEEN_RANKS = frozenset({"all_gather", "reduce_scatter", "alltoall"})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that keeps a run from being a pass."""
+
+    status: Status
+    text: str
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least bus bandwidth that passes."""
+
+    busbw_gbs: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What was asked for."""
+
+    collective: str
+    ranks: int
+    nodes: tuple[str, ...]
+    sizes: tuple[int, ...]
+    """Bytes, as the program prints them."""
+
+
+def floor_for(cluster: Cluster, sku: Sku, nodes: int) -> Floor | None:
+    """The floor of the cluster file, else the SKU's for this many nodes, else None."""
+    settings = cluster.burnin
+    if settings.floor_busbw_gbs is not None:
+        return Floor(
+            settings.floor_busbw_gbs, settings.floor_source or f"{cluster.path.name}, without a source"
+        )
+    matching = [
+        floor
+        for floor in sku.busbw_floors
+        if floor.nodes_min <= nodes and (floor.nodes_max is None or nodes <= floor.nodes_max)
+    ]
+    if not matching:
+        return None
+    floor = max(matching, key=lambda floor: floor.busbw_gbs)  # overlapping entries: the stricter one
+    return Floor(floor.busbw_gbs, f"{floor.source.text}, read {floor.source.read.isoformat()}")
+
+
+def doubling(smallest: int, largest: int) -> tuple[int, ...]:
+    """Message sizes in bytes as `-b smallest -e largest -f 2` asks for them."""
+    sizes = []
+    while smallest <= largest:
+        sizes.append(smallest)
+        smallest *= 2
+    return tuple(sizes)
+
+
+def printed_size(collective: str, size: int, ranks: int) -> int:
+    """The size nccl-tests prints for a size asked for, float32.
+
+    Collectives that split the buffer give each rank a multiple of 16 bytes.
+    """
+    if collective not in _SPLIT_BETWEEN_RANKS:
+        return size
+    return (size // ranks // 16) * 16 * ranks
+
+
+def judge_table(table: NcclTable, expected: Expectation) -> list[Finding]:
+    """Everything about a table that is not as it must be; empty when it is sound."""
+    findings = _wrong_values(table)
+    findings += _whole(table, expected)
+    findings += _checked(table, expected)
+    largest = table.largest
+    if largest is not None and expected.ranks > 1 and not (0 < largest.busbw_gbs < math.inf):
+        findings.append(
+            Finding(Status.UNKNOWN, f"the bus bandwidth at {largest.size} B reads {largest.busbw_gbs}")
+        )
+    return findings
+
+
+def judge_floor(row: Row | None, floor: Floor | None) -> Finding | None:
+    """Whether the largest size reaches the floor; None when it does."""
+    if row is None:
+        return None  # said already: there is no table
+    if floor is None:
+        return Finding(
+            Status.UNKNOWN,
+            f"{row.busbw_gbs:g} GB/s at {row.size} B, but no floor is declared for this many nodes",
+        )
+    if row.busbw_gbs >= floor.busbw_gbs:
+        return None
+    return Finding(
+        Status.FAIL,
+        f"{row.busbw_gbs:g} GB/s at {row.size} B is under the floor of {floor.busbw_gbs:g} GB/s ({floor.source})",
+    )
+
+
+def _wrong_values(table: NcclTable) -> list[Finding]:
+    wrong = {
+        row.size: (row.out_of_place.wrong or 0) + (row.in_place.wrong or 0)
+        for row in table.rows
+        if row.out_of_place.wrong or row.in_place.wrong
+    }
+    if wrong:
+        shown = ", ".join(f"{count} at {size} B" for size, count in wrong.items())
+        return [Finding(Status.FAIL, f"wrong values: {shown}")]
+    if table.out_of_bounds:
+        return [Finding(Status.FAIL, f"out of bounds values: {table.out_of_bounds}")]
+    return []
+
+
+def _whole(table: NcclTable, expected: Expectation) -> list[Finding]:
+    findings = []
+    if table.malformed:
+        findings.append(Finding(Status.UNKNOWN, f"a line cannot be read: {table.malformed[0].strip()[:120]}"))
+    sizes = [row.size for row in table.rows]
+    missing = [size for size in expected.sizes if size not in sizes]
+    if missing:
+        shown = ", ".join(map(str, missing[:5])) + (" ..." if len(missing) > 5 else "")
+        findings.append(Finding(Status.UNKNOWN, f"{len(missing)} rows are missing: {shown} B"))
+    if len(set(sizes)) != len(sizes):
+        findings.append(
+            Finding(Status.UNKNOWN, "a size appears twice: the ranks ran on their own, or two runs are mixed")
+        )
+    if not table.complete:
+        findings.append(Finding(Status.UNKNOWN, "the output ends before its summary"))
+    if table.collective is not None and table.collective.removesuffix("_perf") != expected.collective:
+        findings.append(
+            Finding(Status.UNKNOWN, f"it is an output of {table.collective}, not of {expected.collective}")
+        )
+    return findings + _ranks(table, expected)
+
+
+def _ranks(table: NcclTable, expected: Expectation) -> list[Finding]:
+    if len(table.hosts) != expected.ranks:
+        return [Finding(Status.UNKNOWN, f"{len(table.hosts)} ranks took part of {expected.ranks} asked for")]
+    # nccl-tests prints the host's name up to the first dot
+    absent = {name.split(".")[0] for name in expected.nodes} - {name.split(".")[0] for name in table.hosts}
+    if absent:
+        return [Finding(Status.UNKNOWN, f"no rank ran on {', '.join(sorted(absent))}")]
+    return []
+
+
+def _checked(table: NcclTable, expected: Expectation) -> list[Finding]:
+    if table.validated is False:
+        return [Finding(Status.UNKNOWN, "the run did not check values (validation: 0)")]
+    in_place_too = expected.collective not in NOT_CHECKED_IN_PLACE
+    unchecked = [
+        row.size
+        for row in table.rows
+        if row.out_of_place.wrong is None or (in_place_too and row.in_place.wrong is None)
+    ]
+    if unchecked:
+        return [Finding(Status.UNKNOWN, f"values were not checked (N/A) at {len(unchecked)} sizes")]
+    return []

@@ -1,0 +1,178 @@
+"""What a burn-in found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rackwright.burnin.expectation import Finding, Floor
+from rackwright.burnin.pairs import PairFigure, Triage
+from rackwright.burnin.table import NcclTable, Row
+from rackwright.checks import Status, worst
+from rackwright.errors import ExitCode
+from rackwright.verify.selection import fold
+
+DOCUMENT_VERSION = 1
+_TAIL_CHARACTERS = 6000
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One collective on all nodes of a group."""
+
+    collective: str
+    table: NcclTable | None
+    """None: what came back is no output of the program."""
+    findings: tuple[Finding, ...]
+    output: str = field(repr=False, default="")
+    """As it came back."""
+    seconds: float = 0.0
+
+    @property
+    def status(self) -> Status:
+        """PASS when there is a table and nothing was found against it."""
+        if self.table is None and not self.findings:
+            return Status.UNKNOWN
+        return worst(Counter([Status.PASS, *(finding.status for finding in self.findings)]))
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data; the end of the output is kept where it is no pass."""
+        return {
+            "collective": self.collective,
+            "status": self.status.value,
+            "findings": [finding_json(finding) for finding in self.findings],
+            "rows": [asdict(row) for row in self.table.rows] if self.table is not None else [],
+            "average_busbw_gbs": self.table.average_busbw_gbs if self.table is not None else None,
+            "hosts": list(self.table.hosts) if self.table is not None else [],
+            "seconds": round(self.seconds, 2),
+            "output": "" if self.status is Status.PASS else self.output[-_TAIL_CHARACTERS:],
+        }
+
+
+@dataclass(frozen=True)
+class Previous:
+    """The stored run this one is compared with."""
+
+    started: str
+    busbw_gbs: float
+    change_percent: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """All nodes of one SKU: they are measured together and judged by one floor."""
+
+    sku: str
+    engine: str
+    nodes: tuple[str, ...]
+    ranks: int
+    floor: Floor | None
+    findings: tuple[Finding, ...]
+    """Against the group as a whole: nodes that are not idle, a floor that is missed."""
+    measurements: tuple[Measurement, ...] = ()
+    pairs: tuple[PairFigure, ...] = ()
+    triage: Triage | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    previous: Previous | None = None
+
+    @property
+    def status(self) -> Status:
+        """The worst of its findings and measurements; UNKNOWN when nothing was measured."""
+        if not self.measurements:
+            return worst(Counter(finding.status for finding in self.findings))
+        statuses = [finding.status for finding in self.findings]
+        return worst(Counter([*statuses, *(measured.status for measured in self.measurements)]))
+
+    @property
+    def row(self) -> Row | None:
+        """The all-reduce row of the largest size."""
+        table = self.measurements[0].table if self.measurements else None
+        return table.largest if table is not None else None
+
+    @property
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Every finding, FAIL first; those of a collective begin with its name."""
+        named = [*self.findings]
+        for measured in self.measurements:
+            named += [
+                Finding(found.status, f"{measured.collective}: {found.text}") for found in measured.findings
+            ]
+        return tuple(sorted(named, key=lambda found: (found.status is not Status.FAIL, found.status)))
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data."""
+        row = self.row
+        return {
+            "sku": self.sku,
+            "engine": self.engine,
+            "nodes": list(self.nodes),
+            "ranks": self.ranks,
+            "status": self.status.value,
+            "size": row.size if row is not None else None,
+            "busbw_gbs": row.busbw_gbs if row is not None else None,
+            "floor": asdict(self.floor) if self.floor is not None else None,
+            "findings": [finding_json(finding) for finding in self.findings],
+            "measurements": [measured.to_json() for measured in self.measurements],
+            "pairs": [asdict(figure) for figure in self.pairs],
+            "triage": asdict(self.triage) if self.triage is not None else None,
+            "versions": self.versions,
+            "previous": asdict(self.previous) if self.previous is not None else None,
+        }
+
+
+@dataclass(frozen=True)
+class BurninReport:
+    """Every group of a burn-in."""
+
+    cluster: str
+    file: str
+    sha256: str
+    """Of the cluster file's bytes."""
+    groups: tuple[Group, ...]
+    started: datetime
+    """UTC."""
+    seconds: float
+
+    @property
+    def status(self) -> Status:
+        """The worst of the groups."""
+        return worst(Counter(group.status for group in self.groups))
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 clean, 3 a floor or a check failed, 4 something is unknown."""
+        decided = {Status.FAIL: ExitCode.CHECK_FAILED, Status.UNKNOWN: ExitCode.UNKNOWN}
+        return decided.get(self.status, ExitCode.CLEAN)
+
+    @property
+    def verdict(self) -> str:
+        """One line: nodes, figures, status."""
+        shown = []
+        for group in self.groups:
+            row = group.row
+            figure = f"{row.busbw_gbs:g} GB/s at {row.size} B" if row is not None else "no figure"
+            floor = f"floor {group.floor.busbw_gbs:g}" if group.floor is not None else "no floor"
+            shown.append(f"{fold(group.nodes)} {figure} ({floor})")
+        return f"burnin: {'; '.join(shown)}: {self.status.value}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The versioned document that is stored and that `--json` prints."""
+        return {
+            "kind": "rackwright.burnin",
+            "version": DOCUMENT_VERSION,
+            "cluster": self.cluster,
+            "file": self.file,
+            "sha256": self.sha256,
+            "started": self.started.isoformat(timespec="seconds"),
+            "seconds": round(self.seconds, 2),
+            "status": self.status.value,
+            "exit_code": int(self.exit_code),
+            "groups": [group.to_json() for group in self.groups],
+        }
+
+
+def finding_json(finding: Finding) -> dict[str, str]:
+    """A finding as plain JSON data."""
+    return {"status": finding.status.value, "text": finding.text}

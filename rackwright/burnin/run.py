@@ -1,0 +1,227 @@
+"""Runs a burn-in: nodes idle, collectives measured and judged, pairs when something is slow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from rackwright.burnin.engines import Engine, engine_for
+from rackwright.burnin.expectation import Finding, Floor, floor_for, judge_floor, judge_table
+from rackwright.burnin.pairs import Pair, PairFigure, pair_rounds, triage
+from rackwright.burnin.report import BurninReport, Group, Measurement
+from rackwright.burnin.slurm import Slurm
+from rackwright.burnin.store import previous, store
+from rackwright.burnin.table import NcclTable, Unreadable, parse_nccl_tests
+from rackwright.checks import Status
+from rackwright.engine.selection import pick
+from rackwright.errors import BurninError, ConnectionFailed
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.sku import Sku
+from rackwright.model.types import NodeRole
+from rackwright.ssh import Pool, RootShell
+from rackwright.verify.selection import fold
+
+ANSWERS_AT_ONCE = 64
+PAIRS_AT_ONCE = 16
+PAIR_LARGEST = 2**30
+"""Bytes; large enough for full bandwidth, small enough for many pairs in minutes."""
+
+Progress = Callable[[str], None]
+
+
+def burnin(
+    cluster: Cluster,
+    *,
+    nodes: str | None = None,
+    pairs: bool = False,
+    ranks_per_node: int = 1,
+    shell: RootShell | None = None,
+    progress: Progress = lambda text: None,
+) -> BurninReport:
+    """Measure collectives between the workers through Slurm, judge and store the result.
+
+    `nodes` is a NodeSet expression of workers (None: all). Each SKU is a group of its own.
+    `pairs` tests pairs of nodes even where no floor is missed; `ranks_per_node` is for the mpi
+    engine. Raises BurninError when the declaration cannot be run; what Slurm or a node does is
+    in the report.
+    """
+    groups = _by_sku(cluster, nodes)
+    engines = {
+        name: engine_for(cluster.burnin, members[0].sku, ranks_per_node) for name, members in groups.items()
+    }
+    started, begun = datetime.now(UTC), time.monotonic()
+    with ExitStack() as stack:
+        reached = shell if shell is not None else stack.enter_context(Pool(cluster))
+        measured = [
+            _GroupRun(cluster, engines[name], members, reached, progress).run(force_pairs=pairs)
+            for name, members in groups.items()
+        ]
+    report = BurninReport(
+        cluster=cluster.name,
+        file=str(cluster.path),
+        sha256=cluster.sha256,
+        groups=tuple(measured),
+        started=started,
+        seconds=time.monotonic() - begun,
+    )
+    store(report)
+    return report
+
+
+def _by_sku(cluster: Cluster, nodes: str | None) -> dict[str, tuple[Node, ...]]:
+    chosen = cluster.holding(NodeRole.WORKER) if nodes is None else pick(cluster, nodes)
+    others = [node.name for node in chosen if not node.holds(NodeRole.WORKER)]
+    if others or not chosen:
+        named = f"{fold(others)} is not a worker" if others else "There is no worker"
+        raise BurninError(f"{named} of cluster {cluster.name}; burn-in runs on workers.")
+    groups: dict[str, tuple[Node, ...]] = {}
+    for node in chosen:
+        groups[node.sku.name] = (*groups.get(node.sku.name, ()), node)
+    return groups
+
+
+class _GroupRun:
+    """The burn-in of the nodes of one SKU."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        engine: Engine,
+        members: tuple[Node, ...],
+        shell: RootShell,
+        progress: Progress,
+    ) -> None:
+        self._cluster = cluster
+        self._engine = engine
+        self._shell = shell
+        self._progress = progress
+        self._sku: Sku = members[0].sku
+        self._nodes = tuple(node.name for node in members)
+        self._slurm = Slurm(shell, cluster.primary.name)
+        self._smallest = cluster.burnin.min_bytes
+        self._largest = cluster.burnin.max_bytes or engine.largest_default
+        self._floor: Floor | None = floor_for(cluster, self._sku, len(members))
+
+    def run(self, *, force_pairs: bool) -> Group:
+        """Measure and judge; a Slurm or a head that does not answer makes it UNKNOWN."""
+        group = Group(
+            sku=self._sku.name,
+            engine=self._engine.name,
+            nodes=self._nodes,
+            ranks=len(self._nodes) * self._engine.ranks_per_node(len(self._nodes)),
+            floor=self._floor,
+            findings=(),
+        )
+        try:
+            return self._measured(group, force_pairs=force_pairs)
+        except (ConnectionFailed, BurninError) as error:
+            return replace(group, findings=(Finding(Status.UNKNOWN, error.message),))
+
+    def _measured(self, group: Group, *, force_pairs: bool) -> Group:
+        versions = {"slurm": self._slurm.version()}
+        if group.ranks < 2:
+            said = "one rank alone has nobody to reduce with: burn-in needs two nodes or two cores"
+            return replace(group, versions=versions, findings=(Finding(Status.UNKNOWN, said),))
+        if absent := self._absent() or self._slurm.not_idle(group.nodes):
+            shown = "; ".join(f"{node}: {state}" for node, state in sorted(absent.items()))
+            said = f"{len(absent)} of {len(group.nodes)} nodes are not ready, nothing was run: {shown}"
+            return replace(group, versions=versions, findings=(Finding(Status.UNKNOWN, said),))
+        measurements = tuple(
+            self.measure(collective, group.nodes, self._smallest, self._largest)
+            for collective in self._engine.collectives
+        )
+        group = replace(group, measurements=measurements)
+        under = judge_floor(group.row, self._floor)
+        group = replace(group, findings=(under,) if under is not None else ())
+        if force_pairs or (under is not None and under.status is Status.FAIL):
+            group = self._with_pairs(group)
+        for measured in measurements:
+            versions |= measured.table.versions if measured.table is not None else {}
+        versions.setdefault("kernel", self._kernel())
+        return self._compared(replace(group, versions=versions))
+
+    def _absent(self) -> dict[str, str]:
+        """Nodes that do not answer; Slurm believes in a dead node for minutes (SlurmdTimeout)."""
+        with ThreadPoolExecutor(ANSWERS_AT_ONCE, thread_name_prefix="burnin") as executor:
+            problems = executor.map(self._silence, self._nodes)
+            return {node: why for node, why in zip(self._nodes, problems, strict=True) if why is not None}
+
+    def _silence(self, node: str) -> str | None:
+        try:
+            said = self._shell.run(node, "true", timeout=30)
+        except ConnectionFailed as error:
+            return error.message
+        return None if said.exit_status == 0 else f"`true` exited {said.exit_status} there"
+
+    def measure(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Measurement:
+        """Run one collective on some nodes and judge its output, the floor excepted."""
+        self._progress(f"{collective} on {fold(nodes)}")
+        begun = time.monotonic()
+        output = self._slurm.run(self._engine.step(collective, nodes, smallest, largest))
+        table: NcclTable | None = None
+        findings: list[Finding] = []
+        try:
+            table = parse_nccl_tests(output.text)
+            findings += judge_table(table, self._engine.expectation(collective, nodes, smallest, largest))
+            if transport := self._engine.judge_transport(output.text, len(nodes)):
+                findings.append(transport)
+        except Unreadable as error:
+            findings.append(Finding(Status.UNKNOWN, f"the output cannot be read: {error}"))
+        if output.problem is not None:
+            findings.append(Finding(Status.UNKNOWN, output.problem))
+        seconds = time.monotonic() - begun
+        return Measurement(collective, table, tuple(findings), output.text, seconds)
+
+    def _with_pairs(self, group: Group) -> Group:
+        figures: list[PairFigure] = []
+        executor = ThreadPoolExecutor(PAIRS_AT_ONCE, thread_name_prefix="burnin")
+        try:
+            for round_ in pair_rounds(group.nodes):
+                figures += executor.map(self._pair, round_)
+        except BaseException:
+            self._slurm.cancel()
+            raise
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+        floor = floor_for_pairs(self._cluster, self._sku)
+        return replace(group, pairs=tuple(figures), triage=triage(figures, floor))
+
+    def _pair(self, pair: Pair) -> PairFigure:
+        largest = min(self._largest, PAIR_LARGEST)
+        if busy := self._slurm.not_idle(pair):
+            return PairFigure(pair, None, ", ".join(f"{node} is {state}" for node, state in busy.items()))
+        measured = self.measure("all_reduce", pair, max(self._smallest, largest // 8), largest)
+        row = measured.table.largest if measured.table is not None else None
+        if measured.findings or row is None:
+            return PairFigure(pair, None, "; ".join(finding.text for finding in measured.findings))
+        return PairFigure(pair, row.busbw_gbs)
+
+    def _kernel(self) -> str:
+        said = self._shell.run(self._nodes[0], "uname -r", timeout=30)
+        return said.stdout.strip() if said.exit_status == 0 else "unknown"
+
+    def _compared(self, group: Group) -> Group:
+        row = group.row
+        if row is None:
+            return group
+        found = previous(
+            self._cluster.name,
+            engine=group.engine,
+            nodes=group.nodes,
+            size=row.size,
+            busbw_gbs=row.busbw_gbs,
+        )
+        return replace(group, previous=found)
+
+
+def floor_for_pairs(cluster: Cluster, sku: Sku) -> float | None:
+    """The SKU's floor for two nodes, GB/s; the cluster file's is for all nodes and says nothing of two."""
+    only_sku = cluster.model_copy(
+        update={"burnin": cluster.burnin.model_copy(update={"floor_busbw_gbs": None})}
+    )
+    floor = floor_for(only_sku, sku, 2)
+    return floor.busbw_gbs if floor is not None else None

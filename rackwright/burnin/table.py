@@ -1,0 +1,217 @@
+"""What nccl-tests prints, read into types. Pure: text in, table out, nothing judged here.
+
+Reads the text output (with the labels mpirun and `srun -l` put before lines) and the JSON that
+`-J FILE` writes. The `mpi` engine prints the same columns and is read by the same function.
+Format as in NVIDIA/nccl-tests src/util.cu (2.19): size, count, type, redop, root, then time,
+algbw, busbw, #wrong out of place and the same four in place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+_LABEL = re.compile(r"^\s*(?:\[\d+(?:,\d+)?\]<std(?:out|err)>:|\d+: ?)")
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf|-nan|-inf"
+_SIDE = rf"({_NUMBER})\s+({_NUMBER})\s+({_NUMBER})\s+({_NUMBER}|N/A)"
+_ROW = re.compile(rf"^\s*(\d+)\s+(\d+)\s+([a-z]\S*)\s+(\S+)\s+(-?\d+)\s+{_SIDE}\s+{_SIDE}\s*$")
+_LIKE_A_ROW = re.compile(r"^\s*\d+\s+\d+\s+[a-z]")
+_HEADER_OF_OLD = re.compile(r"^#\s+size\s+count\s.*\berror\b")
+_RANK = re.compile(r"^#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+)")
+_BOUNDS = re.compile(r"^# Out of bounds values\s*:\s*(\d+)\s+(OK|FAILED)")
+_AVERAGE = re.compile(rf"^# Avg bus bandwidth\s*:\s*({_NUMBER})")
+_STARTING = re.compile(r"^# Collective test starting:\s*(\S+)")
+_VALIDATION = re.compile(r"^# nThread .*\bvalidation: (\d+)")
+_VERSIONS = (
+    re.compile(r"^(?:# )?(?:.*\s)?(NCCL) version (\d+\.\d+\S*)"),
+    re.compile(r"^# (nccl-tests) version (\S+)"),
+    re.compile(r"^# (kernel|openmpi|numpy|mpi4py) version (\S.*?)\s*$"),
+)
+
+
+class Unreadable(ValueError):  # noqa: N818 - reads as the sentence it is
+    """The text is no output of nccl-tests, or of a version whose columns mean something else."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Out-of-place or in-place figures of one row."""
+
+    time_us: float
+    algbw_gbs: float
+    """GB/s (10^9 bytes per second)."""
+    busbw_gbs: float
+    wrong: int | None
+    """Wrong values; None where the test did not look (N/A)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One message size."""
+
+    size: int
+    """Bytes."""
+    count: int
+    type: str
+    redop: str
+    out_of_place: Side
+    in_place: Side
+
+    @property
+    def busbw_gbs(self) -> float:
+        """The lower of the two bus bandwidths, GB/s; NaN if either is."""
+        figures = (self.out_of_place.busbw_gbs, self.in_place.busbw_gbs)
+        return math.nan if any(map(math.isnan, figures)) else min(figures)
+
+
+@dataclass(frozen=True)
+class NcclTable:
+    """One run of one collective."""
+
+    collective: str | None
+    """As the program calls itself, e.g. `all_reduce_perf`; older versions do not say."""
+    hosts: tuple[str, ...]
+    """Host of each rank, by rank; empty when the output does not list them."""
+    rows: tuple[Row, ...]
+    out_of_bounds: int | None
+    """From the footer; None when the output ends before it."""
+    average_busbw_gbs: float | None
+    validated: bool | None
+    """Whether the run checked values; None when it does not say."""
+    malformed: tuple[str, ...] = ()
+    """Lines that begin like a row and are none."""
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the output reaches its end."""
+        return self.out_of_bounds is not None and self.average_busbw_gbs is not None
+
+    @property
+    def largest(self) -> Row | None:
+        """The row of the largest size."""
+        return max(self.rows, key=lambda row: row.size, default=None)
+
+
+def parse_nccl_tests(text: str) -> NcclTable:
+    """Read an output of nccl-tests, text or JSON. Raises Unreadable; never guesses a figure."""
+    if text.lstrip().startswith("{"):
+        return _parse_json(text)
+    lines = [_LABEL.sub("", line) for line in text.splitlines()]
+    if any(_HEADER_OF_OLD.match(line) for line in lines):
+        raise Unreadable("this nccl-tests is too old: its error column is a deviation, not a count")
+    rows = [match for line in lines if (match := _ROW.match(line))]
+    malformed = tuple(line for line in lines if _LIKE_A_ROW.match(line) and not _ROW.match(line))
+    ranks = {int(match[1]): match[2] for line in lines if (match := _RANK.match(line))}
+    starting = _first(_STARTING, lines)
+    bounds, average = _first(_BOUNDS, lines), _first(_AVERAGE, lines)
+    validation = _first(_VALIDATION, lines)
+    table = NcclTable(
+        collective=starting[1] if starting else None,
+        hosts=tuple(ranks[rank] for rank in sorted(ranks)),
+        rows=tuple(_row(match) for match in rows),
+        out_of_bounds=_bounds(bounds) if bounds else None,
+        average_busbw_gbs=float(average[1]) if average else None,
+        validated=validation[1] != "0" if validation else None,
+        malformed=malformed,
+        versions=_versions(lines),
+    )
+    if not (table.rows or table.malformed or table.complete or starting):
+        raise Unreadable("there is no output of nccl-tests in it")
+    return table
+
+
+def _first(pattern: re.Pattern[str], lines: list[str]) -> re.Match[str] | None:
+    return next((match for line in lines if (match := pattern.match(line))), None)
+
+
+def _bounds(match: re.Match[str]) -> int:
+    count = int(match[1])
+    return max(count, 1) if match[2] == "FAILED" else count
+
+
+def _versions(lines: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in lines:
+        for pattern in _VERSIONS:
+            if match := pattern.match(line):
+                found.setdefault(match[1].lower(), match[2])
+    return found
+
+
+def _row(match: re.Match[str]) -> Row:
+    return Row(
+        size=int(match[1]),
+        count=int(match[2]),
+        type=match[3],
+        redop=match[4],
+        out_of_place=_side(match[6], match[7], match[8], match[9]),
+        in_place=_side(match[10], match[11], match[12], match[13]),
+    )
+
+
+def _side(time_us: str, algbw: str, busbw: str, wrong: str) -> Side:
+    # %g prints large counts as 1e+06
+    counted = None if wrong == "N/A" else float(wrong)
+    if counted is not None and not math.isfinite(counted):
+        raise Unreadable(f"the number of wrong values is {wrong}")
+    # half a wrong value is still one: never round down to a pass
+    return Side(float(time_us), float(algbw), float(busbw), None if counted is None else math.ceil(counted))
+
+
+def _parse_json(text: str) -> NcclTable:
+    try:
+        document = json.loads(text)
+        if not isinstance(document, dict):
+            raise Unreadable("the JSON is no document of nccl-tests")
+        return _from_document(document)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Unreadable(f"the JSON lacks what nccl-tests writes: {error}") from error
+    except Unreadable:
+        raise
+    except ValueError as error:
+        raise Unreadable(f"the JSON is broken off or malformed: {error}") from error
+
+
+def _from_document(document: dict[str, Any]) -> NcclTable:
+    config = document["config"]
+    devices = sorted(config.get("devices") or document.get("devices") or [], key=lambda d: int(d["rank"]))
+    bounds, average = document.get("out_of_bounds"), document.get("average_bus_bandwidth")
+    arguments = document.get("args") or []
+    failed = bounds is not None and str(bounds.get("okay", "true")) == "false"
+    return NcclTable(
+        collective=str(arguments[0]).rsplit("/", 1)[-1] if arguments else None,
+        hosts=tuple(str(device["hostname"]) for device in devices),
+        rows=tuple(_json_row(entry) for entry in document["results"]),
+        out_of_bounds=max(int(bounds["count"]), int(failed)) if bounds is not None else None,
+        average_busbw_gbs=float(average["bandwidth"]) if average is not None else None,
+        validated=int(config["validation"]) != 0,
+        versions={"nccl": _nccl_version(int(document["nccl_version"]))} if "nccl_version" in document else {},
+    )
+
+
+def _json_row(entry: dict[str, Any]) -> Row:
+    def side(key: str) -> Side:
+        figures = entry[key]
+        time_us = figures["time"] if "time" in figures else figures["cpu_time"]
+        wrong = "N/A" if figures["nwrong"] is None else str(figures["nwrong"])
+        return _side(str(time_us), str(figures["alg_bw"]), str(figures["bus_bw"]), wrong)
+
+    return Row(
+        size=int(entry["size"]),
+        count=int(entry["count"]),
+        type=str(entry["type"]),
+        redop=str(entry["redop"]),
+        out_of_place=side("out_of_place"),
+        in_place=side("in_place"),
+    )
+
+
+def _nccl_version(code: int) -> str:
+    """NCCL_VERSION_CODE as text: 23003 is 2.30.3 (2.9 and later), 2708 is 2.7.8."""
+    if code < 10_000:
+        return f"{code // 1000}.{code // 100 % 10}.{code % 100}"
+    return f"{code // 10000}.{code // 100 % 100}.{code % 100}"

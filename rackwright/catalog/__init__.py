@@ -1,0 +1,1 @@
+"""SKU catalogue: data files, read by rackwright.catalog.read."""

@@ -1,0 +1,136 @@
+"""What an operation would change, said before it yields its first command.
+
+pyinfra only knows that an operation changes something, not what. Each operation of
+rackwright.operations compares, records every difference it found here, and only then yields
+commands. The engine collects the records into the plan; under the stock pyinfra CLI, with no
+collector registered, they are logged.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:  # plans are read and shown by processes that never load pyinfra
+    from pyinfra.api.host import Host
+
+Kind = Literal[
+    "file", "directory", "link", "package", "unit", "sysctl", "user", "group", "slurm", "database", "setting"
+]
+"""What a change is a change of. A new one needs a drift in tests/e2e/kinds.py, seeded and found."""
+
+MASK = "(sensitive)"
+_DIFF_LINES_MAX = 2000
+_CHANGES = " changes"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference between what is declared and what is there."""
+
+    kind: Kind
+    target: str
+    """A path, package, unit, key or entity name."""
+    before: str | None
+    """What is there, None if nothing is."""
+    after: str | None
+    """What will be there, None if it will be removed."""
+    diff: tuple[str, ...] = ()
+    """Unified diff of a text file, without line ends; empty when sensitive or binary."""
+    because: str | None = None
+    """What causes it, e.g. "/etc/slurm/slurm.conf changes"."""
+    disruptive: bool = False
+    """Interrupts something that runs: a restart, a reboot, a stop."""
+    content: str | None = field(default=None, repr=False)
+    """The whole text of a file that is not sensitive, for `rackwright render`; not in the plan."""
+
+    def is_because_of(self, target: str) -> bool:
+        """Whether a change of `target`, or of something it holds, causes this one."""
+        if self.because is None or not self.because.endswith(_CHANGES):
+            return False
+        causes = tuple(self.because.removesuffix(_CHANGES).split(", "))
+        return bool(_among(causes, {target}))
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data, for plan.json."""
+        return {key: value for key, value in asdict(self).items() if key != "content"}
+
+
+Collector = Callable[["Host", Change], None]
+_collector: Collector | None = None
+_pending: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
+_removed: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
+
+
+def collect_with(collector: Collector | None) -> None:
+    """Send every change recorded from now on to `collector` instead of the log."""
+    global _collector
+    _collector = collector
+
+
+def record(*changes: Change, of_access: bool = False) -> None:
+    """Record what the operation now being prepared or executed is about to change.
+
+    `of_access`: only modes and owners change, which no daemon has to read again.
+    """
+    from pyinfra import logger
+    from pyinfra.context import ctx_host
+
+    host: Host = ctx_host.get()  # type: ignore[no-untyped-call]
+    for change in changes:
+        if not of_access:
+            _pending.setdefault(host, set()).add(change.target)
+        if change.after is None:
+            _removed.setdefault(host, set()).add(change.target)
+        if _collector is not None:
+            _collector(host, change)
+        else:
+            logger.info(
+                f"{host.print_prefix}~ {change.kind} {change.target}: {change.before} -> {change.after}"
+            )
+            for line in change.diff:
+                logger.info(f"{host.print_prefix}    {line}")
+
+
+def pending(host: Host, targets: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `targets` that an earlier operation of this run changes on this host.
+
+    A target also counts when something below it changes ("/etc/munge" for "/etc/munge/munge.key").
+    """
+    return _among(targets, _pending.get(host, set()))
+
+
+def removed(host: Host, targets: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `targets` that this run removes: nothing on the node tells afterwards that they were there."""
+    return _among(targets, _removed.get(host, set()))
+
+
+def caused_by(targets: tuple[str, ...]) -> str:
+    """The words of `Change.because` for what changes in the same run."""
+    return ", ".join(targets) + _CHANGES
+
+
+def _among(targets: tuple[str, ...], known: set[str]) -> tuple[str, ...]:
+    return tuple(
+        target for target in targets if any(name == target or name.startswith(f"{target}/") for name in known)
+    )
+
+
+def text_diff(path: str, before: str | None, after: str | None) -> tuple[str, ...]:
+    """Unified diff of two texts, three lines of context, at most 2000 lines."""
+    lines = list(
+        difflib.unified_diff(
+            (before or "").splitlines(),
+            (after or "").splitlines(),
+            fromfile=f"{path} (on the node)" if before is not None else "/dev/null",
+            tofile=path if after is not None else "/dev/null",
+            lineterm="",
+        )
+    )
+    if len(lines) > _DIFF_LINES_MAX:
+        left_out = len(lines) - _DIFF_LINES_MAX
+        lines = [*lines[:_DIFF_LINES_MAX], f"... {left_out} more lines"]
+    return tuple(lines)

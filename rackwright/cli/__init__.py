@@ -1,0 +1,166 @@
+"""The command line. Each command is a file here and one line in `_COMMANDS`.
+
+A command's module is imported when the command runs, so that `validate` loads neither pyinfra nor
+testinfra. `rackwright/cli/plan.py` defines `plan_command`, a function that typer can read; a group
+of commands such as `rackwright/cli/lab.py` defines `lab_app`, a typer.Typer.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+import typer.core
+import typer.main
+
+from rackwright import __version__
+from rackwright.errors import ExitCode, RackwrightError
+from rackwright.model.nearest import suggest
+
+_COMMANDS = {
+    "validate": "Check a cluster file, offline: every mistake at once.",
+    "schema": "Print the JSON Schema of the cluster file.",
+    "show": "Show the resolved cluster and where values come from.",
+    "catalog": "Print node models and shared tables, with sources.",
+    "lock": "Solve the GPU stack to exact versions; write the lock.",
+    "render": "Print the files a node would get, whole, without a connection.",
+    "plan": "Show what apply would change. Changes nothing.",
+    "apply": "Show the plan, ask, and bring the nodes to the declared state.",
+    "runs": "List the runs that changed something, or show one.",
+    "resume": "Finish a run that was interrupted.",
+    "drift": "Tell which nodes are no longer as declared.",
+    "verify": "Check on the nodes that what is declared is so.",
+    "why": "Tell why a node is drained, broken or different, and what to do.",
+    "health": "Probe the nodes' hardware and judge it by the declared SKU.",
+    "burnin": "Run the all-reduce burn-in through Slurm and judge it.",
+    "accept": "Validate, apply, verify and burn in; one verdict and a report.",
+    "path": "Print where the shipped deploys, templates and roles stand.",
+    "lab": "Boot a cluster file as a rack of containers on this machine.",
+}
+
+_INTERRUPTED = 130
+
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]
+_ClickException: type[Any] = typer.BadParameter.__mro__[2]
+"""click's own classes, wherever this version of typer keeps them."""
+
+
+class UnknownCommand(RackwrightError):  # noqa: N818 - reads as the sentence it is
+    """There is no such command."""
+
+    exit_code = ExitCode.USAGE
+
+
+class _LazyGroup(typer.core.TyperGroup):
+    """Imports a command when it is run; its own help needs no command's module."""
+
+    _listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer keeps its context private
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+        if cmd_name not in _COMMANDS:
+            raise UnknownCommand(
+                f"There is no command {cmd_name}.", hint=suggest(cmd_name, _COMMANDS, what="commands")
+            )
+        if self._listing or ctx.resilient_parsing:
+            return typer.core.TyperCommand(cmd_name, help=_COMMANDS[cmd_name])
+        return _load(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
+
+def _load(name: str) -> Any:  # noqa: ANN401 - click's Command
+    try:
+        module = importlib.import_module(f"rackwright.cli.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"rackwright.cli.{name}":
+            raise
+        raise RackwrightError(f"The command {name} is not part of this version.") from None
+    group = getattr(module, f"{name}_app", None)
+    if group is None:
+        group = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+        group.command(name)(getattr(module, f"{name}_command"))
+    command: Any = typer.main.get_command(group)
+    command.name = name
+    return command
+
+
+app = typer.Typer(
+    name="rackwright",
+    cls=_LazyGroup,
+    help="One typed cluster file becomes an installed, verified and burnt-in GPU cluster.",
+    epilog="Exit status: 0 clean, 1 error or invalid input, 2 changes pending, 3 a check failed, "
+    "4 something is UNKNOWN, 64 usage.",
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # its tracebacks show local variables, and those may hold secrets
+)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"rackwright {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """One typed cluster file becomes an installed, verified and burnt-in GPU cluster."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; what goes wrong is said on stderr."""
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(args=arguments, prog_name="rackwright", standalone_mode=False)
+    except RackwrightError as error:
+        return _say(error.message, error.hint, error.exit_code)
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # no mistake worth a sentence: show the help
+            error.show()
+            return int(ExitCode.USAGE)
+        place = error.ctx.command_path if error.ctx is not None else "rackwright"
+        return _say(error.format_message(), f"see `{place} --help`", ExitCode.USAGE)
+    except _ClickException as error:
+        return _say(error.format_message(), None, ExitCode.ERROR)
+    except (KeyboardInterrupt, typer.Abort):
+        return _say_interrupted()
+    except BrokenPipeError:
+        # the reader has gone; leave nothing for the interpreter to flush into the closed pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.ERROR)
+    status = result if isinstance(result, int) else int(ExitCode.CLEAN)
+    return _say_interrupted() if status == _INTERRUPTED else status
+
+
+def _say(message: str, hint: str | None, status: ExitCode) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    if hint is not None:
+        print(f"hint: {hint}", file=sys.stderr)
+    return int(status)
+
+
+def _say_interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return _INTERRUPTED
+
+
+def main() -> None:
+    """Entry point of the `rackwright` program."""
+    sys.exit(run())

@@ -1,0 +1,47 @@
+"""rackwright accept: everything, one verdict, a report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from rackwright.cli.arguments import ClusterFile
+from rackwright.errors import RackwrightError
+
+
+def accept_command(
+    file: ClusterFile,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to write the report; default reports/<cluster>-<UTC time>."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply without asking.")] = False,
+) -> None:
+    """Validate, apply, plan again, verify and burn in; one verdict and a report.
+
+    Exit status: 0 ACCEPTED, 3 REJECTED, 4 UNDECIDED (something is UNKNOWN), 1 the cluster file is
+    wrong.
+    """
+    from rackwright.accept import accept
+    from rackwright.accept.write import default_folder, write_report
+    from rackwright.cli.accept_view import Acceptance, show_verdict
+    from rackwright.model.load import load_cluster
+
+    cluster = load_cluster(file)
+    if not yes and not sys.stdin.isatty():
+        raise RackwrightError(
+            "accept asks before it changes anything, and there is no terminal to ask on.",
+            hint="run `rackwright plan` to see what it would do, then again with --yes",
+        )
+    out = Console(soft_wrap=True)
+    acceptance = Acceptance(cluster, out, yes=yes)
+    found = accept(cluster, acceptance.stages(), progress=acceptance.tell)
+    _, page = write_report(found, report if report is not None else default_folder(found))
+    show_verdict(found, out)
+    out.print(Text(f"report: {page}"))
+    raise typer.Exit(int(found.exit_code))

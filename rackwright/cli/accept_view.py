@@ -1,0 +1,86 @@
+"""How an acceptance looks on a terminal while it runs, and at its end."""
+
+from __future__ import annotations
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from rackwright.accept import AcceptReport, Stages
+from rackwright.accept.stages import StageName, StageResult
+from rackwright.burnin import BurninReport, burnin
+from rackwright.burnin.show import show as show_burnin
+from rackwright.checks import Status
+from rackwright.cli.plan_view import show_outcome, show_plan
+from rackwright.cli.progress import Progress
+from rackwright.engine.plan import PlanResult
+from rackwright.engine.run import Applied, apply, plan
+from rackwright.model.cluster import Cluster
+from rackwright.verify import VerifyReport, verify
+from rackwright.verify.show import STYLES, wide_console
+from rackwright.verify.show import show as show_verify
+
+
+class Acceptance:
+    """The stages of one cluster with their output on the terminal."""
+
+    def __init__(self, cluster: Cluster, out: Console, *, yes: bool) -> None:
+        self._cluster = cluster
+        self._out = out
+        self._yes = yes
+
+    def stages(self) -> Stages:
+        """The real stages, each showing its progress on stderr and its result on stdout."""
+        return Stages(apply=self._apply, plan=self._plan, verify=self._verify, burnin=self._burnin)
+
+    def tell(self, name: StageName, result: StageResult | None) -> None:
+        """One line when a stage has ended."""
+        if result is not None:
+            word = (f"{result.status.value:<8}", STYLES[result.status])
+            self._out.print(Text.assemble(word, (f"{name.value}: ", "bold"), result.summary))
+
+    def _apply(self, cluster: Cluster) -> Applied:
+        progress = Progress(len(cluster.nodes), Console(stderr=True))
+
+        def agree(planned: PlanResult) -> bool:
+            progress.pause()
+            show_plan(planned, self._out)
+            agreed = self._yes or typer.confirm(f"Apply {planned.changes} changes?", default=False)
+            progress.resume()
+            return agreed
+
+        with progress:
+            applied = apply(cluster, watch=progress, agree=agree)
+        if applied.result is not None:
+            show_outcome(applied.result, self._out)
+        return applied
+
+    def _plan(self, cluster: Cluster) -> PlanResult:
+        with Progress(len(cluster.nodes), Console(stderr=True)) as progress:
+            planned = plan(cluster, watch=progress)
+        if planned.changes or planned.failed:
+            show_plan(planned, self._out)
+        return planned
+
+    def _verify(self, cluster: Cluster) -> VerifyReport:
+        with Console(stderr=True).status("asking the nodes ..."):
+            report = verify(cluster)
+        show_verify(report, wide_console())
+        return report
+
+    def _burnin(self, cluster: Cluster) -> BurninReport:
+        with Console(stderr=True).status("burn-in ...") as status:
+            report = burnin(cluster, progress=lambda text: status.update(f"burn-in: {text} ..."))
+        show_burnin(report, wide_console())
+        return report
+
+
+def show_verdict(report: AcceptReport, out: Console) -> None:
+    """What stands between the cluster and ACCEPTED, then the verdict."""
+    for stage in report.stages:
+        for detail in stage.details if stage.name in (StageName.APPLY, StageName.PLAN) else ():
+            out.print(Text(f"  {stage.name.value}: {detail}", style=STYLES[stage.status]))
+    style = {0: STYLES[Status.PASS], 3: STYLES[Status.FAIL]}.get(
+        int(report.exit_code), STYLES[Status.UNKNOWN]
+    )
+    out.print(Text(report.line, style=f"bold {style}"))

@@ -1,0 +1,162 @@
+"""rackwright apply: make every node what the cluster file says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from rackwright.cli.arguments import ClusterFile, Limit, Role
+from rackwright.cli.plan_view import fold, show_outcome, show_plan
+from rackwright.cli.progress import Progress
+from rackwright.engine.plan import PlanResult, moved_since
+from rackwright.engine.run import Applied
+from rackwright.errors import RackwrightError
+from rackwright.model.settings import Waves
+
+
+def apply_command(
+    file: ClusterFile,
+    limit: Limit = None,
+    role: Role = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", help="Apply exactly this plan of `plan --out`, or refuse.")
+    ] = None,
+    canary: Annotated[int | None, typer.Option(help="So many nodes first, alone.")] = None,
+    wave: Annotated[
+        str | None, typer.Option(help="Nodes per wave: a number, a share (10%), rack or switch.")
+    ] = None,
+    stop_after: Annotated[
+        str | None, typer.Option(help="No further wave after so many failed nodes, or such a share (5%).")
+    ] = None,
+    pause: Annotated[int | None, typer.Option(help="Seconds between two waves.")] = None,
+    parallel: Annotated[int | None, typer.Option(min=1, help="Nodes at a time, per worker process.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files whole.")] = False,
+) -> None:
+    """Show the plan, ask, and make the nodes what the cluster file says.
+
+    Exit status: 0 every node is as declared, 4 a node was unreachable, 1 a node failed.
+    """
+    reviewed = _read_plan(plan_file) if plan_file is not None else None
+    flags = {"canary": canary, "size": wave, "stop_after": stop_after, "pause_seconds": pause}
+    if reviewed is not None:
+        limit = fold(reviewed.nodes)
+        role = list(reviewed.roles) if reviewed.roles is not None else None
+    applied = _run(file, limit, role, _Consent(reviewed, yes, verbose), flags, parallel)
+    out = Console(soft_wrap=True)
+    for told in (applied.put_back, applied.drift_check):
+        if told is not None:
+            typer.echo(told, err=True)
+    if applied.result is not None:
+        show_outcome(applied.result, out)
+        raise typer.Exit(applied.result.exit_code)
+    if reviewed is not None:
+        _refuse_if_moved(reviewed, applied.plan)
+    if not applied.plan.changes:  # otherwise it has been shown, and was declined
+        show_plan(applied.plan, out)
+    raise typer.Exit(applied.plan.exit_code)
+
+
+@dataclass(frozen=True)
+class _Consent:
+    """Shows the plan and gets it agreed to, unless it is no longer the reviewed one."""
+
+    reviewed: PlanResult | None
+    yes: bool
+    verbose: bool
+
+    def __call__(self, plan: PlanResult) -> bool:
+        if self.reviewed is not None:
+            _refuse_if_moved(self.reviewed, plan)
+        show_plan(plan, Console(soft_wrap=True), verbose=self.verbose)
+        return self.yes or _ask(plan)
+
+
+def _run(
+    file: Path,
+    limit: str | None,
+    roles: list[str] | None,
+    consent: _Consent,
+    flags: dict[str, int | str | None],
+    parallel: int | None,
+) -> Applied:
+    from rackwright.engine.run import apply
+    from rackwright.engine.selection import pick
+    from rackwright.model.load import load_cluster
+
+    cluster = load_cluster(file)
+    progress = Progress(len(pick(cluster, limit)), Console(stderr=True))
+
+    def agree(plan: PlanResult) -> bool:
+        progress.pause()
+        agreed = consent(plan)
+        progress.resume()
+        return agreed
+
+    with progress:
+        return apply(
+            cluster,
+            limit=limit,
+            roles=frozenset(roles) if roles else None,
+            watch=progress,
+            agree=agree,
+            waves=_waves(cluster.waves, flags),
+            parallel=parallel,
+        )
+
+
+def _ask(plan: PlanResult) -> bool:
+    if not sys.stdin.isatty():
+        raise RackwrightError(
+            "apply asks before it changes anything, and there is no terminal to ask on.",
+            hint="read the plan above and run again with --yes",
+        )
+    return typer.confirm(f"Apply {plan.changes} changes?", default=False)
+
+
+def _read_plan(path: Path) -> PlanResult:
+    from rackwright.engine.plan_document import check_plan
+
+    try:
+        document = json.loads(path.read_text())
+        check_plan(document)
+        return PlanResult.from_json(document)
+    except (OSError, ValueError) as error:
+        raise RackwrightError(
+            f"The plan {path} cannot be used: {error}.",
+            hint="make one with: rackwright plan FILE --out plan.json",
+        ) from error
+
+
+def _refuse_if_moved(planned: PlanResult, now: PlanResult) -> None:
+    if moved := moved_since(planned, now):
+        raise RackwrightError(
+            "The plan does not hold any more, and nothing was changed: " + "; ".join(moved) + ".",
+            hint="look at a new plan, and apply that one",
+        )
+
+
+def _waves(declared: Waves, flags: dict[str, int | str | None]) -> Waves:
+    """The cluster file's waves with what the flags say over them."""
+    given = {
+        name: int(value) if isinstance(value, str) and value.isdigit() else value
+        for name, value in flags.items()
+        if value is not None
+    }
+    try:
+        return Waves.model_validate({**declared.model_dump(), **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        flag = (
+            str(first["loc"][0]).replace("pause_seconds", "pause").replace("size", "wave").replace("_", "-")
+        )
+        raise RackwrightError(
+            f"--{flag} {first['input']}: {first['msg'].removeprefix('Value error, ')}."
+        ) from None

@@ -1,0 +1,47 @@
+"""rackwright burnin: all-reduce between the workers, judged."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from rackwright.cli.arguments import ClusterFile
+
+
+def burnin_command(
+    file: ClusterFile,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="NODESET", help="Only these workers, e.g. gpu[001-016].")
+    ] = None,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Test pairs of nodes too, even if no floor is missed.")
+    ] = False,
+    ranks_per_node: Annotated[int, typer.Option(min=1, help="Ranks on each node, for the mpi engine.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
+) -> None:
+    """Measure collectives between the workers through Slurm and judge them against the floor.
+
+    Exit status: 0 the floor is reached, 3 it is not or values are wrong, 4 something is UNKNOWN.
+    """
+    from rackwright.burnin import burnin
+    from rackwright.burnin.show import show
+    from rackwright.model.load import load_cluster
+    from rackwright.verify.show import wide_console
+
+    cluster = load_cluster(file)
+    with Console(stderr=True).status("burn-in ...") as status:
+        report = burnin(
+            cluster,
+            nodes=nodes,
+            pairs=pairs,
+            ranks_per_node=ranks_per_node,
+            progress=lambda text: status.update(f"burn-in: {text} ..."),
+        )
+    if as_json:
+        typer.echo(json.dumps(report.to_json(), indent=2))
+    else:
+        show(report, wide_console())
+    raise typer.Exit(int(report.exit_code))

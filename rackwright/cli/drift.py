@@ -1,0 +1,221 @@
+"""rackwright drift: which nodes are no longer as declared; now, or looked at again and again."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+import typer.core
+from rich.console import Console
+
+from rackwright.cli.arguments import ClusterFile, Limit
+from rackwright.cli.plan_view import fold, show_outcome, show_plan, summary
+from rackwright.cli.progress import Progress
+from rackwright.drift.places import TEXTFILES
+from rackwright.drift.report import History, document, metrics, write_metrics
+from rackwright.engine.plan import PlanResult
+from rackwright.errors import RackwrightError
+
+if TYPE_CHECKING:
+    from rackwright.drift.here import Step
+    from rackwright.drift.install import Done
+    from rackwright.model.cluster import Cluster
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+class _FileIsEnough(typer.core.TyperGroup):
+    """`drift FILE` is `drift check FILE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer keeps its context private
+        if args and args[0] not in (*self.commands, "--help"):
+            args = ["check", *args]
+        return list(super().parse_args(ctx, args))
+
+
+drift_app = typer.Typer(
+    cls=_FileIsEnough,
+    help="Tell which nodes are no longer as declared: now (`drift FILE`), or again and again (`install`).",
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@drift_app.command("check")
+def check_command(
+    file: ClusterFile,
+    limit: Limit = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    textfile: Annotated[
+        Path | None, typer.Option(help="Write metrics for node_exporter's textfile collector.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Believe no digest of an earlier run.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair roles that say `drift: repair`, nothing disruptive.")
+    ] = False,
+) -> None:
+    """Compare every node with the cluster file. Changes nothing without --repair.
+
+    Exit status: 0 in sync, 2 drift, 4 a node is unreachable, 1 error.
+    """
+    from rackwright.engine.run import plan
+    from rackwright.engine.selection import pick
+    from rackwright.model.load import load_cluster
+    from rackwright.state_folder import state_folder
+
+    cluster = load_cluster(file)
+    began = time.monotonic()
+    repaired = None
+    with Progress(len(pick(cluster, limit)), Console(stderr=True)) as progress:
+        result = plan(cluster, limit=limit, watch=progress, full=full)
+        if repair:
+            result, repaired = _repair(cluster, result)
+    seconds, now = time.monotonic() - began, time.time()
+    memory = state_folder(cluster.name) / "in-sync.json"
+    history = History.read(memory).updated(result, now)
+    history.write(memory)
+    if textfile is not None:
+        write_metrics(textfile, metrics(result, seconds, history, now))
+    if as_json:
+        told = document(result, seconds, history)
+        typer.echo(json.dumps(told if repaired is None else {**told, "repair": repaired}, indent=2))
+    else:
+        out = Console(soft_wrap=True)
+        for name, count in (repaired or {}).get("repaired", {}).items():
+            out.print(f"{name}: {count} repaired", highlight=False)
+        for name, why in (repaired or {}).get("left", {}).items():
+            out.print(f"{name}: not repaired: {why}", highlight=False, markup=False)
+        show_plan(result, out)
+    raise typer.Exit(result.exit_code)
+
+
+def _repair(cluster: Cluster, found: PlanResult) -> tuple[PlanResult, dict[str, Any]]:
+    """What is left after the repair, and what was done."""
+    from dataclasses import replace
+
+    from rackwright.drift.repair import refuse_read_only, repair
+    from rackwright.engine.run import plan
+
+    refuse_read_only(cluster)
+    done = repair(cluster, found)
+    if done.done:
+        again = plan(cluster, limit=fold(done.done))
+        found = replace(found, nodes={**found.nodes, **again.nodes})
+    return found, {"repaired": done.done, "left": done.left}
+
+
+@drift_app.command("install")
+def install_command(
+    file: ClusterFile,
+    every: Annotated[str, typer.Option(metavar="TIME", help="How often: 30m, 2h, 1d.")],
+    on: Annotated[
+        Literal["head", "here"], typer.Option(help="Which machine asks the nodes (push mode).")
+    ] = "here",
+    mode: Annotated[
+        Literal["push", "pull"], typer.Option(help="push: one machine asks; pull: each node asks itself.")
+    ] = "push",
+    notify: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="Tell of changes of state (apprise). @FILE (mode 0600) or - (stdin) hold URLs, one a line; "
+            "one with a credential is not taken from the command line. Several times, or none.",
+        ),
+    ] = None,
+    textfiles: Annotated[
+        str, typer.Option(metavar="FOLDER", help="node_exporter's textfile folder.")
+    ] = TEXTFILES,
+    limit: Limit = None,
+    yes: Yes = False,
+) -> None:
+    """Have drift looked for on a schedule; what is declared lands beside the cluster file.
+
+    Exit status: 0 installed, 2 it was not agreed to, 4 a node was unreachable, 1 error.
+    """
+    from rackwright.drift.declaration import Declaration, seconds_of
+    from rackwright.drift.install import install
+    from rackwright.drift.notify import read_urls
+    from rackwright.model.load import load_cluster
+
+    cluster = load_cluster(file)
+    if mode == "pull" and notify:
+        raise RackwrightError(
+            "In pull mode nobody asks the nodes, so nobody notices a change of state but their metrics.",
+            hint="alert on rackwright_drift_drifted in Prometheus, or use push mode",
+        )
+    declared = Declaration(every_seconds=seconds_of(every), mode=mode, on=on, textfiles=textfiles)
+    urls = read_urls(notify) if notify is not None else None
+    _end_install(install(cluster, declared, urls=urls, limit=limit, agree=_agree(yes)))
+
+
+def install_as_declared(file: Path, limit: str | None, yes: bool) -> None:
+    """Finish an installation that was interrupted: what it declares stands beside the cluster file."""
+    from rackwright.drift.declaration import read_declaration
+    from rackwright.drift.install import install
+    from rackwright.model.load import load_cluster
+
+    cluster = load_cluster(file)
+    declared = read_declaration(cluster.path)
+    if declared is None:
+        raise RackwrightError(
+            f"Nothing declares a drift check of {file} any more.",
+            hint=f"install it again: rackwright drift install {file} --every 30m",
+        )
+    _end_install(install(cluster, declared, limit=limit, agree=_agree(yes)))
+
+
+def _end_install(done: Done) -> None:
+    _show(done)
+    if done.without and done.agreed:
+        typer.echo(
+            f"never seen as declared, so nothing is expected yet: {fold(done.without)} (rackwright apply)",
+            err=True,
+        )
+    raise typer.Exit(done.exit_code)
+
+
+@drift_app.command("uninstall")
+def uninstall_command(file: ClusterFile, limit: Limit = None, yes: Yes = False) -> None:
+    """Remove every trace of it, on the nodes and here.
+
+    Exit status: 0 gone, 2 it was not agreed to, 4 a node was unreachable, 1 error.
+    """
+    from rackwright.drift.install import uninstall
+    from rackwright.model.load import load_cluster
+
+    done = uninstall(load_cluster(file), limit=limit, agree=_agree(yes))
+    _show(done)
+    raise typer.Exit(done.exit_code)
+
+
+def _agree(yes: bool) -> Any:  # noqa: ANN401 - rackwright.drift.install.Agree
+    def agree(plan: PlanResult | None, steps: list[Step]) -> bool:
+        out = Console(soft_wrap=True)
+        if plan is not None:
+            show_plan(plan, out)
+        for step in steps:
+            out.print(f"here: {step.what}", highlight=False, markup=False)
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            raise RackwrightError(
+                "It asks before it changes anything, and there is no terminal to ask on.",
+                hint="read the plan above and run again with --yes",
+            )
+        return typer.confirm("Go on?", default=False)
+
+    return agree
+
+
+def _show(done: Done) -> None:
+    out = Console(soft_wrap=True)
+    if done.result is not None:
+        show_outcome(done.result, out)
+    elif not done.plan.changes:
+        out.print(summary(done.plan), highlight=False)

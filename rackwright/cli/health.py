@@ -1,0 +1,75 @@
+"""rackwright health: probe the nodes and judge them by what is declared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from rackwright.cli.arguments import Limit
+
+if TYPE_CHECKING:
+    from rackwright.health.run import NodeHealth
+
+
+def health_command(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The cluster file, e.g. inventory/lab.yaml.")
+    ] = None,
+    limit: Limit = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Only what a prolog reads, in under a second.")
+    ] = False,
+    save: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also write each node's document as DIR/NODE.json.")
+    ] = None,
+    document: Annotated[
+        Path | None, typer.Option(metavar="DOC", help="Judge this saved document; asks no node.")
+    ] = None,
+    sku: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --document and no FILE: the SKU it should be.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what passes too.")] = False,
+) -> None:
+    """Probe every node once and judge what it tells by what is declared.
+
+    Exit status 0: nothing failed and nothing is unknown, 3: a check failed, 4: something is
+    UNKNOWN. A saved document needs no node: `--document DOC --sku NAME`, or with FILE, where the
+    node it names is looked up.
+    """
+    from rackwright.health.run import health
+    from rackwright.health.show import one_node, show
+    from rackwright.verify.show import wide_console
+
+    if document is not None:
+        fleet = one_node(_saved(file, document, sku))
+    else:
+        if file is None or sku is not None:
+            raise typer.BadParameter("give a cluster file, or --document DOC and --sku NAME")
+        from rackwright.model.load import load_cluster
+
+        cluster = load_cluster(file)
+        with Console(stderr=True).status(f"probing the nodes of {cluster.name} ..."):
+            fleet = health(cluster, limit=limit, fast=fast, save=save)
+    if as_json:
+        typer.echo(json.dumps(fleet.to_json(), indent=2))
+    else:
+        show(fleet, wide_console(), verbose=verbose)
+    raise typer.Exit(int(fleet.exit_code))
+
+
+def _saved(file: Path | None, document: Path, sku: str | None) -> NodeHealth:
+    """Judge a saved document by a SKU, or by the node of a cluster file."""
+    from rackwright.errors import RackwrightError
+    from rackwright.health.run import judge_saved
+    from rackwright.health.saved import expected_for
+
+    try:
+        text = document.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RackwrightError(f"The document {document} cannot be read: {error}.") from None
+    return judge_saved(expected_for(text, file, sku), text)

@@ -1,0 +1,129 @@
+"""`rackwright lab`: the rack on a laptop."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rackwright.errors import LabError
+from rackwright.lab import faults
+from rackwright.lab.rack import Rack
+from rackwright.lab.status import RackStatus, summary
+
+lab_app = typer.Typer(
+    help="A rack of real Debian nodes on this machine: build it, break it, heal it.", no_args_is_help=True
+)
+
+DEFAULT_FILE = Path("inventory/lab.yaml")
+
+File = Annotated[Path, typer.Argument(help="The cluster file.", show_default=True)]
+FileOption = Annotated[Path, typer.Option("--file", "-f", help="The cluster file.")]
+Node = Annotated[str, typer.Argument(help="The node's name.")]
+_COMMAND = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+# Data goes to stdout, what happens meanwhile to stderr.
+_log = Console(stderr=True, highlight=False)
+
+
+@lab_app.command()
+def up(file: File = DEFAULT_FILE) -> None:
+    """Bring the rack up; what already runs is left alone."""
+    rack = _rack(file)
+    rack.up()
+    _log.print(f"rack {rack.name}: {summary(rack.status().nodes)}")
+
+
+@lab_app.command()
+def down(
+    file: Annotated[Path | None, typer.Argument(help=f"The cluster file; {DEFAULT_FILE} by default.")] = None,
+    name: Annotated[str | None, typer.Option(help="The rack of that name, without its file.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every rack on this machine.")] = False,
+) -> None:
+    """Remove the rack and everything of it, whatever state it is in."""
+    if (file is not None) + (name is not None) + every > 1:
+        raise LabError("down takes one of FILE, --name and --all")
+    if every:
+        names: Iterable[str] = Rack.names()
+    else:
+        names = [name if name is not None else _rack(file or DEFAULT_FILE).name]
+    for one in names:
+        Rack.named(one, _log.print).down()
+
+
+@lab_app.command()
+def status(
+    file: File = DEFAULT_FILE,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+) -> None:
+    """Show the rack's nodes, their limits and their faults."""
+    result = _rack(file).status()
+    if as_json:
+        typer.echo(json.dumps(result.to_json(), indent=2))
+    else:
+        _show(result)
+
+
+@lab_app.command("exec", context_settings=_COMMAND)
+def execute(context: typer.Context, node: Node, file: FileOption = DEFAULT_FILE) -> None:
+    """Run a command as root on a node; works without its sshd."""
+    if not context.args:
+        raise LabError(
+            "no command to run", hint=f"rackwright lab exec {node} -- COMMAND, or lab console {node}"
+        )
+    raise typer.Exit(_rack(file).exec(node, context.args))
+
+
+@lab_app.command()
+def console(node: Node, file: FileOption = DEFAULT_FILE) -> None:
+    """Open a root shell on a node; works without its sshd."""
+    raise typer.Exit(_rack(file).console(node))
+
+
+@lab_app.command(context_settings=_COMMAND)
+def ssh(context: typer.Context, node: Node, file: FileOption = DEFAULT_FILE) -> None:
+    """Log in to a node as its administrator, with strict host keys."""
+    raise typer.Exit(_rack(file).ssh(node, context.args))
+
+
+@lab_app.command(context_settings={"ignore_unknown_options": True})
+def fault(
+    node: Node,
+    kind: Annotated[str, typer.Argument(help=f"One of: {', '.join((*faults.FAULTS, *faults.GPU_FAULTS))}.")],
+    args: Annotated[list[str] | None, typer.Argument(help="For slow: milliseconds and percent lost.")] = None,
+    file: FileOption = DEFAULT_FILE,
+) -> None:
+    """Break a node on purpose."""
+    _rack(file).fault(node, kind, *(args or []))
+    _log.print(f"{node}: {' '.join([kind, *(args or [])])}")
+
+
+@lab_app.command()
+def heal(node: Node, file: FileOption = DEFAULT_FILE) -> None:
+    """Undo every fault of a node and wait until it is ready."""
+    _rack(file).heal(node)
+    _log.print(f"{node}: ready")
+
+
+def _rack(file: Path) -> Rack:
+    # Imported here: the model is large, and `down --name` must work without a readable cluster file.
+    from rackwright.lab.from_cluster import load_rack_spec
+
+    return Rack(load_rack_spec(file), _log.print)
+
+
+def _show(result: RackStatus) -> None:
+    out = Console(highlight=False)
+    if not result.nodes:
+        out.print(f"rack {result.name} is not up")
+        return
+    table = Table("node", "address", "image", "state", "faults", "limits", "MiB", box=None, pad_edge=False)
+    for one in result.nodes:
+        broken = ", ".join(" ".join([kind, *args]) for kind, args in one.faults.items())
+        memory = "" if one.memory_mib is None else str(one.memory_mib)
+        table.add_row(one.name, one.address, one.image, one.state, broken, one.limits, memory)
+    out.print(table)
+    out.print(f"rack {result.name}: {summary(result.nodes)}; mirror: {result.mirror}")

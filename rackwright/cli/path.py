@@ -1,0 +1,25 @@
+"""rackwright path: where the shipped deploys, templates and roles stand, for use with plain pyinfra."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import rackwright
+
+
+class Room(StrEnum):
+    """A folder that ships with rackwright."""
+
+    DEPLOYS = "deploys"
+    TEMPLATES = "templates"
+    ROLES = "roles"
+    CATALOG = "catalog"
+
+
+def path_command(room: Annotated[Room, typer.Argument(help="Which folder.")]) -> None:
+    """Print where a shipped folder stands: pyinfra @rackwright/my.yaml "$(rackwright path deploys)/site.py"."""
+    typer.echo(Path(rackwright.__file__).resolve().parent / room)

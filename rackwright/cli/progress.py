@@ -1,0 +1,79 @@
+"""Live progress of a run on standard error."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+_SHOWN_NODES = 8
+
+
+class Progress:
+    """Counts nodes and shows what some of them are doing; a Watcher for the engine.
+
+    On something that is no terminal it prints one line per finished node instead.
+    """
+
+    def __init__(self, nodes: int, console: Console) -> None:
+        self._nodes = nodes
+        self._console = console
+        self._doing: dict[str, str] = {}
+        self._counts = {"planned": 0, "applied": 0}
+        self._live = (
+            Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
+        )
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pause()
+
+    def pause(self) -> None:
+        """Take the live display off the terminal, for a question or for good."""
+        if self._live is not None:
+            self._live.stop()
+
+    def resume(self) -> None:
+        """Show it again."""
+        if self._live is not None:
+            self._live.start()
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "started":
+            self._doing[event["node"]] = f"{event['role']}: {event['name']}"
+        elif kind == "planned":
+            self._counts["planned"] += 1
+        elif kind == "applied":
+            self._counts["applied"] += 1
+            self._doing.pop(event["outcome"]["node"], None)
+            if self._live is None:
+                self._say_done(event["outcome"])
+        elif kind == "stopping":
+            self._console.print("stopping after the operation at hand; Ctrl-C again to leave at once")
+        if self._live is not None:
+            self._live.update(self._table())
+
+    def _say_done(self, outcome: dict[str, Any]) -> None:
+        state = "done" if outcome["ok"] else "failed"
+        self._console.print(f"{outcome['node']}: {state} after {outcome['seconds']:.1f} s", highlight=False)
+
+    def _table(self) -> Table:
+        table = Table.grid(padding=(0, 2))
+        table.add_row(
+            f"planned {self._counts['planned']}/{self._nodes}", f"applied {self._counts['applied']}"
+        )
+        for node, doing in list(self._doing.items())[:_SHOWN_NODES]:
+            table.add_row(node, doing)
+        if len(self._doing) > _SHOWN_NODES:
+            table.add_row("", f"and {len(self._doing) - _SHOWN_NODES} more nodes")
+        return table

@@ -1,0 +1,43 @@
+"""rackwright render: every file a node would get, without reaching it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rackwright.cli.arguments import ClusterFile
+from rackwright.errors import RackwrightError
+
+
+def render_command(
+    file: ClusterFile,
+    node: Annotated[str, typer.Option(metavar="NODE", help="The node to render.")],
+    path: Annotated[str | None, typer.Option(help="Print only this file, bare.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the files below this folder instead.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print {path: text} as JSON.")] = False,
+) -> None:
+    """Print every file a node would get, whole; secrets are shown as placeholders."""
+    from rackwright.engine.render import render_node
+    from rackwright.engine.selection import pick
+    from rackwright.model.load import load_cluster
+
+    cluster = load_cluster(file)
+    files = render_node(cluster, pick(cluster, node)[0])
+    if path is not None:
+        if path not in files:
+            raise RackwrightError(f"{node} gets no file {path}.", hint=f"it gets {', '.join(sorted(files))}")
+        typer.echo(files[path], nl=False)
+    elif out is not None:
+        for name, text in files.items():
+            target = out / name.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        typer.echo(f"{len(files)} files of {node} are below {out}")
+    elif as_json:
+        typer.echo(json.dumps(files, indent=2))
+    else:
+        for name, text in files.items():
+            typer.echo(f"==> {name} <==\n{text}")

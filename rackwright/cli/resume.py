@@ -1,0 +1,74 @@
+"""rackwright resume: finish a run that was interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rackwright.cli.apply import apply_command
+from rackwright.engine.journal import Run, read_run
+from rackwright.errors import RackwrightError
+
+
+def resume_command(
+    run: Annotated[str, typer.Argument(metavar="ID", help="The run, as `rackwright runs` names it.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Go on where an interrupted run ended: same cluster file, nodes, roles and waves.
+
+    Every operation compares before it acts, so what was done already is left alone.
+    """
+    known = read_run(run)
+    if known.state == "running":
+        raise RackwrightError(
+            f"Run {run} is still running (pid {known.begin['pid']} on {known.begin['host']}).",
+            hint="wait for it, or end it",
+        )
+    if "file" not in known.begin:
+        raise RackwrightError(
+            f"Run {run} was killed before it wrote down what it is about, and before it changed anything.",
+            hint="start it again: rackwright apply FILE",
+        )
+    _say_what_moved(known)
+    if known.begin.get("deploy") is not None:
+        _drift_check(known, yes)
+        return
+    policy = known.begin.get("policy", {})
+    apply_command(
+        Path(known.begin["file"]),
+        limit=known.begin["limit"],
+        role=known.begin["roles"],
+        yes=yes,
+        canary=policy.get("canary"),
+        wave=_text(policy.get("size")),
+        stop_after=_text(policy.get("stop_after")),
+        pause=policy.get("pause_seconds"),
+        parallel=policy.get("parallel"),
+    )
+
+
+def _say_what_moved(known: Run) -> None:
+    from rackwright.model.load import load_cluster
+
+    if known.plan is not None and load_cluster(Path(known.begin["file"])).sha256 != known.plan["file_sha256"]:
+        typer.echo(
+            f"{known.begin['file']} was changed since: what it declares now is what is applied", err=True
+        )
+
+
+def _drift_check(known: Run, yes: bool) -> None:
+    """`drift install` or `uninstall` again, by the declaration that it left beside the cluster file."""
+    from rackwright.cli.drift import install_as_declared, uninstall_command
+    from rackwright.drift.install import PLACED
+
+    file, limit = Path(known.begin["file"]), known.begin["limit"]
+    if known.begin["deploy"] == PLACED.stem:
+        install_as_declared(file, limit, yes)
+    else:
+        uninstall_command(file, limit=limit, yes=yes)
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401 - a number or words, as the flags take them
+    return None if value is None else str(value)

@@ -1,0 +1,23 @@
+"""rackwright schema: the JSON Schemas of the cluster file and of plans."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def schema_command(
+    plan: Annotated[bool, typer.Option("--plan", help="Of plan.json instead of the cluster file.")] = False,
+) -> None:
+    """Print the JSON Schema of the cluster file, every role's options included.
+
+    Editors complete and check from it: save it beside your cluster files and start each file with
+    `# yaml-language-server: $schema=cluster.schema.json`.
+    """
+    if plan:
+        from rackwright.engine.plan_document import plan_schema as schema
+    else:
+        from rackwright.model.json_schema import cluster_schema as schema
+    typer.echo(json.dumps(schema(), indent=2))

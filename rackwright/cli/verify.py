@@ -1,0 +1,42 @@
+"""rackwright verify: ask every node what its roles claim."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from rackwright.cli.arguments import ClusterFile, Limit, Role
+
+
+def verify_command(
+    file: ClusterFile,
+    limit: Limit = None,
+    role: Role = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what passes too.")] = False,
+) -> None:
+    """Check on every node that what the roles claim is true.
+
+    Exit status 0: nothing failed and nothing is unknown, 3: a check failed, 4: something is
+    UNKNOWN.
+    """
+    from rackwright.model.load import load_cluster
+    from rackwright.verify import verify
+    from rackwright.verify.junit import write_junit
+    from rackwright.verify.show import show, wide_console
+
+    cluster = load_cluster(file)
+    with Console(stderr=True).status(f"asking the nodes of {cluster.name} ..."):
+        report = verify(cluster, limit=limit, roles=frozenset(role) if role else None)
+    if junit is not None:
+        write_junit(report, junit)
+    if as_json:
+        typer.echo(json.dumps(report.to_json(), indent=2))
+    else:
+        show(report, wide_console(), verbose=verbose)
+    raise typer.Exit(int(report.exit_code))

@@ -1,0 +1,56 @@
+"""rackwright why: who drained a node, what is wrong with it, what changed, and what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from rackwright.cli.arguments import ClusterFile
+
+_TITLES = {
+    "scheduler": "in the scheduler",
+    "health": "health checks, now",
+    "declaration": "differs from the cluster file",
+    "changes": "changed by rackwright",
+    "kernel": "said by the kernel",
+}
+
+
+def why_command(
+    file: ClusterFile,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The node's name.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
+) -> None:
+    """Tell why a node is in the state it is in. Changes nothing.
+
+    In this order: who drained it and why, failed health checks with what they saw, what differs from
+    the cluster file, what rackwright changed last, what the kernel complained of, and what to do next.
+    Exit status 0: everything was found out, 4: a part is UNKNOWN.
+    """
+    from rackwright.errors import ExitCode, RackwrightError
+    from rackwright.model.load import load_cluster
+    from rackwright.model.nearest import suggest
+    from rackwright.why.ask import why
+
+    cluster = load_cluster(file)
+    if node not in cluster.by_name:
+        raise RackwrightError(
+            f"{file} declares no node {node}.", hint=suggest(node, cluster.by_name, what="nodes")
+        )
+    with Console(stderr=True).status(f"asking about {node} ..."):
+        found = why(cluster, cluster.by_name[node], file)
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), indent=2))
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        for part in found.parts:
+            console.print(Text(_TITLES[part.name], style="bold"))
+            for line in part.lines:
+                mark = Text("UNKNOWN ", style="bold magenta") if part.unknown else Text("")
+                console.print(Text.assemble("  ", mark, line))
+        console.print(Text.assemble(("next: ", "bold"), found.next_step))
+    raise typer.Exit(int(ExitCode.UNKNOWN if found.unknown else ExitCode.CLEAN))

@@ -1,0 +1,63 @@
+"""How a deploy gets from pyinfra's host to the declared cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyinfra.api.host import Host
+from pyinfra.context import host as current_host
+
+from rackwright.errors import RackwrightError
+from rackwright.model.cluster import Cluster, Node
+from rackwright.options import RoleOptions
+from rackwright.secrets import Secret, store_of
+
+OptionsT = TypeVar("OptionsT", bound=RoleOptions)
+
+
+@dataclass(frozen=True)
+class Site:
+    """The cluster as seen by one host; what pyinfra's host data carries as `rackwright`."""
+
+    cluster: Cluster
+    node: Node
+    only_roles: frozenset[str] | None = None
+    """Roles this run is limited to (`--role`); None means all."""
+    offline: bool = False
+    """Nothing is reached and nothing is kept: secrets are placeholders (`rackwright render`)."""
+
+    def secret(self, name: str) -> Secret:
+        """A secret of this cluster, generated on first use. Its str() and repr() are masked."""
+        if self.offline:
+            return Secret(name, f"(secret {name})")
+        return store_of(self.cluster).get(name)
+
+    def to_json(self) -> dict[str, str]:
+        """For `pyinfra debug-inventory`: names only, the cluster file says the rest."""
+        return {"cluster": self.cluster.name, "file": str(self.cluster.path), "node": self.node.name}
+
+
+def site_of(host: Host | None = None) -> Site:
+    """The declared cluster and node behind a pyinfra host (default: the current one)."""
+    asked = current_host if host is None else host  # pyinfra's context object has no truth value
+    site = asked.data.get("rackwright")
+    if not isinstance(site, Site):
+        raise RackwrightError(
+            f"{asked.name} was not loaded from a cluster file.",
+            hint="run pyinfra with the inventory @rackwright/<cluster file>",
+        )
+    return site
+
+
+def options_for(host: Host, role: str, kind: type[OptionsT]) -> OptionsT | None:
+    """This host's options of a role, or None when the role does not run there."""
+    site = site_of(host)
+    options = site.node.options.get(role)
+    if options is None or (site.only_roles is not None and role not in site.only_roles):
+        return None
+    if not isinstance(options, kind):
+        raise RackwrightError(
+            f"The options of role {role} are {type(options).__name__}, not {kind.__name__}."
+        )
+    return options

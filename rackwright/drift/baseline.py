@@ -1,0 +1,96 @@
+"""What each node is asked, and the digest its answers had when it was last as declared.
+
+Kept below the cluster's state folder from one check in sync to the next; the deploy of this package
+places it on the nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass
+
+from ClusterShell.NodeSet import NodeSet
+
+from rackwright.engine.memory import Memory, version_key
+from rackwright.engine.run import plan
+from rackwright.engine.selection import pick
+from rackwright.engine.session import SITE, Watcher
+from rackwright.engine.workers import shards
+from rackwright.identity import write_privately
+from rackwright.model.cluster import Cluster
+from rackwright.state_folder import state_folder
+
+_ROUNDS = 2
+"""The first may only find out what there is to ask; the second then asks it all at once."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Of one node. `questions` is the text of the file the node gets."""
+
+    questions: str
+    digest: str
+    at: float
+    """When it was first seen so: of what several people keep of a node, the newest counts."""
+
+
+def take(
+    cluster: Cluster, limit: str | None, watch: Watcher | None = None, *, asked_just_now: bool = False
+) -> dict[str, Baseline]:
+    """Keep what the nodes that are in sync answer, and return the baselines of all that have one.
+
+    A node that is not in sync now keeps its older baseline. `asked_just_now`: nodes that the engine
+    knows to be in sync need not be asked again.
+    """
+    names = [node.name for node in pick(cluster, limit)]
+    if not asked_just_now:
+        plan(cluster, limit=limit, watch=watch)
+    learned = _learned(cluster)
+    for _ in range(_ROUNDS):
+        if missing := [name for name in names if name not in learned]:
+            plan(cluster, limit=str(NodeSet.fromlist(missing)), watch=watch)
+            learned = _learned(cluster)
+    for name in names:
+        if name in learned:
+            keep(cluster, name, learned[name])
+    kept = ((name, kept_of(cluster, name)) for name in names)
+    return {name: baseline for name, baseline in kept if baseline is not None}
+
+
+def kept_of(cluster: Cluster, name: str) -> Baseline | None:
+    """The baseline of a node, None if it was never seen in sync."""
+    try:
+        data = json.loads((state_folder(cluster.name) / "drift" / f"{name}.json").read_text())
+        return Baseline(data["questions"], data["digest"], data["at"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def keep(cluster: Cluster, name: str, baseline: Baseline) -> None:
+    """Keep a node's baseline, unless it is the one kept already."""
+    before = kept_of(cluster, name)
+    if before is not None and (before.questions, before.digest) == (baseline.questions, baseline.digest):
+        return
+    folder = state_folder(cluster.name) / "drift"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    write_privately(folder / f"{name}.json", json.dumps(asdict(baseline)).encode())
+
+
+def _learned(cluster: Cluster) -> dict[str, Baseline]:
+    """What the engine's memory may still be believed in."""
+    key = version_key(cluster, SITE)
+    found = {}
+    for host_class in dict.fromkeys(name for name, _ in shards(cluster.nodes)):
+        memory = Memory(state_folder(cluster.name) / "facts", host_class, key)
+        for node in (node for name, nodes in shards(cluster.nodes) if name == host_class for node in nodes):
+            known = memory.recall(node.name)
+            if known.digest is not None and known.questions:
+                asked = {
+                    "cluster": cluster.name,
+                    "node": node.name,
+                    "questions": known.questions,
+                    "askers": memory.askers(node.name),
+                }
+                found[node.name] = Baseline(json.dumps(asked), known.digest, round(time.time(), 3))
+    return found

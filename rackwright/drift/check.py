@@ -1,0 +1,137 @@
+"""One round of push mode: ask every node for its check, and write down and tell what came of it.
+
+    python -m rackwright.drift.check FOLDER STATE
+
+Run by a timer as a user who can do nothing else. FOLDER holds the cluster file, the host keys, the
+digests expected and the key that may only ask; STATE is what it may write. It never loads pyinfra
+and knows no secret of the cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from rackwright.drift import places
+from rackwright.drift.notify import message, send, urls_of
+from rackwright.drift.prometheus import metrics
+from rackwright.drift.states import Found, History, State, advanced, history_text, read_history, told, untold
+from rackwright.errors import ConnectionFailed, RackwrightError
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.load import load_cluster
+from rackwright.ssh import TIMED_OUT, connect, run
+
+PARALLEL = 32
+NODE_SECONDS = 330
+"""A little more than the program on the node gives itself."""
+_SHOWN = 10
+
+
+def main(folder: Path, state: Path) -> int:
+    """One round; exit status 0 unless the round itself failed."""
+    began = time.monotonic()
+    cluster = _as_checker(load_cluster(folder / "cluster.yaml", locked=False), folder)
+    entries = json.loads((folder / "expected.json").read_text())
+    expected: dict[str, str] = {name: digest for name, (digest, _) in entries.items()}
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        found = dict(
+            zip(
+                (node.name for node in cluster.nodes),
+                pool.map(partial(_node, cluster, expected), cluster.nodes),
+                strict=True,
+            )
+        )
+    history = advanced(read_history(state / "state.json"), found, time.time())
+    problems, history = _tell(cluster, found, history, urls_of(folder / "notify.json"))
+    _replace(state / "state.json", history_text(history))
+    seconds = time.monotonic() - began
+    text = metrics(cluster.name, found, history, seconds, time.time())
+    _replace(state / places.metrics_name(cluster.name), text)
+    counts = Counter(one.state for one in found.values())
+    print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())), f"in {seconds:.1f} s")
+    for problem in problems:
+        print(f"{problem} could not be sent; it is tried again with the next check", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _tell(
+    cluster: Cluster, found: dict[str, Found], history: History, urls: list[str]
+) -> tuple[list[str], History]:
+    """What could not be sent, and the history with what is told now. Told is what one URL took."""
+    changes = untold(history, found)
+    for change in changes:
+        print(f"{change.node}: {change.before} -> {change.found.state}: {', '.join(change.found.detail)}")
+    if not changes or not urls:
+        return [], told(history)
+    failed = send(urls, *message(cluster.name, changes, history))
+    return failed, history if len(failed) == len(urls) else told(history)
+
+
+def _as_checker(cluster: Cluster, folder: Path) -> Cluster:
+    """The cluster as reached by the one user and key that may only ask."""
+    reached = {
+        "user": places.USER,
+        "key": folder / "key",
+        "known_hosts": folder / "known_hosts",
+        "become": "none",
+    }
+    return cluster.model_copy(update={"ssh": cluster.ssh.model_copy(update=reached)})
+
+
+def _node(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
+    try:
+        client = connect(cluster, node)
+        try:
+            said = run(client, places.WORD, sudo=False, stdin=None, timeout=NODE_SECONDS)
+        finally:
+            client.close()
+    except ConnectionFailed as error:
+        return Found(State.UNREACHABLE, (error.message,))
+    if said.exit_status == TIMED_OUT:
+        return Found(State.UNKNOWN, ("its check did not end",))
+    if said.exit_status != 0:
+        last = (said.stderr.strip() or said.stdout.strip() or "nothing").splitlines()[-1][:200]
+        return Found(State.UNKNOWN, (f"its check exited {said.exit_status} saying {last}",))
+    return judge(said.stdout, expected.get(node.name), node.options)
+
+
+def judge(reply: str, expected: str | None, roles: Iterable[str] = ()) -> Found:
+    """What a node's reply means to somebody who knows what digest to expect of it, and its roles."""
+    try:
+        said = json.loads(reply)
+        state, changed, baseline = State(said["state"]), said["changed"], said["expected"]
+        detail = tuple(str(one)[:200] for one in changed[:_SHOWN])
+        count = int(said.get("count", 0))
+        counts = said.get("operations", {})
+        operations = {role: int(counts[role]) for role in roles if role in counts}
+    except (ValueError, KeyError, TypeError):
+        return Found(State.UNKNOWN, ("its check did not answer in words that are understood here",))
+    if state is State.UNKNOWN:
+        return Found(state, (str(said.get("reason", ""))[:200],))
+    if baseline != expected:
+        # Somebody else's apply moved it, or somebody on the node blessed what he did there.
+        return Found(State.UNKNOWN, ("what it compares itself with was not placed by this side",))
+    if count > len(detail):
+        detail = (*detail, f"and {count - len(detail)} more")
+    return Found(state, detail, count, operations)
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    temporary.chmod(0o644)
+    temporary.replace(path)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    except RackwrightError as error:
+        sys.exit(f"error: {error.message}")

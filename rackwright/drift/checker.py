@@ -1,0 +1,88 @@
+"""What the asking machine of push mode gets, be it the head or the one rackwright runs on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rackwright.drift import places, texts
+from rackwright.drift.baseline import kept_of
+from rackwright.drift.declaration import Declaration
+from rackwright.errors import RackwrightError
+from rackwright.model.cluster import Cluster
+from rackwright.secrets import Secret
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One file or folder."""
+
+    path: str
+    content: str = field(default="", repr=False)
+    mode: str = "644"
+    owner: str = "root"
+    group: str = "root"
+    sensitive: bool = False
+
+
+def folders(cluster: Cluster) -> list[Piece]:
+    """In the order in which they can be made. Only its state is the user's to write."""
+    user = places.USER
+    return [
+        Piece(places.check_folder(cluster.name), mode="750", group=user),
+        Piece(places.state_of(cluster.name), mode="755", owner=user, group=user),
+    ]
+
+
+def pieces(
+    cluster: Cluster, declared: Declaration, secret: Callable[[str], Secret], expected_there: str | None
+) -> list[Piece]:
+    """Its files; the user reads those it needs, and writes none.
+
+    `expected_there` is the text of its expected.json as it stands.
+    """
+    folder, user = places.check_folder(cluster.name), places.USER
+    try:
+        known_hosts = cluster.ssh.known_hosts.read_text()
+    except OSError as error:
+        raise RackwrightError(f"{cluster.ssh.known_hosts} cannot be read: {error.strerror}.") from error
+
+    def read_by_user(name: str, content: str, sensitive: bool = False) -> Piece:
+        return Piece(f"{folder}/{name}", content, mode="640", group=user, sensitive=sensitive)
+
+    unit = f"{places.UNITS}/{places.check_unit(cluster.name)}"
+    urls = secret(places.NOTIFY_SECRET).reveal() if declared.notify else "[]"
+    return [
+        read_by_user("cluster.yaml", cluster.path.read_text()),
+        read_by_user("known_hosts", known_hosts),
+        read_by_user("expected.json", expected(cluster, expected_there), sensitive=True),
+        read_by_user("key", secret(places.KEY_SECRET).reveal(), sensitive=True),
+        read_by_user("notify.json", urls, sensitive=True),
+        Piece(f"{unit}.service", texts.check_service(cluster, declared)),
+        Piece(f"{unit}.timer", texts.check_timer(cluster, declared)),
+    ]
+
+
+def expected_path(cluster: Cluster) -> str:
+    """Where the asking side finds which digest each node must compare itself with."""
+    return f"{places.check_folder(cluster.name)}/expected.json"
+
+
+def expected(cluster: Cluster, there: str | None) -> str:
+    """Digests of the nodes ever seen in sync: what is known here, and what others placed later."""
+    known = {node.name: kept_of(cluster, node.name) for node in cluster.nodes}
+    entries = {name: (one.digest, one.at) for name, one in known.items() if one is not None}
+    for name, (digest, at) in _read(there).items():
+        if name in known and (name not in entries or entries[name][1] < at):
+            entries[name] = (digest, at)
+    return json.dumps(dict(sorted(entries.items())), indent=1)
+
+
+def _read(text: str | None) -> dict[str, tuple[str, float]]:
+    try:
+        return {
+            str(name): (str(digest), float(at)) for name, (digest, at) in json.loads(text or "{}").items()
+        }
+    except (ValueError, TypeError, AttributeError):
+        return {}  # damaged: written anew

@@ -1,0 +1,80 @@
+"""Repair of drift, for roles that allow it (`drift: repair`) and never where it would disturb anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ClusterShell.NodeSet import NodeSet
+
+from rackwright.drift import places
+from rackwright.engine.plan import NodePlan, PlanResult
+from rackwright.engine.run import apply
+from rackwright.engine.session import Watcher
+from rackwright.errors import RackwrightError
+from rackwright.model.cluster import Cluster, Node
+
+
+@dataclass
+class Repaired:
+    """What came of it, by node."""
+
+    done: dict[str, int] = field(default_factory=dict)
+    """Operations that changed something."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Drift of roles that allow repair, and why it was left."""
+
+
+def refuse_read_only(cluster: Cluster) -> None:
+    """RackwrightError where the cluster is reached by the user who may only ask."""
+    if cluster.ssh.user == places.USER:
+        raise RackwrightError(
+            f"{places.USER} may only ask whether a node is as declared; it cannot repair anything.",
+            hint="repair as the user and with the key that apply uses (ssh.user, ssh.key)",
+        )
+
+
+def repairable(node: Node, plan: NodePlan) -> tuple[frozenset[str], str | None]:
+    """Roles of a drifted node to be repaired, and why it must be left all the same, if it must."""
+    allowed = {name for name, options in node.options.items() if options.drift == "repair"}
+    mine = [operation for operation in plan.operations if operation.role in allowed]
+    roles = frozenset(operation.role for operation in mine)
+    disruptive = [f"{operation.role}: {operation.name}" for operation in mine if operation.disruptive]
+    if disruptive:
+        return roles, f"it would be disruptive ({', '.join(disruptive)})"
+    return roles, None
+
+
+def repair(cluster: Cluster, found: PlanResult, watch: Watcher | None = None) -> Repaired:
+    """Apply what may be repaired of a drift check's findings; nodes with the same roles together."""
+    refuse_read_only(cluster)
+    result = Repaired()
+    groups: dict[frozenset[str], list[str]] = {}
+    for name, plan in found.nodes.items():
+        roles, why_not = repairable(cluster.by_name[name], plan)
+        if why_not is not None:
+            result.left[name] = why_not
+        elif roles:
+            groups.setdefault(roles, []).append(name)
+    for roles, names in groups.items():
+        _repair(cluster, roles, names, result, watch)
+    return result
+
+
+def _repair(
+    cluster: Cluster, roles: frozenset[str], names: Iterable[str], result: Repaired, watch: Watcher | None
+) -> None:
+    def agree(plan: PlanResult) -> bool:
+        # The nodes moved on since they were checked: what is disruptive now is left, with its wave.
+        return not any(operation.disruptive for node in plan.nodes.values() for operation in node.operations)
+
+    applied = apply(cluster, limit=str(NodeSet.fromlist(names)), roles=roles, agree=agree, watch=watch)
+    for name, plan in applied.plan.nodes.items():
+        if applied.result is None:
+            if plan.changes:
+                result.left[name] = "something disruptive came up while it was looked at again"
+            continue
+        outcome = applied.result.nodes[name]
+        result.done[name] = outcome.changed
+        if not outcome.ok:
+            result.left[name] = outcome.error or "it failed"

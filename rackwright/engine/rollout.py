@@ -1,0 +1,93 @@
+"""Carrying out a plan wave by wave: drain, apply, resume, judge, go on or stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from rackwright.engine.journal import Journal
+from rackwright.engine.plan import ApplyResult, NodeOutcome, PlanResult
+from rackwright.engine.session import Session
+from rackwright.engine.waves import must_stop, plan_waves
+from rackwright.errors import RackwrightError
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.settings import Waves
+from rackwright.model.types import NodeRole
+from rackwright.scheduler import Drainer, is_scheduled
+
+
+class Rollout:
+    """One plan being carried out; outcomes gather in file order."""
+
+    def __init__(
+        self, session: Session, cluster: Cluster, plan: PlanResult, policy: Waves, journal: Journal
+    ) -> None:
+        self._session = session
+        self._cluster = cluster
+        self._plan = plan
+        self._policy = policy
+        self._journal = journal
+        self._outcomes = {
+            name: NodeOutcome(name, node.error is None, error=node.error, unreachable=node.unreachable)
+            for name, node in plan.nodes.items()
+        }
+
+    def run(self) -> ApplyResult:
+        """Wave after wave until all are done, the policy says stop, or Ctrl-C does."""
+        due = [
+            self._cluster.by_name[name]
+            for name, node in self._plan.nodes.items()
+            if node.error is None and node.changes
+        ]
+        waves = plan_waves(due, self._policy)
+        with Drainer(self._cluster, self._journal.run) as drainer:
+            for number, wave in enumerate(waves):
+                why = "the run was interrupted" if self._session.interrupted else None
+                why = why or must_stop(
+                    self._policy, (self._outcomes[name].ok for name in self._done(waves, number))
+                )
+                if why is not None:
+                    self._leave(waves[number:], why)
+                    break
+                if number:
+                    time.sleep(self._policy.pause_seconds)
+                self._journal.write("wave", sync=True, number=number + 1, of=len(waves), nodes=list(wave))
+                self._wave(wave, drainer)
+        return ApplyResult(self._plan.cluster, self._outcomes, self._session.interrupted)
+
+    def _done(self, waves: list[tuple[str, ...]], number: int) -> list[str]:
+        return [name for wave in waves[:number] for name in wave]
+
+    def _wave(self, wave: tuple[str, ...], drainer: Drainer) -> None:
+        drained = self._must_drain(wave)
+        refused: dict[str, str] = {}
+        if drained:  # written down first: whoever finds this run killed knows what it may have drained
+            self._journal.write("drain", sync=True, nodes=[node.name for node in drained])
+            try:
+                refused = drainer.drain(drained, self._policy.drain_deadline_seconds)
+            except RackwrightError as error:
+                refused = {node.name: f"it could not be drained: {error.message}" for node in drained}
+            names = [node.name for node in drained if node.name not in refused]
+            self._journal.write("drained", sync=True, nodes=names, refused=refused)
+        for name, why in refused.items():
+            self._outcomes[name] = NodeOutcome(name, False, error=f"{why}; it was left as it is")
+        self._outcomes.update(self._session.apply([name for name in wave if name not in refused]))
+        good = [node.name for node in drained if self._outcomes[node.name].ok]
+        if good:
+            drainer.resume(good)
+            self._journal.write("resume", sync=True, nodes=good)
+
+    def _must_drain(self, wave: Iterable[str]) -> list[Node]:
+        """Workers of this wave on which something disruptive is planned."""
+        if not self._policy.drain or not is_scheduled(self._cluster):
+            return []
+        return [
+            self._cluster.by_name[name]
+            for name in wave
+            if self._cluster.by_name[name].holds(NodeRole.WORKER)
+            and any(operation.disruptive for operation in self._plan.nodes[name].operations)
+        ]
+
+    def _leave(self, waves: list[tuple[str, ...]], why: str) -> None:
+        for name in (name for wave in waves for name in wave):
+            self._outcomes[name] = NodeOutcome(name, False, error=f"not begun: {why}")

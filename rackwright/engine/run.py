@@ -1,0 +1,129 @@
+"""Plan and apply as two calls, for the command line and for accept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rackwright.drift.declaration import path_of as declaration_of
+from rackwright.engine.journal import Journal
+from rackwright.engine.lock import run_lock
+from rackwright.engine.plan import ApplyResult, PlanResult
+from rackwright.engine.session import SITE, Session, Watcher
+from rackwright.model.cluster import Cluster
+from rackwright.model.settings import Waves
+
+OF_FLAGS = {"canary", "size", "stop_after", "pause_seconds"}
+"""What of the waves flags may set: kept with a run, so that its resumption goes on alike."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A plan, and what came of it (None: there was nothing to do, or it was not agreed to)."""
+
+    plan: PlanResult
+    result: ApplyResult | None
+    run: str | None = None
+    """The name of its journal."""
+    put_back: str | None = None
+    """Nodes that an earlier run had left drained, and what became of them."""
+    drift_check: str | None = None
+    """What became of the digests that an installed drift check expects, if there is one."""
+
+
+def plan(
+    cluster: Cluster,
+    *,
+    limit: str | None = None,
+    roles: frozenset[str] | None = None,
+    deploy: Path = SITE,
+    watch: Watcher | None = None,
+    full: bool = False,
+) -> PlanResult:
+    """What an apply would change now; changes nothing. `full` believes no digest of an earlier run."""
+    with Session(cluster, limit=limit, roles=roles, deploy=deploy, watch=watch, full=full) as session:
+        return session.plan()
+
+
+def apply(
+    cluster: Cluster,
+    *,
+    limit: str | None = None,
+    roles: frozenset[str] | None = None,
+    deploy: Path = SITE,
+    watch: Watcher | None = None,
+    agree: Callable[[PlanResult], bool] = lambda plan: True,
+    waves: Waves | None = None,
+    parallel: int | None = None,
+) -> Applied:
+    """Plan, have the plan agreed to, and carry it out over the same connections.
+
+    `waves` stands in for the cluster file's; `parallel` bounds the nodes a worker talks to at once.
+    Holds the cluster's lock (RunLocked if another run has it). A node that cannot be planned or
+    that fails is in the result; the others go on.
+    """
+    applied = _apply(
+        cluster,
+        limit=limit,
+        roles=roles,
+        deploy=deploy,
+        watch=watch,
+        agree=agree,
+        waves=waves,
+        parallel=parallel,
+    )
+    if deploy == SITE and (applied.result is not None or not applied.plan.changes):
+        from rackwright.engine.left_drained import put_back
+
+        applied = replace(applied, put_back=put_back(cluster, _as_declared(applied), roles))
+    if deploy != SITE or not declaration_of(cluster.path).exists():
+        return applied
+    from rackwright.drift.install import move_along
+
+    return replace(applied, drift_check=move_along(cluster, _as_declared(applied)))
+
+
+def _apply(
+    cluster: Cluster,
+    *,
+    limit: str | None,
+    roles: frozenset[str] | None,
+    deploy: Path,
+    watch: Watcher | None,
+    agree: Callable[[PlanResult], bool],
+    waves: Waves | None,
+    parallel: int | None,
+) -> Applied:
+    from rackwright.engine.rollout import Rollout  # it loads ssh, which a plan does not need here
+
+    with (
+        run_lock(cluster.name),
+        Session(cluster, limit=limit, roles=roles, deploy=deploy, watch=watch, parallel=parallel) as session,
+    ):
+        planned = session.plan()
+        if not planned.changes or not agree(planned):
+            return Applied(planned, None)
+        policy = waves or cluster.waves
+        with Journal(
+            cluster.name,
+            cluster.path,
+            limit=limit,
+            roles=roles,
+            deploy=None if deploy == SITE else deploy.stem,
+            policy={**policy.model_dump(include=OF_FLAGS), "parallel": parallel},
+        ) as journal:
+            journal.planned(planned)
+            session.watch_too(journal)
+            rollout = Rollout(session, cluster, planned, policy, journal)
+            return Applied(planned, rollout.run(), journal.run)
+
+
+def _as_declared(applied: Applied) -> list[str]:
+    """Nodes that are known to be as declared, as far as the run went."""
+    outcomes = applied.result.nodes if applied.result is not None else {}
+    return [
+        name
+        for name, node in applied.plan.nodes.items()
+        if (outcomes[name].ok if name in outcomes else node.error is None and not node.changes)
+    ]

@@ -1,0 +1,170 @@
+"""A run seen from the command line: worker processes driven by orders, telling events.
+
+    with Session(cluster, limit="gpu[001-032]") as session:
+        plan = session.plan()
+        outcomes = session.apply({"gpu001"})
+
+The connections of plan are those of apply. This process never loads pyinfra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self
+
+from rackwright.engine.memory import version_key
+from rackwright.engine.plan import NodeOutcome, NodePlan, PlannedOperation, PlanResult
+from rackwright.engine.selection import pick
+from rackwright.engine.workers import (
+    EVALUATED_PER_WORKER,
+    IN_SYNC_PER_WORKER,
+    Event,
+    Worker,
+    Workers,
+    split,
+)
+from rackwright.model.cluster import Cluster, Node
+from rackwright.secrets import store_of
+
+SITE = Path(__file__).resolve().parent.parent / "deploys" / "site.py"
+Watcher = Callable[[dict[str, Any]], None]
+
+
+class Session:
+    """The worker processes of one run. Use as a context manager."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        limit: str | None = None,
+        roles: frozenset[str] | None = None,
+        deploy: Path = SITE,
+        watch: Watcher | None = None,
+        full: bool = False,
+        parallel: int | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._nodes = pick(cluster, limit)
+        self._roles = sorted(roles) if roles is not None else None
+        self._watchers = [watch] if watch is not None else []
+        self._deploy = deploy
+        self._full = full
+        self._parallel = parallel
+        self.interrupted = False
+        """Ctrl-C was pressed: what was running was ended in order, the rest was not begun."""
+
+    def __enter__(self) -> Self:
+        _generate_secrets(self._cluster, self._nodes)
+        self._key = version_key(self._cluster, self._deploy)
+        job = {
+            "file": str(self._cluster.path),
+            "sha256": self._cluster.sha256,
+            "roles": self._roles,
+            "deploy": str(self._deploy),
+            "key": self._key,
+            "full": self._full,
+            "parallel": self._parallel,
+        }
+        self._workers = Workers(self._cluster.name, job)
+        for shard in split(self._nodes, EVALUATED_PER_WORKER if self._full else IN_SYNC_PER_WORKER):
+            self._workers.start(shard)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._workers.stop()
+
+    def watch_too(self, watcher: Watcher) -> None:
+        """Tell this one of every event from now on."""
+        self._watchers.append(watcher)
+
+    def plan(self) -> PlanResult:
+        """Compare every node with its declaration."""
+        plans: dict[str, NodePlan] = {}
+        for worker, event in self._workers.events():
+            if event is None:
+                self._take_over(worker, lambda node, said: plans.update({node: NodePlan(node, error=said)}))
+            elif event["event"] == "planned":
+                plan = NodePlan.from_json(event["plan"])
+                plans[plan.node] = plan
+                worker.waiting_for.discard(plan.node)
+                self._tell(event)
+        return PlanResult(
+            self._cluster.name,
+            str(self._cluster.path),
+            self._cluster.sha256,
+            {node.name: plans[node.name] for node in self._nodes},
+            self._key,
+            tuple(self._roles) if self._roles is not None else None,
+        )
+
+    def apply(self, nodes: Iterable[str]) -> dict[str, NodeOutcome]:
+        """Execute what was planned on these nodes, all at once; outcomes by node."""
+        outcomes: dict[str, NodeOutcome] = {}
+        due: dict[int, list[str]] = {}
+        for name in nodes:
+            worker = self._workers.by_node[name]
+            if worker.ended:
+                outcomes[name] = NodeOutcome(name, False, error=worker.last_words())
+            else:
+                worker.waiting_for.add(name)
+                due.setdefault(self._workers.all.index(worker), []).append(name)
+        for index, mine in due.items():
+            self._workers.all[index].order(apply=mine)
+        while True:
+            try:
+                for worker, event in self._workers.events():
+                    self._note(worker, event, outcomes)
+                return outcomes
+            except KeyboardInterrupt:  # once: finish the operation at hand; twice: leave now
+                if self.interrupted:
+                    raise
+                self.interrupted = True
+                self._tell({"event": "stopping"})
+                for worker in self._workers.all:
+                    worker.order(stop=True)
+
+    def _note(self, worker: Worker, event: Event | None, outcomes: dict[str, NodeOutcome]) -> None:
+        if event is None:
+            heir = self._take_over(
+                worker, lambda node, said: outcomes.update({node: NodeOutcome(node, False, error=said)})
+            )
+            if heir is not None:
+                heir.apply_when_ready = True
+            return
+        if event["event"] == "applied":
+            outcome = _outcome_of(event["outcome"])
+            outcomes[outcome.node] = outcome
+            worker.waiting_for.discard(outcome.node)
+        elif event["event"] == "ready" and worker.apply_when_ready:
+            worker.apply_when_ready = False
+            worker.order(apply=sorted(worker.waiting_for))
+        self._tell(event)
+
+    def _take_over(self, worker: Worker, lose: Callable[[str, str], object]) -> Worker | None:
+        """A worker died: its nodes get one more process, then they are lost with what it said."""
+        left = {name: known for name, known in worker.nodes.items() if name in worker.waiting_for}
+        if not worker.retry and not self.interrupted:
+            return self._workers.start(left, retry=True)
+        for name in left:
+            lose(name, worker.last_words())
+        return None
+
+    def _tell(self, event: Event) -> None:
+        for watcher in self._watchers:
+            watcher(event)
+
+
+def _generate_secrets(cluster: Cluster, nodes: Iterable[Node]) -> None:
+    """Before any worker asks: two processes must not both find a secret missing."""
+    names = {name for node in nodes for options in node.options.values() for name in options.secrets}
+    if names:
+        store = store_of(cluster)
+        for name in sorted(names):
+            store.get(name)
+
+
+def _outcome_of(data: dict[str, Any]) -> NodeOutcome:
+    operations = tuple(PlannedOperation.from_json(operation) for operation in data["operations"])
+    return NodeOutcome(**{**data, "operations": operations})

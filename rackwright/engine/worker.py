@@ -1,0 +1,180 @@
+"""One worker process: plans, and on request applies, one shard of the cluster.
+
+Started by rackwright.engine.workers as `python -m rackwright.engine.worker`. It reads one job
+(a line of JSON) from stdin, then orders, and writes events (lines of JSON) to stdout:
+
+    job     {"file", "sha256", "nodes": {name: host class}, "roles": [...] | null, "deploy",
+             "key", "full", "parallel"}
+    order   {"apply": [nodes]} | {"stop": true} | end of input
+    event   {"event": "planned", "plan": {...}}             per node
+            {"event": "started", "node", "role", "name"}    per operation
+            {"event": "finished", "node", "role", "name", "changed", "error"}
+            {"event": "applied", "outcome": {...}}          per node
+            {"event": "ready"}                              after each phase
+
+A process of its own per run and shard: pyinfra keeps file digests and templates in process-wide
+caches, one gevent loop uses one core, and a crash takes one shard with it, not the run.
+"""
+
+from gevent import monkey
+
+monkey.patch_all()  # before anything else loads socket or threading
+
+import sys
+
+# paramiko loads invoke for `Match exec` of ~/.ssh/config, which is not read here: a tenth of the start
+sys.modules["invoke"] = None  # type: ignore[assignment]
+
+import json
+import logging
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import gevent
+from gevent.fileobject import FileObject
+from gevent.pool import Pool
+
+from rackwright.engine.fetch import Opened, open_node
+from rackwright.engine.memory import Memories
+from rackwright.engine.plan import NodeOutcome, NodePlan
+from rackwright.model.load import load_cluster
+from rackwright.state_folder import state_folder
+
+if TYPE_CHECKING:
+    from rackwright.engine.driver import Driver
+
+PARALLEL = 64
+"""Nodes one worker talks to at a time, unless told otherwise."""
+
+
+class _Events:
+    """Writes events, one line each; stdout itself is kept for them alone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def send(self, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data
+        self._stream.write(json.dumps({"event": event, **data}) + "\n")
+        self._stream.flush()
+
+    def planned(self, plan: NodePlan) -> None:
+        self.send("planned", plan=plan.to_json())
+
+    def started(self, node: str, role: str, name: str) -> None:
+        self.send("started", node=node, role=role, name=name)
+
+    def finished(self, node: str, role: str, name: str, changed: bool, error: str | None) -> None:
+        self.send("finished", node=node, role=role, name=name, changed=changed, error=error)
+
+    def applied(self, outcome: NodeOutcome) -> None:
+        data = {
+            "node": outcome.node,
+            "ok": outcome.ok,
+            "error": outcome.error,
+            "unreachable": outcome.unreachable,
+            "seconds": outcome.seconds,
+            "operations": [operation.to_json() for operation in outcome.operations],
+        }
+        self.send("applied", outcome=data)
+
+
+class _Shard:
+    """The nodes of one job, from the first connection to the last outcome."""
+
+    def __init__(self, job: dict[str, Any], events: _Events) -> None:
+        self._job = job
+        self._events = events
+        self._cluster = load_cluster(Path(job["file"]))
+        if self._cluster.sha256 != job["sha256"]:
+            raise SystemExit(f"{job['file']} was changed while the run was being started")
+        self._parallel: int = job["parallel"] or PARALLEL
+        self._driver: Driver | None = None
+
+    def plan(self) -> None:
+        """Ask every node what it was asked before; evaluate those whose answers have changed."""
+        memory = self._memory()
+        opened: dict[str, Opened] = {}
+
+        def look(name: str) -> None:
+            found = open_node(self._cluster, self._cluster.by_name[name], memory)
+            if isinstance(found, NodePlan):
+                self._events.planned(found)
+            else:
+                opened[name] = found
+
+        pool = Pool(self._parallel)
+        pool.map(look, self._job["nodes"])
+        if opened:
+            self._evaluate(opened, memory)
+
+    def apply(self, nodes: list[str]) -> None:
+        """Carry out the plan of these nodes."""
+        if self._driver is not None:
+            self._driver.apply(nodes)
+
+    def close(self) -> None:
+        """End the operation at hand and close every connection."""
+        if self._driver is not None:
+            self._driver.close()
+
+    def stop(self) -> None:
+        """Begin no further operation."""
+        if self._driver is not None:
+            self._driver.stopping = True
+
+    def _memory(self) -> Memories | None:
+        if self._job["roles"] is not None:
+            return None  # a run of some roles asks too little to learn from
+        facts = state_folder(self._cluster.name) / "facts"
+        memory = Memories(facts, self._job["nodes"], self._job["key"])
+        if self._job["full"]:
+            memory.disbelieve()
+        return memory
+
+    def _evaluate(self, opened: dict[str, Opened], memory: Memories | None) -> None:
+        # pyinfra is loaded here and not before: half a second that a node in sync does not need
+        from rackwright.data import Site
+        from rackwright.engine.driver import Driver
+
+        roles = frozenset(self._job["roles"]) if self._job["roles"] is not None else None
+        names = (name for name in self._job["nodes"] if name in opened)
+        self._driver = Driver(
+            [Site(self._cluster, self._cluster.by_name[name], roles) for name in names],
+            Path(self._job["deploy"]),
+            self._events,
+            memory=memory,
+            parallel=self._parallel,
+            opened=opened,
+        )
+        self._driver.plan()
+
+
+def main() -> None:
+    """Serve one job."""
+    events = _Events(os.fdopen(os.dup(sys.stdout.fileno()), "w"))
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a stray print must not break the protocol
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which sends "stop"
+    logging.basicConfig(level=logging.WARNING)
+    orders = FileObject(sys.stdin.fileno(), "rb")
+    shard = _Shard(json.loads(orders.readline()), events)
+    shard.plan()
+    events.send("ready")
+    phase = None
+    try:
+        for line in orders:
+            order = json.loads(line)
+            if order.get("stop"):
+                break
+            phase = gevent.spawn(shard.apply, order["apply"])
+            phase.link(lambda _: events.send("ready"))
+    finally:  # also when the parent is gone: end what runs on the nodes in order, then leave
+        shard.stop()
+        if phase is not None:
+            phase.join()
+        shard.close()
+
+
+if __name__ == "__main__":
+    main()

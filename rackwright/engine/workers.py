@@ -1,0 +1,158 @@
+"""The worker processes of a run, one per shard, told apart by what they still owe."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rackwright.model.cluster import Node
+from rackwright.state_folder import state_folder
+
+IN_SYNC_PER_WORKER = 150
+EVALUATED_PER_WORKER = 15
+"""Starting a worker costs as much as looking at 150 nodes that are in sync, or evaluating 15."""
+_STOP_SECONDS = 60
+_LOG_TAIL = 12
+_LOGS_KEPT = 50
+
+Event = dict[str, Any]
+
+
+def host_class(node: Node) -> str:
+    """What nodes have in common that are asked the same: roles, kinds of options, OS, platform and SKU."""
+    parts = (*sorted(node.roles), "", *sorted(node.options), "", node.os, node.platform, node.sku.name)
+    return "/".join(parts)
+
+
+def shards(nodes: Iterable[Node]) -> list[tuple[str, tuple[Node, ...]]]:
+    """The nodes by host class."""
+    classes: dict[str, list[Node]] = {}
+    for node in nodes:
+        classes.setdefault(host_class(node), []).append(node)
+    return [(name, tuple(members)) for name, members in classes.items()]
+
+
+def split(nodes: Sequence[Node], per_worker: int) -> list[dict[str, str]]:
+    """Node -> host class for each worker: as many workers as pay for their start, up to one per core.
+
+    Every worker gets its part of each class, so that none is left with the slow ones.
+    """
+    pieces = max(1, min(-(-len(nodes) // per_worker), os.cpu_count() or 1))
+    ordered = [(node.name, name) for name, members in shards(nodes) for node in members]
+    return [dict(ordered[piece::pieces]) for piece in range(pieces)]
+
+
+@dataclass(eq=False)
+class Worker:
+    """One process and what it has not reported yet."""
+
+    process: subprocess.Popen[str]
+    log: Path
+    nodes: dict[str, str]
+    """Name -> host class."""
+    waiting_for: set[str] = field(default_factory=set)
+    retry: bool = False
+    """It took over from one that died."""
+    apply_when_ready: bool = False
+    """It took over in the middle of an apply: what it plans is applied at once."""
+    ended: bool = False
+
+    def order(self, **order: Any) -> None:  # noqa: ANN401 - JSON data
+        """Send one line."""
+        if self.process.stdin is None:
+            return
+        try:
+            self.process.stdin.write(json.dumps(order) + "\n")
+            self.process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            pass  # it died: its end of stdout says so, and what it logged says why
+
+    def last_words(self) -> str:
+        """Why it ended, from its log."""
+        lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_TAIL:]
+        status = self.process.poll()
+        return "\n    ".join([f"its worker process ended (status {status}), log {self.log}:", *lines])
+
+
+class Workers:
+    """All worker processes of a run; `job` is what every one of them is told."""
+
+    def __init__(self, cluster: str, job: Event) -> None:
+        self._job = job
+        self._logs = state_folder(cluster) / "log"
+        self._logs.mkdir(exist_ok=True)
+        self._events: queue.Queue[tuple[Worker, Event | None]] = queue.Queue()
+        self.all: list[Worker] = []
+        self.by_node: dict[str, Worker] = {}
+        """The worker that has a node now."""
+        for old in sorted(self._logs.glob("worker-*.log"), key=lambda path: path.stat().st_mtime)[
+            :-_LOGS_KEPT
+        ]:
+            old.unlink(missing_ok=True)
+
+    def start(self, nodes: dict[str, str], *, retry: bool = False) -> Worker:
+        """A new process; it begins to plan its nodes at once."""
+        log = self._logs / f"worker-{os.getpid()}-{len(self.all)}.log"
+        with log.open("w") as errors:
+            log.chmod(0o600)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "rackwright.engine.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,  # a terminal's Ctrl-C reaches this process alone
+                env={**os.environ, "PYINFRA_PROGRESS": "off"},
+            )
+        worker = Worker(process, log, nodes, set(nodes), retry)
+        self.all.append(worker)
+        self.by_node.update(dict.fromkeys(nodes, worker))
+        threading.Thread(target=self._read, args=(worker,), daemon=True).start()
+        worker.order(**self._job, nodes=nodes)
+        return worker
+
+    def events(self) -> Iterator[tuple[Worker, Event | None]]:
+        """Events until no worker owes one; None when a worker died owing some."""
+        for worker in self.all:
+            if worker.ended and worker.waiting_for:  # since the last phase
+                yield worker, None
+                worker.waiting_for.clear()
+        while any(worker.waiting_for for worker in self.all):
+            worker, event = self._events.get()
+            if event is not None:
+                yield worker, event
+                continue
+            worker.ended = True
+            if worker.waiting_for:
+                yield worker, None
+                worker.waiting_for.clear()
+
+    def stop(self) -> None:
+        """Have every worker end the operation at hand, close its connections and leave."""
+        for worker in self.all:
+            worker.order(stop=True)
+        for worker in self.all:
+            if worker.process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    worker.process.stdin.close()
+            try:
+                worker.process.wait(timeout=_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                worker.process.kill()
+                worker.process.wait()
+
+    def _read(self, worker: Worker) -> None:
+        assert worker.process.stdout is not None  # Popen was given a pipe
+        for line in worker.process.stdout:
+            self._events.put((worker, json.loads(line)))
+        worker.process.wait()
+        self._events.put((worker, None))

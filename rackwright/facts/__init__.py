@@ -1,0 +1,1 @@
+"""Facts of ours: each answers a whole question in one plain command."""

@@ -1,0 +1,1 @@
+"""The checks, one module per topic; `rackwright.health.judge` imports all of them."""

@@ -1,0 +1,184 @@
+"""Processors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import check
+from rackwright.health.verdict import Action, Finding, fail, good, warn
+
+BIOS = "Compare the BIOS settings with a good node; a whole socket: reseat or replace the processor."
+GOOD_CLOCKS = {
+    "bare-metal": ("tsc", "arch_sys_counter"),
+    "vm": ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"),
+}
+
+
+@check(
+    "cpu",
+    "All declared sockets are there",
+    reads=("cpu",),
+    needs=("kernel",),
+    action=Action.REBOOT,
+    remedy=BIOS,
+)
+def cpu_sockets(expected: Expected, document: Document) -> Iterator[Finding]:
+    found = document.cpu.sockets
+    if found != expected.sockets:
+        yield fail(f"{found} sockets, declared are {expected.sockets}")
+    yield good(f"{found}")
+
+
+@check(
+    "cpu",
+    "All declared cores are there",
+    reads=("cpu",),
+    needs=("kernel",),
+    action=Action.REBOOT,
+    remedy=BIOS,
+)
+def cpu_cores(expected: Expected, document: Document) -> Iterator[Finding]:
+    found = document.cpu.cores
+    if found != expected.cores:
+        yield fail(f"{found} cores, declared are {expected.cores}")
+    yield good(f"{found}")
+
+
+@check(
+    "cpu", "All declared hardware threads are there", reads=("cpu",), needs=("kernel",), action=Action.REBOOT,
+    remedy="Hyperthreading is set in the BIOS and by `nosmt`; " + BIOS,
+)  # fmt: skip
+def cpu_threads(expected: Expected, document: Document) -> Iterator[Finding]:
+    found = document.cpu.threads
+    if found != expected.threads:
+        yield fail(f"{found} threads, declared are {expected.threads}")
+    yield good(f"{found}")
+
+
+@check(
+    "cpu", "No processor is offline", reads=("cpu",), needs=("kernel",), action=Action.REBOOT,
+    remedy="Who took it offline? /sys/devices/system/cpu/cpuN/online; after a machine check: replace it.",
+    source="Linux sysfs: present against online",
+)  # fmt: skip
+def cpu_online(expected: Expected, document: Document) -> Iterator[Finding]:
+    offline = document.cpu.offline
+    if offline:
+        yield fail(f"offline: {', '.join(str(number) for number in offline[:16])}")
+    yield good("all online")
+
+
+@check(
+    "cpu", "Every core is governed for performance", reads=("cpu",), needs=("cpu-frequency",), action=Action.NONE,
+    remedy="Start tuned, or cpupower frequency-set -g performance.", source="gcm and ClusterMAX: governor performance",
+)  # fmt: skip
+def cpu_governor(expected: Expected, document: Document) -> Iterator[Finding]:
+    governors = document.cpu.governors
+    told, threads = sum(governors.values()), document.cpu.threads
+    if told < threads:
+        raise Unreadable(f"{told} of {threads} processors tell a governor")
+    odd = {name: count for name, count in governors.items() if name != "performance"}
+    if odd:
+        yield fail(", ".join(f"{count} cores on {name}" for name, count in sorted(odd.items())))
+    yield good("performance")
+
+
+def counts_throttling(expected: Expected) -> bool:
+    """Intel's processors count it, AMD's and Arm's do not."""
+    return expected.cpu_architecture == "x86_64" and not re.search("AMD|EPYC", expected.cpu_model or "")
+
+
+@check(
+    "cpu", "No core was slowed down by heat", reads=("cpu",), applies=counts_throttling, needs=("hardware",), limits=("cpu_throttle_events",),
+    remedy="Look at fans, inlet temperature and heat sinks.", source="Linux sysfs thermal_throttle",
+)  # fmt: skip
+def cpu_throttle(expected: Expected, document: Document) -> Iterator[Finding]:
+    times, most = document.cpu.throttled, expected.limit("cpu_throttle_events")
+    if times is None:
+        raise Unreadable("not every core counts how often it was slowed down")
+    if times > most:
+        yield fail(f"{times} times since boot")
+    yield good("never")
+
+
+@check(
+    "cpu", "The processors report no machine check", reads=("kernel_log",), needs=("kernel",),
+    remedy="Read it with rasdaemon or mcelog; uncorrected: RMA of the processor or DIMM it names.",
+    source="NHC check_hw_mcelog; ClusterMAX: errors on CPU",
+)  # fmt: skip
+def cpu_machine_checks(expected: Expected, document: Document) -> Iterator[Finding]:
+    entries = document.kernel_log.of("mce")
+    if entries:
+        yield fail(f"{document.kernel_log.counts.get('mce', 0)} in a day, last: {entries[-1].message}")
+    yield good("none")
+
+
+@check(
+    "cpu", "No processor or task is stuck", reads=("kernel_log",), needs=("kernel",), action=Action.REBOOT,
+    remedy="Reboot; look at what the stuck task waited for (storage, driver).",
+    source="Linux: soft lockup, RCU stall, hung task; node_exporter kernel_hung",
+)  # fmt: skip
+def cpu_lockups(expected: Expected, document: Document) -> Iterator[Finding]:
+    entries = document.kernel_log.of("lockup")
+    if entries:
+        yield fail(f"{document.kernel_log.counts.get('lockup', 0)} in a day, last: {entries[-1].message}")
+    yield good("none")
+
+
+@check(
+    "cpu", "The kernel reads time from the processors", reads=("cpu",), needs=("kernel",), action=Action.REBOOT,
+    remedy="The kernel gave up the TSC: see dmesg for `tsc`, update the BIOS, reboot.", source="gcm clocksource check",
+)  # fmt: skip
+def cpu_clocksource(expected: Expected, document: Document) -> Iterator[Finding]:
+    found = document.cpu.clocksource
+    if found not in GOOD_CLOCKS.get(expected.platform, GOOD_CLOCKS["bare-metal"]):
+        yield fail(f"clock source is {found}")
+    yield good(found)
+
+
+@check(
+    "cpu", "Memory and cores are spread over the declared NUMA nodes", reads=("cpu",), needs=("hardware",),
+    remedy="Set NPS or SNC in the BIOS as on the other nodes.", source="the declared SKU; nhc.conf of deepops",
+)  # fmt: skip
+def cpu_numa(expected: Expected, document: Document) -> Iterator[Finding]:
+    nodes = [node for node in document.cpu.numa if node.cpus]
+    wanted = expected.numa_nodes
+    if wanted is not None and len(nodes) != wanted:
+        yield fail(f"{len(nodes)} NUMA nodes with processors, declared are {wanted}")
+    elif wanted is None and (len(nodes) < expected.sockets or len(nodes) % expected.sockets):
+        yield fail(f"{len(nodes)} NUMA nodes with processors on {expected.sockets} sockets")
+    yield good(f"{len(nodes)}")
+
+
+def has_microcode(expected: Expected) -> bool:
+    return expected.cpu_architecture == "x86_64"
+
+
+@check(
+    "cpu", "All processors run one microcode", reads=("cpu",), applies=has_microcode, needs=("hardware",), action=Action.REBOOT,
+    remedy="Update BIOS and microcode package, reboot.", source="Linux /proc/cpuinfo",
+)  # fmt: skip
+def cpu_microcode(expected: Expected, document: Document) -> Iterator[Finding]:
+    found = document.cpu.microcodes
+    if not found:
+        raise Unreadable("/proc/cpuinfo tells no microcode")
+    if len(found) > 1:
+        yield fail(f"different microcode: {' '.join(found)}")
+    yield good(found[0])
+
+
+@check(
+    "cpu", "The load is what the processors can carry", reads=("cpu",), needs=("kernel",), limits=("load_per_cpu",),
+    action=Action.NONE, remedy="See what runs; many processes waiting in the kernel raise it as well.",
+    source="NHC check_ps_loadavg",
+)  # fmt: skip
+def cpu_load(expected: Expected, document: Document) -> Iterator[Finding]:
+    load, most = document.cpu.load, expected.limit("load_per_cpu") * expected.threads
+    if load > most:
+        yield fail(f"load average {load:.0f} on {expected.threads} threads")
+    elif load > most / 2:
+        yield warn(f"load average {load:.0f} on {expected.threads} threads")
+    yield good(f"{load:.1f}")

@@ -1,0 +1,213 @@
+"""NVMe drives and md arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rackwright.health.checks import scope
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.gpu_records import PciDevice
+from rackwright.health.node_records import Array, Drive, Smart
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import check, each
+from rackwright.health.verdict import Action, Finding, fail, good, warn
+
+REPLACE = "Replace the drive."
+GOOD_STATES = ("clean", "active", "active-idle", "readonly", "read-auto", "write-pending")
+BAD_STATES = ("inactive", "clear", "suspended", "broken")
+WITHOUT_SPARE = ("raid0", "linear", "container")
+"""Levels that cannot be degraded: without one drive there is no array."""
+
+
+def some(document: Document) -> list[Drive]:
+    found = document.nvme.drives
+    if not found:
+        raise Unreadable("there is no NVMe drive")
+    return found
+
+
+def smart_of(drive: Drive) -> Smart:
+    found = drive.smart
+    if found is None:
+        raise Unreadable(f"{drive.name}: {drive.smart_why or 'no health log'}")
+    return found
+
+
+@check(
+    "disk", "Every declared NVMe drive is there", reads=("nvme",), applies=scope.drives, action=Action.RMA,
+    remedy="Reseat the drive; then replace it.", source="the declared SKU; Azure NVMe count",
+)  # fmt: skip
+def nvme_count(expected: Expected, document: Document) -> Iterator[Finding]:
+    wanted, found = sum(group.count for group in expected.drives), len(document.nvme.drives)
+    if found < wanted:
+        yield fail(f"{found} of {wanted} drives")
+    yield good(f"{found} drives")
+
+
+@check(
+    "disk", "The NVMe drives have their declared size", reads=("nvme",), applies=scope.drives,
+    limits=("nvme_size_tolerance_percent",), remedy="Another drive than declared, or a namespace is missing.",
+)  # fmt: skip
+def nvme_size(expected: Expected, document: Document) -> Iterator[Finding]:
+    share = 1 - expected.limit("nvme_size_tolerance_percent") / 100
+    sizes = sorted((drive.size_gb for drive in some(document)), reverse=True)
+    wanted = sorted((group.size_gb for group in expected.drives for _ in range(group.count)), reverse=True)
+    short = [f"{size} of {want} GB" for size, want in zip(sizes, wanted) if size < want * share]  # noqa: B905
+    if short:
+        yield fail(f"too small: {', '.join(short)}")
+    yield good(f"{len(sizes)} drives")
+
+
+@check(
+    "disk", "Every NVMe controller is live", reads=("nvme",), applies=scope.drives, action=Action.REBOOT,
+    remedy="Reboot; again: " + REPLACE, source="Linux sysfs nvme state",
+)  # fmt: skip
+def nvme_state(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(drive: Drive) -> Finding | None:
+        return None if drive.state == "live" else fail(f"{drive.name} is {drive.state}")
+
+    yield from each(some(document), judge, "live")
+
+
+@check(
+    "disk", "No NVMe drive raises a critical warning", reads=("nvme",), applies=scope.drives, action=Action.RMA,
+    remedy=REPLACE, source="NVM Express SMART log: critical_warning 0",
+)  # fmt: skip
+def nvme_warning(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(drive: Drive) -> Finding | None:
+        flags = smart_of(drive).critical_warning
+        return fail(f"{drive.name}: critical warning 0x{flags:02x}") if flags else None
+
+    yield from each(some(document), judge, "none")
+
+
+@check(
+    "disk", "No NVMe drive is worn out", reads=("nvme",), applies=scope.drives, action=Action.RMA,
+    limits=("nvme_used_warn_percent", "nvme_used_fail_percent"), remedy=REPLACE, source="NVM Express SMART log",
+)  # fmt: skip
+def nvme_wear(expected: Expected, document: Document) -> Iterator[Finding]:
+    most, much = expected.limit("nvme_used_fail_percent"), expected.limit("nvme_used_warn_percent")
+
+    def judge(drive: Drive) -> Finding | None:
+        used = smart_of(drive).used
+        if used >= most:
+            return fail(f"{drive.name}: {used} % of its endurance used")
+        return warn(f"{drive.name}: {used} % of its endurance used") if used >= much else None
+
+    yield from each(some(document), judge, "fresh")
+
+
+@check(
+    "disk", "Every NVMe drive has spare blocks", reads=("nvme",), applies=scope.drives, action=Action.RMA, remedy=REPLACE,
+    source="the drive's own threshold in the NVM Express SMART log",
+)  # fmt: skip
+def nvme_spare(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(drive: Drive) -> Finding | None:
+        smart = smart_of(drive)
+        if smart.spare >= max(smart.spare_least, 1):
+            return None
+        return fail(f"{drive.name}: {smart.spare} % spare, its threshold is {smart.spare_least} %")
+
+    yield from each(some(document), judge, "enough")
+
+
+@check(
+    "disk", "No NVMe drive lost data", reads=("nvme",), applies=scope.drives, action=Action.RMA, remedy=REPLACE,
+    source="NVM Express SMART log: media and data integrity errors",
+)  # fmt: skip
+def nvme_media_errors(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(drive: Drive) -> Finding | None:
+        errors = smart_of(drive).media_errors
+        return fail(f"{drive.name}: {errors} media errors") if errors else None
+
+    yield from each(some(document), judge, "none")
+
+
+@check(
+    "disk", "NVMe drives are cool", reads=("nvme",), applies=scope.drives, limits=("nvme_temperature_c",),
+    remedy="Look at airflow and blank panels.", source="NVM Express SMART log",
+)  # fmt: skip
+def nvme_temperature(expected: Expected, document: Document) -> Iterator[Finding]:
+    most = expected.limit("nvme_temperature_c")
+
+    def judge(drive: Drive) -> Finding | None:
+        now = smart_of(drive).temperature_c
+        return fail(f"{drive.name}: {now} C") if now > most else None
+
+    yield from each(some(document), judge, "cool")
+
+
+@check(
+    "disk", "Every NVMe drive uses its whole PCIe link", reads=("nvme", "pci"), applies=scope.drives, needs=("hardware",),
+    action=Action.REBOOT, remedy="Reseat the drive; then its backplane.", source="the device's own maximum",
+)  # fmt: skip
+def nvme_pcie_link(expected: Expected, document: Document) -> Iterator[Finding]:
+    where = {drive.address for drive in some(document)}
+
+    def judge(device: PciDevice) -> Finding | None:
+        if device.width < device.width_max or device.speed_gts < device.speed_max_gts:
+            return fail(
+                f"{device.address}: x{device.width} at {device.speed_gts:g} GT/s of x{device.width_max} at {device.speed_max_gts:g} GT/s"
+            )
+        return None
+
+    devices = [device for device in document.pci.devices if device.address in where]
+    missing = sorted(where - {device.address for device in devices})
+    if missing:
+        raise Unreadable(f"not on the bus: {' '.join(missing)}")
+    yield from each(devices, judge, "whole")
+
+
+@check(
+    "disk", "Equal NVMe drives run one firmware, the declared one if any is", reads=("nvme",), applies=scope.drives,
+    action=Action.NONE, remedy="nvme fw-download and fw-commit.", source="imbue cluster-health: firmware consistency",
+)  # fmt: skip
+def nvme_firmware(expected: Expected, document: Document) -> Iterator[Finding]:
+    versions: dict[str, set[str]] = {}
+    for drive in some(document):
+        versions.setdefault(drive.model, set()).add(drive.firmware)
+    for model, there in sorted(versions.items()):
+        wanted = expected.nvme_firmware.get(model)
+        if wanted is not None and there != {wanted}:
+            yield fail(f"{model} runs {' '.join(sorted(there))}, declared is {wanted}")
+        elif len(there) > 1:
+            yield fail(f"{model} runs different firmware: {' '.join(sorted(there))}")
+    yield good("; ".join(f"{model} {' '.join(there)}" for model, there in sorted(versions.items())))
+
+
+@check(
+    "disk", "No drive failed to read or write", reads=("kernel_log",), needs=("kernel",), remedy=REPLACE,
+    source="Linux block layer messages; soperator nvme_raid_health",
+)  # fmt: skip
+def disk_errors(expected: Expected, document: Document) -> Iterator[Finding]:
+    entries = document.kernel_log.of("io_error")
+    if entries:
+        yield fail(f"{document.kernel_log.counts.get('io_error', 0)} in a day, last: {entries[-1].message}")
+    yield good("none")
+
+
+@check(
+    "disk", "Every md array is whole", reads=("arrays",), needs=("hardware",), action=Action.DRAIN,
+    remedy="mdadm --detail names the missing drive; replace it, then mdadm --add.",
+    source="StackHPC alert: md failed; soperator nvme_raid_health",
+)  # fmt: skip
+def array_health(expected: Expected, document: Document) -> Iterator[Finding]:
+    there = document.arrays.arrays
+    for name in sorted(set(expected.arrays) - {array.name for array in there}):
+        yield fail(f"{name} is missing")
+
+    def judge(array: Array) -> Finding | None:
+        if array.degraded or array.state in BAD_STATES:
+            return fail(f"{array.name} is {array.state}, {array.degraded or 0} drives missing")
+        if array.state not in GOOD_STATES:
+            raise Unreadable(f"{array.name} is in a state nobody knows: {array.state}")
+        if array.degraded is None and array.level not in WITHOUT_SPARE:
+            raise Unreadable(f"{array.name} does not tell how many drives it lacks")
+        return (
+            warn(f"{array.name} is at work: {array.action}")
+            if array.action in ("recover", "resync")
+            else None
+        )
+
+    yield from each(there, judge, f"{len(there)} arrays")

@@ -1,0 +1,164 @@
+"""Ethernet: interfaces, addresses, bonds and routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected, ExpectedAddress
+from rackwright.health.node_records import Bond, Interface
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import check, each
+from rackwright.health.verdict import Finding, fail, good
+
+CABLE = "Reseat or replace the cable or transceiver; then look at the switch port."
+
+
+def addressed(expected: Expected) -> bool:
+    return bool(expected.addresses)
+
+
+def holder(document: Document, wanted: ExpectedAddress) -> Interface:
+    """The interface that has a declared address."""
+    for interface in document.network.interfaces:
+        if wanted.address in interface.ipv4:
+            return interface
+    raise Unreadable(f"no interface has {wanted.address}")
+
+
+@check(
+    "fabric", "Every declared address is on the node", reads=("network",), applies=addressed,
+    remedy="Bring up the interface; compare its MAC with the declared one.", source="the cluster file",
+)  # fmt: skip
+def address_present(expected: Expected, document: Document) -> Iterator[Finding]:
+    there = {address for interface in document.network.interfaces for address in interface.ipv4}
+    for wanted in expected.addresses:
+        if wanted.address not in there:
+            yield fail(f"{wanted.address} on {wanted.network} is missing")
+    yield good(f"{len(expected.addresses)} addresses")
+
+
+@check(
+    "fabric", "Every interface with a declared address has a link", reads=("network",), applies=addressed, remedy=CABLE,
+    source="ClusterMAX passive checks",
+)  # fmt: skip
+def interface_up(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(wanted: ExpectedAddress) -> Finding | None:
+        interface = holder(document, wanted)
+        if interface.carrier and interface.state in ("up", "unknown"):
+            return None
+        return fail(
+            f"{interface.name} ({wanted.network}) is {interface.state if interface.carrier else 'without link'}"
+        )
+
+    yield from each(expected.addresses, judge, "up")
+
+
+@check(
+    "fabric", "Every interface has the MTU of its network", reads=("network",), applies=addressed,
+    remedy="Set the MTU of the interface; the switch must allow it too.", source="the cluster file",
+)  # fmt: skip
+def interface_mtu(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(wanted: ExpectedAddress) -> Finding | None:
+        interface = holder(document, wanted)
+        if interface.mtu == wanted.mtu:
+            return None
+        return fail(f"{interface.name} ({wanted.network}) has MTU {interface.mtu}, declared is {wanted.mtu}")
+
+    yield from each(expected.addresses, judge, "as declared")
+
+
+def ethernet_ports(expected: Expected) -> bool:
+    return bool(expected.ports_of("ethernet", "roce")) and bool(expected.addresses)
+
+
+@check(
+    "fabric", "Every Ethernet port runs at its declared speed", reads=("network",), applies=ethernet_ports,
+    needs=("hardware",), remedy=CABLE, source="the declared SKU",
+)  # fmt: skip
+def interface_speed(expected: Expected, document: Document) -> Iterator[Finding]:
+    speeds = {entry.purpose: entry.speed_gbps for entry in expected.ports_of("ethernet", "roce")}
+
+    def judge(wanted: ExpectedAddress) -> Finding | None:
+        interface = holder(document, wanted)
+        if interface.speed_mbps is None:
+            raise Unreadable(f"{interface.name} does not tell its speed")
+        least = speeds[wanted.purpose] * 1000
+        if interface.speed_mbps >= least:
+            return None
+        return fail(f"{interface.name} ({wanted.network}) runs at {interface.speed_mbps} of {least:.0f} Mb/s")
+
+    judged = [one for one in expected.addresses if one.purpose in speeds and one.kind != "infiniband"]
+    yield from each(judged, judge, "as declared")
+
+
+@check(
+    "fabric", "Few packets are damaged", reads=("network",), limits=("nic_error_percent",), applies=addressed, remedy=CABLE,
+    source="StackHPC alert rules",
+)  # fmt: skip
+def interface_errors(expected: Expected, document: Document) -> Iterator[Finding]:
+    most = expected.limit("nic_error_percent")
+
+    def judge(wanted: ExpectedAddress) -> Finding | None:
+        interface = holder(document, wanted)
+        counts = interface.statistics
+        for way in ("rx", "tx"):
+            if f"{way}_errors" not in counts or f"{way}_packets" not in counts:
+                raise Unreadable(f"{interface.name} does not count {way} errors")
+            errors, packets = counts[way + "_errors"], counts[way + "_packets"]
+            if errors and 100 * errors / (errors + packets) > most:
+                return fail(f"{interface.name}: {errors} {way} errors in {packets} packets")
+        return None
+
+    yield from each(expected.addresses, judge, "few")
+
+
+@check(
+    "fabric", "No link is lost again and again", reads=("kernel_log",), limits=("link_flaps",), needs=("kernel",), remedy=CABLE,
+    source="Azure azure_ib_link_flapping",
+)  # fmt: skip
+def link_flaps(expected: Expected, document: Document) -> Iterator[Finding]:
+    most = expected.limit("link_flaps")
+    times: dict[str, int] = {}
+    for entry in document.kernel_log.of("link_down"):
+        times[entry.device or "?"] = times.get(entry.device or "?", 0) + 1
+    for device, count in sorted(times.items()):
+        if count > most:
+            yield fail(f"{device} lost its link {count} times in a day (most {most:.0f})")
+    yield good("none")
+
+
+def bonded(expected: Expected) -> bool:
+    return bool(expected.bonds)
+
+
+@check(
+    "fabric", "Every declared bond has all its members", reads=("network",), applies=bonded, remedy=CABLE,
+    source="the site's options; StackHPC alert: bond degraded",
+)  # fmt: skip
+def bond_members(expected: Expected, document: Document) -> Iterator[Finding]:
+    there: dict[str, Bond] = {bond.name: bond for bond in document.network.bonds}
+    for name, members in sorted(expected.bonds.items()):
+        if name not in there:
+            yield fail(f"{name} is missing")
+            continue
+        up = {member.name for member in there[name].members if member.up}
+        missing = sorted(set(members) - up)
+        if missing:
+            yield fail(f"{name} is without {', '.join(missing)}")
+    yield good("complete")
+
+
+def routed(expected: Expected) -> bool:
+    return bool(expected.gateways)
+
+
+@check(
+    "fabric", "The default route leads to a declared gateway", reads=("network",), applies=routed, needs=("uplink",),
+    remedy="Compare the routes with the cluster file.", source="the cluster file",
+)  # fmt: skip
+def default_route(expected: Expected, document: Document) -> Iterator[Finding]:
+    there = document.network.default_gateways
+    if not set(there) & set(expected.gateways):
+        yield fail(f"default route by {' '.join(there) or 'none'}, declared {' '.join(expected.gateways)}")
+    yield good(" ".join(there))

@@ -1,0 +1,153 @@
+"""Filesystems: mounted, answering, writable, with room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected, ExpectedMount
+from rackwright.health.node_records import Mount
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import check, each
+from rackwright.health.verdict import Action, Finding, fail, good, unknown, warn
+
+FULL_BY_NATURE = ("iso9660", "squashfs", "erofs", "cramfs")
+
+
+def by_target(document: Document) -> dict[str, Mount]:
+    return {mount.target: mount for mount in document.mounts.mounts}
+
+
+def mounted(expected: Expected, document: Document) -> list[tuple[ExpectedMount, Mount]]:
+    """The declared mounts that are there; the others are one check's affair."""
+    there = by_target(document)
+    found = [(wanted, there[wanted.target]) for wanted in expected.mounts if wanted.target in there]
+    if not found:
+        raise Unreadable("no declared filesystem is mounted")
+    return found
+
+
+@check(
+    "filesystem", "Every declared filesystem is mounted", reads=("mounts",), remedy="systemctl status of the mount unit; then the server.",
+    source="the site's options; NHC check_fs_mount; gcm storage mounts",
+)  # fmt: skip
+def fs_mounted(expected: Expected, document: Document) -> Iterator[Finding]:
+    there = by_target(document)
+    for wanted in expected.mounts:
+        if wanted.target not in there:
+            yield fail(f"{wanted.target} is not mounted")
+    yield good(f"{len(expected.mounts)} filesystems")
+
+
+@check(
+    "filesystem", "Every declared filesystem comes from where it should", reads=("mounts",), remedy="Correct /etc/fstab, remount.",
+    source="the site's options",
+)  # fmt: skip
+def fs_source(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(pair: tuple[ExpectedMount, Mount]) -> Finding | None:
+        wanted, mount = pair
+        if wanted.source is not None and mount.source != wanted.source:
+            return fail(f"{mount.target} comes from {mount.source}, declared is {wanted.source}")
+        if wanted.type is not None and mount.type != wanted.type:
+            return fail(f"{mount.target} is {mount.type}, declared is {wanted.type}")
+        return None
+
+    yield from each(mounted(expected, document), judge, "as declared")
+
+
+@check(
+    "filesystem", "Every filesystem answers", reads=("mounts",), limits=("fs_seconds_warn",), action=Action.DRAIN,
+    remedy="A server that does not answer: look there first. Then umount -l, remount.", source="ClusterMAX storage; NHC lbnl_fs",
+)  # fmt: skip
+def fs_answers(expected: Expected, document: Document) -> Iterator[Finding]:
+    slow = expected.limit("fs_seconds_warn")
+
+    def judge(mount: Mount) -> Finding | None:
+        if mount.why is not None:
+            told = f"{mount.target} ({mount.type}): {mount.why}"
+            return fail(told) if "no answer" in mount.why or "tale" in mount.why else unknown(told)
+        if mount.seconds is None:
+            raise Unreadable(f"{mount.target} was not asked")
+        return warn(f"{mount.target} took {mount.seconds:.2f} s") if mount.seconds > slow else None
+
+    yield from each(some(document), judge, "all of them")
+
+
+def some(document: Document) -> list[Mount]:
+    found = document.mounts.mounts
+    if not found:
+        raise Unreadable("nothing is mounted")
+    return found
+
+
+@check(
+    "filesystem", "No declared filesystem turned read-only", reads=("mounts",), action=Action.REBOOT,
+    remedy="The kernel found damage: read its log, fsck at the next boot.", source="NHC check_fs_mount_rw; ClusterMAX storage",
+)  # fmt: skip
+def fs_writable(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(pair: tuple[ExpectedMount, Mount]) -> Finding | None:
+        wanted, mount = pair
+        return fail(f"{mount.target} is read-only") if wanted.writable and mount.read_only else None
+
+    yield from each(mounted(expected, document), judge, "writable")
+
+
+def answering(document: Document) -> list[Mount]:
+    """Filesystems that told how full they are; those that did not answer are `fs-answers`' affair."""
+    found = [mount for mount in some(document) if mount.why is None and mount.type not in FULL_BY_NATURE]
+    if not found:
+        raise Unreadable("no filesystem told how full it is")
+    return found
+
+
+@check(
+    "filesystem", "Every filesystem has room", reads=("mounts",), limits=("fs_used_warn_percent", "fs_used_fail_percent"),
+    remedy="Find what fills it (`du -x`); old logs, core dumps, container images.",
+    source="Verda: / below 90 %; imbue: 95 %; soperator: 80 % of the boot disk",
+)  # fmt: skip
+def fs_space(expected: Expected, document: Document) -> Iterator[Finding]:
+    most, much = expected.limit("fs_used_fail_percent"), expected.limit("fs_used_warn_percent")
+
+    def judge(mount: Mount) -> Finding | None:
+        used = mount.used_percent
+        if used >= most:
+            return fail(f"{mount.target} is {used:.0f} % full")
+        return warn(f"{mount.target} is {used:.0f} % full") if used >= much else None
+
+    yield from each(answering(document), judge, "enough")
+
+
+@check(
+    "filesystem", "Every filesystem has inodes left", reads=("mounts",), limits=("inodes_used_percent",),
+    remedy="Find the many small files.", source="NHC check_fs_inodes",
+)  # fmt: skip
+def fs_inodes(expected: Expected, document: Document) -> Iterator[Finding]:
+    most = expected.limit("inodes_used_percent")
+
+    def judge(mount: Mount) -> Finding | None:
+        used = mount.inodes_percent
+        return fail(f"{mount.target}: {used:.0f} % of the inodes used") if used >= most else None
+
+    yield from each(answering(document), judge, "enough")
+
+
+@check(
+    "filesystem", "No filesystem reported damage", reads=("kernel_log",), needs=("kernel",), action=Action.REBOOT,
+    remedy="fsck at the next boot; then the drive below it.", source="Linux EXT4, XFS and BTRFS messages",
+)  # fmt: skip
+def fs_errors(expected: Expected, document: Document) -> Iterator[Finding]:
+    entries = document.kernel_log.of("fs_error")
+    if entries:
+        yield fail(entries[-1].message)
+    yield good("none")
+
+
+@check(
+    "filesystem", "No file server stopped answering", reads=("kernel_log",), needs=("kernel",), action=Action.DRAIN,
+    remedy="The server, then the network to it.", source="Linux NFS and Lustre messages; ClusterMAX: mounts never flap",
+)  # fmt: skip
+def fs_stalled(expected: Expected, document: Document) -> Iterator[Finding]:
+    entries = document.kernel_log.of("fs_stalled")
+    if entries:
+        yield fail(f"{document.kernel_log.counts.get('fs_stalled', 0)} in a day, last: {entries[-1].message}")
+    yield good("none")

@@ -1,0 +1,176 @@
+"""GPU memory: size, ECC, remapped rows and retired pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rackwright.health.checks import scope
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.gpu_records import Gpu
+from rackwright.health.registry import check, each
+from rackwright.health.verdict import Action, Finding, fail, warn
+
+
+@check(
+    "gpu", "Every GPU has its declared memory", reads=("gpus",), applies=scope.gpus, action=Action.RMA,
+    limits=("gpu_memory_tolerance_percent",), remedy="Less memory than sold: RMA; another size: correct the SKU.",
+)  # fmt: skip
+def gpu_memory_size(expected: Expected, document: Document) -> Iterator[Finding]:
+    wanted = expected.the_gpus().memory_mib
+    least = wanted * (1 - expected.limit("gpu_memory_tolerance_percent") / 100)
+
+    def judge(gpu: Gpu) -> Finding | None:
+        if gpu.memory.total_mib >= least:
+            return None
+        return fail(f"{gpu.label} has {gpu.memory.total_mib} MiB of {wanted}")
+
+    yield from each(document.gpus.some(), judge, f"{wanted} MiB each")
+
+
+@check(
+    "gpu", "All GPU memory is mapped for peers (BAR1)", reads=("gpus",), applies=scope.hbm, action=Action.DRAIN,
+    remedy="Turn on Above 4G decoding and Resizable BAR in the BIOS; add pci=realloc if the kernel ran out.",
+    source="NVIDIA GPUDirect RDMA: BAR1 must cover the memory",
+)  # fmt: skip
+def gpu_bar1(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(gpu: Gpu) -> Finding | None:
+        if gpu.memory.bar1_mib >= gpu.memory.total_mib:
+            return None
+        return fail(f"BAR1 of {gpu.label} is {gpu.memory.bar1_mib} MiB for {gpu.memory.total_mib} MiB")
+
+    yield from each(document.gpus.some(), judge, "covers all")
+
+
+@check(
+    "gpu", "ECC is on and stays on", reads=("gpus",), applies=scope.gpus, action=Action.RESET_GPU,
+    remedy="nvidia-smi -e 1, then reset the GPU.", source="Azure azure_gpu_ecc",
+)  # fmt: skip
+def gpu_ecc_mode(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(gpu: Gpu) -> Finding | None:
+        if not gpu.ecc.current:
+            return fail(f"ECC of {gpu.label} is off")
+        return None if gpu.ecc.pending else fail(f"ECC of {gpu.label} turns off at the next reset")
+
+    yield from each(document.gpus.some(), judge, "on")
+
+
+@check(
+    "gpu", "No GPU has uncorrected memory errors since it was reset", reads=("gpus",), applies=scope.gpus,
+    action=Action.RESET_GPU, remedy="Drain, reset the GPU so that rows are remapped; SRAM errors again: RMA.",
+    source="Azure azure_gpu_ecc: uncorrected above 0; NVIDIA GPU memory error management",
+)  # fmt: skip
+def gpu_ecc_uncorrected(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(gpu: Gpu) -> Finding | None:
+        sram, dram = gpu.ecc.volatile.sram_uncorrectable, gpu.ecc.volatile.dram_uncorrectable
+        return fail(f"{gpu.label}: {sram} in SRAM, {dram} in DRAM") if sram or dram else None
+
+    yield from each(document.gpus.some(), judge, "none")
+
+
+@check(
+    "gpu", "Corrected memory errors are few", reads=("gpus",), applies=scope.gpus, action=Action.DRAIN,
+    limits=("gpu_ecc_sram_corrected", "gpu_ecc_dram_corrected"), remedy="Run dcgmi diag -r 3; RMA if it grows.",
+    source="Azure azure_gpu_ecc",
+)  # fmt: skip
+def gpu_ecc_corrected(expected: Expected, document: Document) -> Iterator[Finding]:
+    most_sram, most_dram = expected.limit("gpu_ecc_sram_corrected"), expected.limit("gpu_ecc_dram_corrected")
+
+    def judge(gpu: Gpu) -> Finding | None:
+        counts = (gpu.ecc.volatile, gpu.ecc.aggregate)
+        sram = max(one.sram_correctable for one in counts)
+        dram = max(one.dram_correctable for one in counts)
+        if sram > most_sram or dram > most_dram:
+            return fail(
+                f"{gpu.label}: {sram} in SRAM (most {most_sram:.0f}), {dram} in DRAM (most {most_dram:.0f})"
+            )
+        return None
+
+    yield from each(document.gpus.some(), judge, "few")
+
+
+@check(
+    "gpu", "No GPU carries uncorrected SRAM errors in its history", reads=("gpus",), applies=scope.gpus,
+    action=Action.DRAIN, remedy="Run dcgmi diag -r 3; RMA if they come again: SRAM is not remapped.",
+    source="Azure azure_gpu_ecc: uncorrected SRAM errors above 0",
+)  # fmt: skip
+def gpu_ecc_history(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(gpu: Gpu) -> Finding | None:
+        sram, dram = gpu.ecc.aggregate.sram_uncorrectable, gpu.ecc.aggregate.dram_uncorrectable
+        if sram:
+            return fail(f"{gpu.label}: {sram} uncorrected SRAM errors in all")
+        return warn(f"{gpu.label}: {dram} uncorrected DRAM errors in all") if dram else None
+
+    yield from each(document.gpus.some(), judge, "none")
+
+
+@check(
+    "gpu", "No GPU has passed its threshold of SRAM errors", reads=("gpus",), applies=scope.sram_threshold,
+    action=Action.RMA, remedy="RMA: the GPU itself says that it has passed NVIDIA's threshold.",
+    source="nvidia-smi sram_threshold_exceeded (Hopper and later)",
+)  # fmt: skip
+def gpu_sram_threshold(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(gpu: Gpu) -> Finding | None:
+        return fail(f"{gpu.label} has passed it") if gpu.ecc.sram_threshold_exceeded else None
+
+    yield from each(document.gpus.some(), judge, "not passed")
+
+
+@check(
+    "gpu", "Row remapping works on every GPU", reads=("gpus",), applies=scope.row_remapping, action=Action.RMA,
+    remedy="RMA: a row could not be remapped.", source="Azure and OCI: remapped_rows.failure above 0",
+)  # fmt: skip
+def gpu_rows_failure(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(gpu: Gpu) -> Finding | None:
+        return fail(f"{gpu.label} could not remap a row") if gpu.remapped.failure else None
+
+    yield from each(document.gpus.some(), judge, "works")
+
+
+@check(
+    "gpu", "No row waits to be remapped", reads=("gpus",), applies=scope.row_remapping, action=Action.RESET_GPU,
+    remedy="Reset the GPU: the row is replaced at the reset.", source="Azure: remapped_rows.pending above 0",
+)  # fmt: skip
+def gpu_rows_pending(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(gpu: Gpu) -> Finding | None:
+        return fail(f"{gpu.label} waits for a reset to remap a row") if gpu.remapped.pending else None
+
+    yield from each(document.gpus.some(), judge, "none")
+
+
+@check(
+    "gpu", "Few rows had to be remapped", reads=("gpus",), applies=scope.row_remapping, action=Action.RMA,
+    limits=("gpu_rows_remapped",), remedy="RMA: the spare rows run out.",
+    source="Azure and OCI",
+)  # fmt: skip
+def gpu_rows_remapped(expected: Expected, document: Document) -> Iterator[Finding]:
+    most = expected.limit("gpu_rows_remapped")
+
+    def judge(gpu: Gpu) -> Finding | None:
+        rows = gpu.remapped.uncorrectable
+        if rows > most:
+            return fail(f"{gpu.label}: {rows} rows remapped for uncorrectable errors (most {most:.0f})")
+        return None
+
+    yield from each(document.gpus.some(), judge, "few")
+
+
+@check(
+    "gpu", "Few pages are retired and none waits to be", reads=("gpus",), applies=scope.page_retirement,
+    action=Action.RMA, limits=("gpu_pages_retired",), remedy="Pending: reset the GPU. Too many: RMA.",
+    source="NVIDIA dynamic page retirement",
+)  # fmt: skip
+def gpu_pages_retired(expected: Expected, document: Document) -> Iterator[Finding]:
+    most = expected.limit("gpu_pages_retired")
+
+    def judge(gpu: Gpu) -> Finding | None:
+        pages = gpu.retired.single_bit + gpu.retired.double_bit
+        if pages >= most:
+            return fail(f"{gpu.label}: {pages} pages retired (most {most:.0f})")
+        return (
+            fail(f"{gpu.label} waits for a reset to retire a page", Action.RESET_GPU)
+            if gpu.retired.pending
+            else None
+        )
+
+    yield from each(document.gpus.some(), judge, "few")

@@ -1,0 +1,199 @@
+"""GPUs, NICs and drives on PCIe: width, generation, replays and the kernel's error counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rackwright.health.checks import scope
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.gpu_records import Gpu, PciDevice
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import check, each
+from rackwright.health.verdict import Action, Finding, fail, good, warn
+
+BUSY = ("P0", "P1")
+RESEAT = "Reseat the board or cable; the same slot again with another board: the slot."
+
+
+@check(
+    "gpu", "Every GPU uses all its PCIe lanes", reads=("gpus",), applies=scope.gpus, action=Action.REBOOT,
+    remedy=RESEAT, source="the declared SKU, else the board's own width; nhc.conf of deepops: PCIe width 16",
+)  # fmt: skip
+def gpu_pcie_width(expected: Expected, document: Document) -> Iterator[Finding]:
+    declared = expected.the_gpus().pcie_width
+
+    def judge(gpu: Gpu) -> Finding | None:
+        wanted = declared or gpu.pcie.width_max  # the board's own width where the SKU tells none
+        return (
+            None if gpu.pcie.width >= wanted else fail(f"{gpu.label} has {gpu.pcie.width} of {wanted} lanes")
+        )
+
+    yield from each(document.gpus.some(), judge, f"x{declared}" if declared else "all")
+
+
+@check(
+    "gpu", "Every GPU reaches its PCIe generation", reads=("gpus",), applies=scope.gpus, action=Action.REBOOT,
+    remedy=RESEAT,
+)  # fmt: skip
+def gpu_pcie_generation(expected: Expected, document: Document) -> Iterator[Finding]:
+    declared = expected.the_gpus().pcie_generation
+
+    def judge(gpu: Gpu) -> Finding | None:
+        wanted = declared or gpu.pcie.gen_max
+        if gpu.pcie.gen_max < wanted:
+            return fail(f"{gpu.label} can reach generation {gpu.pcie.gen_max} of {wanted} in its slot")
+        if gpu.pcie.gen < wanted and gpu.pstate in BUSY and gpu.utilization > 0:  # an idle link may slow down
+            return fail(f"{gpu.label} works at generation {gpu.pcie.gen} of {wanted}")
+        return None
+
+    yield from each(document.gpus.some(), judge, f"generation {declared}" if declared else "its own")
+
+
+@check(
+    "gpu", "Few PCIe packets of a GPU had to be sent again", reads=("gpus",), applies=scope.gpus,
+    limits=("gpu_pcie_replays",), remedy=RESEAT, source="ClusterMAX passive checks: PCIe replay",
+)  # fmt: skip
+def gpu_pcie_replays(expected: Expected, document: Document) -> Iterator[Finding]:
+    most = expected.limit("gpu_pcie_replays")
+
+    def judge(gpu: Gpu) -> Finding | None:
+        replays = gpu.pcie.replays
+        if replays > most:
+            return fail(f"{gpu.label}: {replays} replays (most {most:.0f})")
+        return warn(f"{gpu.label}: {replays} replays") if replays > most / 10 else None
+
+    yield from each(document.gpus.some(), judge, "few")
+
+
+@check(
+    "gpu", "Every GPU knows which processors it is near", reads=("pci",), applies=scope.gpus, needs=("hardware",),
+    remedy="Update the BIOS: its tables leave the GPU's NUMA node out.",
+    source="NVIDIA NCCL user guide: affinity comes from the PCI topology",
+)  # fmt: skip
+def gpu_numa(expected: Expected, document: Document) -> Iterator[Finding]:
+    nodes = expected.numa_nodes or expected.sockets
+
+    def judge(device: PciDevice) -> Finding | None:
+        if nodes > 1 and device.numa < 0:
+            return fail(f"{device.address} is on no NUMA node")
+        return None
+
+    gpus = [device for device in document.pci.devices if device.is_gpu]
+    if not gpus:
+        raise Unreadable("no GPU is on the bus")
+    yield from each(gpus, judge, f"{len(gpus)} GPUs")
+
+
+def counting(document: Document) -> list[PciDevice]:
+    """GPUs, fabric NICs and drives; none at all is no sign of health."""
+    found = [
+        device
+        for device in document.pci.devices
+        if device.is_gpu or device.vendor == "15b3" or device.kind == "0108"
+    ]
+    if not found:
+        raise Unreadable("no GPU, fabric NIC or drive is on the bus")
+    return found
+
+
+def counted(device: PciDevice, errors: int | None) -> int:
+    if errors is None:
+        raise Unreadable(f"the kernel does not count the PCIe errors of {device.address}")
+    return errors
+
+
+def with_links(expected: Expected) -> bool:
+    return scope.gpus(expected) or scope.rdma(expected) or scope.drives(expected)
+
+
+@check(
+    "fabric", "No device has uncorrected PCIe errors", reads=("pci",), applies=with_links, needs=("hardware",),
+    action=Action.DRAIN, remedy=RESEAT, source="ClusterMAX passive checks; Linux sysfs AER counters",
+)  # fmt: skip
+def pcie_uncorrected(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(device: PciDevice) -> Finding | None:
+        bad = counted(device, device.aer.nonfatal) + counted(device, device.aer.fatal)
+        return fail(f"{device.address}: {bad} uncorrected errors since boot") if bad else None
+
+    yield from each(counting(document), judge, "none")
+
+
+@check(
+    "fabric", "Few PCIe errors had to be corrected", reads=("pci",), applies=with_links, needs=("hardware",),
+    limits=("pcie_corrected",), remedy=RESEAT, source="ClusterMAX passive checks; Linux sysfs AER counters",
+)  # fmt: skip
+def pcie_corrected(expected: Expected, document: Document) -> Iterator[Finding]:
+    most = expected.limit("pcie_corrected")
+
+    def judge(device: PciDevice) -> Finding | None:
+        errors = counted(device, device.aer.correctable)
+        return (
+            fail(f"{device.address}: {errors} corrected errors (most {most:.0f})") if errors > most else None
+        )
+
+    yield from each(counting(document), judge, "few")
+
+
+@check(
+    "fabric", "The kernel logged no PCIe failure", reads=("kernel_log",), applies=with_links, needs=("kernel",),
+    limits=("pcie_corrected_events",), remedy=RESEAT, source="ClusterMAX passive checks: AER",
+)  # fmt: skip
+def pcie_log(expected: Expected, document: Document) -> Iterator[Finding]:
+    log, most = document.kernel_log, expected.limit("pcie_corrected_events")
+    counts = log.counts
+    uncorrected = log.of("aer_uncorrected")
+    if uncorrected:
+        yield fail(f"{counts.get('aer_uncorrected', 0)} uncorrected, last: {uncorrected[-1].message}")
+    if counts.get("aer_corrected", 0) > most:
+        yield fail(f"{counts['aer_corrected']} corrected errors in a day (most {most:.0f})")
+    yield good(f"{counts.get('aer_corrected', 0)} corrected")
+
+
+@check(
+    "fabric", "No device came up with a narrow or slow PCIe link", reads=("kernel_log",), applies=with_links,
+    needs=("kernel",), action=Action.REBOOT, remedy=RESEAT,
+    source="imbue cluster-health: `available PCIe bandwidth, limited by`",
+)  # fmt: skip
+def pcie_limited(expected: Expected, document: Document) -> Iterator[Finding]:
+    for entry in document.kernel_log.of("pcie_limited"):
+        yield fail(entry.message)
+    yield good("none")
+
+
+@check(
+    "fabric", "Every fabric NIC uses its whole PCIe link", reads=("pci", "infiniband"), applies=scope.rdma,
+    needs=("hardware",), action=Action.REBOOT, remedy=RESEAT, source="imbue cluster-health; the device's own maximum",
+)  # fmt: skip
+def nic_pcie_link(expected: Expected, document: Document) -> Iterator[Finding]:
+    where = {device.address for device in document.infiniband.devices}
+
+    def judge(device: PciDevice) -> Finding | None:
+        if device.width < device.width_max or device.speed_gts < device.speed_max_gts:
+            return fail(
+                f"{device.address}: x{device.width} at {device.speed_gts:g} GT/s of x{device.width_max} at {device.speed_max_gts:g} GT/s"
+            )
+        return None
+
+    nics = [device for device in document.pci.devices if device.address in where]
+    missing = sorted(where - {device.address for device in nics})
+    if missing or not nics:
+        raise Unreadable(f"not on the bus: {' '.join(missing) or 'any fabric NIC'}")
+    yield from each(nics, judge, f"{len(nics)} NICs")
+
+
+@check(
+    "gpu", "The kernel sees all PCIe lanes of every GPU", reads=("pci",), applies=scope.gpus, needs=("hardware",),
+    action=Action.REBOOT, remedy=RESEAT, source="the device's own maximum; needs no nvidia-smi",
+)  # fmt: skip
+def gpu_pcie_lanes(expected: Expected, document: Document) -> Iterator[Finding]:
+    gpus = [device for device in document.pci.devices if device.is_gpu]
+
+    def judge(device: PciDevice) -> Finding | None:
+        if device.width >= device.width_max:
+            return None
+        return fail(f"{device.address} has {device.width} of {device.width_max} lanes")
+
+    if not gpus:
+        raise Unreadable("no GPU is on the bus")
+    yield from each(gpus, judge, f"{len(gpus)} GPUs")

@@ -1,0 +1,189 @@
+"""GPUs at work: temperature, power, clocks, throttling, what a job left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rackwright.health.checks import scope
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.gpu_records import Gpu
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import check, each
+from rackwright.health.verdict import Action, Finding, fail, unknown, warn
+
+COOLING = "Look at fans, inlet temperature and dust; liquid: flow. One GPU alone: its heat sink."
+CLEARLY_COOL_C = 60
+IDLE_PERCENT = 10
+BUSY_PERCENT = 90
+
+
+@check(
+    "gpu", "Every GPU is well below the temperature it slows down at", reads=("gpus",), applies=scope.gpus,
+    limits=("gpu_margin_warn_c", "gpu_margin_fail_c"), remedy=COOLING, source="the board's own slowdown threshold",
+)  # fmt: skip
+def gpu_temperature(expected: Expected, document: Document) -> Iterator[Finding]:
+    least, good_margin = expected.limit("gpu_margin_fail_c"), expected.limit("gpu_margin_warn_c")
+
+    def judge(gpu: Gpu) -> Finding | None:
+        now, margin = gpu.temperature.gpu_c, gpu.temperature.margin_c
+        if margin is None:
+            if gpu.temperature.slowdown_c is None:
+                raise Unreadable(f"{gpu.label} tells neither a margin nor its slowdown temperature")
+            margin = gpu.temperature.slowdown_c - now
+        if margin <= 0 and now < CLEARLY_COOL_C:  # seen by gpud on H100: such a margin means nothing
+            return unknown(f"{gpu.label} tells a margin of {margin} C at {now} C")
+        if margin <= least:
+            return fail(f"{gpu.label}: {now} C, {margin} C below its slowdown")
+        return warn(f"{gpu.label}: {now} C, {margin} C below its slowdown") if margin <= good_margin else None
+
+    yield from each(document.gpus.some(), judge, "cool")
+
+
+@check(
+    "gpu", "No GPU is hot while it is idle", reads=("gpus",), applies=scope.gpus,
+    limits=("gpu_idle_temperature_c",), remedy=COOLING, source="OCI alert HotWhileIdle; ClusterMAX: idle thermals sane",
+)  # fmt: skip
+def gpu_idle_temperature(expected: Expected, document: Document) -> Iterator[Finding]:
+    most = expected.limit("gpu_idle_temperature_c")
+
+    def judge(gpu: Gpu) -> Finding | None:
+        if gpu.temperature.gpu_c <= most:
+            return None
+        return fail(f"{gpu.label}: {gpu.temperature.gpu_c} C and idle") if idle(gpu) else None
+
+    yield from each(document.gpus.some(), judge, "cool")
+
+
+def idle(gpu: Gpu) -> bool:
+    return not gpu.processes and gpu.utilization < IDLE_PERCENT
+
+
+@check(
+    "gpu", "GPU memory is cool", reads=("gpus",), applies=scope.hbm,
+    limits=("gpu_memory_warn_c", "gpu_memory_fail_c"), remedy=COOLING, source="the board's memory threshold",
+)  # fmt: skip
+def gpu_memory_temperature(expected: Expected, document: Document) -> Iterator[Finding]:
+    most, high = expected.limit("gpu_memory_fail_c"), expected.limit("gpu_memory_warn_c")
+
+    def judge(gpu: Gpu) -> Finding | None:
+        now = gpu.temperature.memory_c
+        if now >= most:
+            return fail(f"memory of {gpu.label}: {now} C")
+        return warn(f"memory of {gpu.label}: {now} C") if now >= high else None
+
+    yield from each(document.gpus.some(), judge, "cool")
+
+
+@check(
+    "gpu", "Nothing but power and settings limits the clocks", reads=("gpus",), applies=scope.gpus,
+    remedy=COOLING + " Power brake: power supplies and their redundancy.",
+    source="nvidia-smi clocks event reasons, as gcm and oci-hpc use them",
+)  # fmt: skip
+def gpu_throttle(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(gpu: Gpu) -> Finding | None:
+        now = gpu.throttle
+        reasons = (
+            (now.hw_slowdown, "hardware slowdown"),
+            (now.hw_thermal_slowdown, "too hot"),
+            (now.hw_power_brake_slowdown, "power brake from the supply"),
+        )
+        hard = [told for active, told in reasons if active]
+        soft = now.sw_thermal_slowdown
+        if hard:
+            return fail(f"{gpu.label}: {', '.join(hard)}")
+        return warn(f"{gpu.label}: slowed down by the driver to stay cool") if soft else None
+
+    yield from each(document.gpus.some(), judge, "nothing")
+
+
+@check(
+    "gpu", "The power limit is the board's own", reads=("gpus",), applies=scope.gpus, action=Action.DRAIN,
+    limits=("gpu_power_limit_percent",), remedy="nvidia-smi -pl, or declare the limit under health.limits.",
+    source="the board's default power limit; ClusterMAX",
+)  # fmt: skip
+def gpu_power_limit(expected: Expected, document: Document) -> Iterator[Finding]:
+    share = expected.limit("gpu_power_limit_percent") / 100
+
+    def judge(gpu: Gpu) -> Finding | None:
+        wanted = max(gpu.power.default_w, float(expected.the_gpus().power_watts or 0))
+        if gpu.power.limit_w >= wanted * share:
+            return None
+        return fail(f"{gpu.label} is limited to {gpu.power.limit_w:g} W of {wanted:g}")
+
+    yield from each(document.gpus.some(), judge, "as delivered")
+
+
+@check(
+    "gpu", "Every GPU tells a power draw that can be true", reads=("gpus",), applies=scope.gpus,
+    limits=("gpu_power_over_percent",), action=Action.RMA, remedy="Reset the GPU; again: RMA, its regulator or sensor.",
+    source="physics: no board draws nothing, or a fifth above its limit",
+)  # fmt: skip
+def gpu_power_draw(expected: Expected, document: Document) -> Iterator[Finding]:
+    over = expected.limit("gpu_power_over_percent") / 100
+
+    def judge(gpu: Gpu) -> Finding | None:
+        draw, limit = gpu.power.draw_w, gpu.power.limit_w
+        if draw <= 0 or draw > limit * over:
+            return fail(f"{gpu.label} draws {draw:g} W under a limit of {limit:g} W")
+        return None
+
+    yield from each(document.gpus.some(), judge, "plausible")
+
+
+@check(
+    "gpu", "A busy GPU runs fast", reads=("gpus",), applies=scope.gpus, limits=("gpu_busy_clock_percent",),
+    action=Action.RESET_GPU, remedy="nvidia-smi -rgc and -rac; see what limits it; reset the GPU.",
+    source="facebookresearch gcm clock_freq",
+)  # fmt: skip
+def gpu_clocks(expected: Expected, document: Document) -> Iterator[Finding]:
+    share = expected.limit("gpu_busy_clock_percent") / 100
+
+    def judge(gpu: Gpu) -> Finding | None:
+        clock, most, busy = gpu.clocks.sm_mhz, gpu.clocks.sm_max_mhz, gpu.utilization
+        if busy >= BUSY_PERCENT and clock < most * share:
+            return fail(f"{gpu.label} is {busy} % busy at {clock} of {most:.0f} MHz")
+        return None
+
+    yield from each([gpu for gpu in document.gpus.some() if not divided(gpu)], judge, "fast")
+
+
+@check(
+    "gpu", "The memory clock of a busy GPU is at its full rate", reads=("gpus",), applies=scope.gpus,
+    action=Action.RESET_GPU, remedy="nvidia-smi -rmc; reset the GPU.", source="the board's maximum memory clock",
+)  # fmt: skip
+def gpu_memory_clock(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(gpu: Gpu) -> Finding | None:
+        clock, most = gpu.clocks.memory_mhz, gpu.clocks.memory_max_mhz
+        if gpu.pstate == "P0" and clock < most * 0.9 and gpu.utilization >= BUSY_PERCENT:
+            return fail(f"memory of {gpu.label} is clocked at {clock} of {most:.0f} MHz")
+        return None
+
+    yield from each([gpu for gpu in document.gpus.some() if not divided(gpu)], judge, "full")
+
+
+def divided(gpu: Gpu) -> bool:
+    """A GPU in MIG mode does not tell how busy it is."""
+    try:
+        return gpu.mig.current
+    except Unreadable:
+        return False
+
+
+@check(
+    "gpu", "No memory is taken on a GPU without a process", reads=("gpus",), applies=scope.gpus,
+    limits=("gpu_idle_memory_mib", "gpu_stuck_memory_mib"), action=Action.RESET_GPU,
+    remedy="Find the process (`fuser -v /dev/nvidia*`), else reset the GPU.", source="gcm mem_usage; deepops epilog",
+)  # fmt: skip
+def gpu_leftovers(expected: Expected, document: Document) -> Iterator[Finding]:
+    little, much = expected.limit("gpu_idle_memory_mib"), expected.limit("gpu_stuck_memory_mib")
+
+    def judge(gpu: Gpu) -> Finding | None:
+        used = gpu.memory.used_mib
+        if used <= little or gpu.processes:
+            return None
+        if used >= much:
+            return fail(f"{gpu.label}: {used} MiB used and no process")
+        return warn(f"{gpu.label}: {used} MiB used and no process")
+
+    yield from each([gpu for gpu in document.gpus.some() if not divided(gpu)], judge, "none")

@@ -1,0 +1,189 @@
+"""The NVIDIA driver stack as software: loaded, matching, built, held."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rackwright.health.checks import scope
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import check
+from rackwright.health.verdict import Action, Finding, fail, good, warn
+
+MODULES = ("nvidia", "nvidia_uvm")
+DRIVER_PACKAGE = re.compile(
+    r"^(?:nvidia-(?:driver|kernel|open|dkms|utils|headless|fabricmanager|fabric-manager|imex)|libnvidia-compute)"
+)
+FABRIC_PACKAGE = re.compile(r"^nvidia-(?:fabricmanager|fabric-manager)(?:-\d+)?$")
+NEEDS_OPEN = ("blackwell",)
+
+
+def loaded(document: Document) -> str:
+    version = document.driver.version
+    if version is None:
+        raise Unreadable("the NVIDIA driver is not loaded")
+    return version
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+@check(
+    "os", "The NVIDIA driver is loaded with its modules", reads=("driver",), needs=("kernel-modules",), applies=scope.gpus, action=Action.REBOOT,
+    remedy="modprobe nvidia; dmesg says why it fails. Secure Boot wants signed modules.",
+    source="gcm, gpud kernel-module",
+)  # fmt: skip
+def driver_loaded(expected: Expected, document: Document) -> Iterator[Finding]:
+    section = document.driver
+    if section.version is None:
+        yield fail("/proc/driver/nvidia/version is missing")
+    missing = [name for name in MODULES if name not in section.modules]
+    if missing:
+        yield fail(f"not loaded: {' '.join(missing)}")
+    yield good(f"{section.version}")
+
+
+@check(
+    "os", "Driver and libraries are of one version", reads=("driver", "gpus"), needs=("kernel-modules",), applies=scope.gpus, action=Action.REBOOT,
+    remedy="Reboot, or unload and load the driver: an update replaced only the libraries.",
+    source="PEERS pains: driver and library skew after unattended upgrades",
+)  # fmt: skip
+def driver_matches(expected: Expected, document: Document) -> Iterator[Finding]:
+    kernel, library = loaded(document), document.gpus.driver_version
+    if kernel != library:
+        yield fail(f"the kernel runs {kernel}, nvidia-smi comes from {library}")
+    yield good(kernel)
+
+
+def locked(expected: Expected) -> bool:
+    return scope.gpus(expected) and expected.driver_version is not None
+
+
+@check(
+    "os", "The driver is the locked one", reads=("driver",), needs=("kernel-modules",), applies=locked, action=Action.REBOOT,
+    remedy="Apply the cluster's lock, reboot.", source="the cluster's lock",
+)  # fmt: skip
+def driver_locked(expected: Expected, document: Document) -> Iterator[Finding]:
+    version = loaded(document)
+    if version != expected.driver_version:
+        yield fail(f"driver {version}, locked is {expected.driver_version}")
+    yield good(version)
+
+
+def open_matters(expected: Expected) -> bool:
+    return scope.gpus(expected) and (
+        expected.driver_open is not None or expected.the_gpus().architecture in NEEDS_OPEN
+    )
+
+
+@check(
+    "os", "The kernel modules are of the declared kind, open where the GPU needs them", reads=("driver",),
+    needs=("kernel-modules",), applies=open_matters, action=Action.REBOOT, remedy="Install the other kind of kernel modules, reboot.",
+    source="NVIDIA driver installation guide: Blackwell and Grace work with the open modules only",
+)  # fmt: skip
+def driver_open(expected: Expected, document: Document) -> Iterator[Finding]:
+    loaded(document)
+    is_open = document.driver.open
+    if is_open is None:
+        raise Unreadable("the driver does not say of which kind it is")
+    wanted = True if expected.the_gpus().architecture in NEEDS_OPEN else expected.driver_open
+    if is_open != wanted:
+        yield fail(f"the modules are {'open' if is_open else 'proprietary'}")
+    yield good("open" if is_open else "proprietary")
+
+
+@check(
+    "os", "The driver has no published hole", reads=("driver",), needs=("kernel-modules",), applies=scope.gpus, action=Action.NONE,
+    remedy="Lock a newer driver of the branch.", source="ClusterMAX minimum versions, July to September 2026",
+)  # fmt: skip
+def driver_security(expected: Expected, document: Document) -> Iterator[Finding]:
+    version = loaded(document)
+    least = expected.minimum_drivers.get(version.split(".")[0])
+    if least is None:
+        raise Unreadable(f"no minimum is known for branch {version.split('.')[0]}")
+    if numbers(version) < numbers(least):
+        yield fail(f"{version}; {least} is the least of its branch")
+    yield good(version)
+
+
+@check(
+    "os", "nouveau is not loaded", reads=("driver",), needs=("kernel-modules",), applies=scope.gpus, action=Action.REBOOT,
+    remedy="Blacklist nouveau, rebuild the initramfs, reboot.", source="NVIDIA driver installation guide",
+)  # fmt: skip
+def driver_nouveau(expected: Expected, document: Document) -> Iterator[Finding]:
+    modules = document.driver.modules
+    if not modules:
+        raise Unreadable("no module is loaded")
+    if "nouveau" in modules:
+        yield fail("nouveau is loaded")
+    yield good("not loaded")
+
+
+@check(
+    "os", "Every DKMS module is built for the running kernel", reads=("driver", "system"), applies=scope.gpus,
+    needs=("kernel-modules",), action=Action.NONE, remedy="dkms autoinstall; the build log is below /var/lib/dkms.",
+    source="DKMS tree; handbook: verify before the reboot",
+)  # fmt: skip
+def driver_dkms(expected: Expected, document: Document) -> Iterator[Finding]:
+    kernel = document.system.kernel
+    modules = document.driver.dkms
+    for name in sorted({module.module for module in modules}):
+        if not any(kernel in module.kernels for module in modules if module.module == name):
+            yield fail(f"{name} is not built for {kernel}")
+    yield good(f"{len(modules)} modules")
+
+
+def held(expected: Expected) -> bool:
+    return scope.gpus(expected) and expected.hold_packages
+
+
+@check(
+    "os", "The driver's packages are held", reads=("packages",), needs=("kernel-modules",), applies=held, action=Action.NONE,
+    remedy="apt-mark hold, or dnf versionlock: rackwright's lock does both.",
+    source="cluster-toolkit holds them; deepops does not, and drivers move under jobs",
+)  # fmt: skip
+def driver_held(expected: Expected, document: Document) -> Iterator[Finding]:
+    packages = [one for one in document.packages.packages if DRIVER_PACKAGE.match(one.name)]
+    if not packages:
+        raise Unreadable("no driver package is known to the package tool")
+    free = sorted(one.name for one in packages if not one.held)
+    if free:
+        yield fail(f"not held: {' '.join(free[:12])}")
+    yield good(f"{len(packages)} packages")
+
+
+@check(
+    "os", "fabricmanager is of the driver's version", reads=("packages", "driver"), needs=("kernel-modules",), applies=scope.fabricmanager,
+    action=Action.REBOOT, remedy="Install the fabricmanager of the running driver, from the same repository.",
+    source="NVIDIA fabric manager user guide: versions must match exactly, else CUDA error 802",
+)  # fmt: skip
+def fabricmanager_version(expected: Expected, document: Document) -> Iterator[Finding]:
+    version = loaded(document)
+    there = [one for one in document.packages.packages if FABRIC_PACKAGE.match(one.name)]
+    if not there:
+        yield fail("fabricmanager is not installed")
+    for one in there:
+        upstream = re.sub(r"^\d+:", "", one.version).split("-")[0]
+        if upstream != version:
+            yield fail(f"{one.name} {one.version}, the driver is {version}")
+    yield good(version)
+
+
+@check(
+    "os", "GPUs and fabric NICs can reach each other's memory", reads=("driver",), applies=scope.gpu_direct,
+    needs=("kernel-modules",), remedy="Use the open modules (DMA-BUF), or load nvidia_peermem.",
+    source="GPUDirect RDMA; ClusterMAX wants DMA-BUF and fails peermem alone",
+)  # fmt: skip
+def gpu_direct_rdma(expected: Expected, document: Document) -> Iterator[Finding]:
+    loaded(document)
+    section = document.driver
+    if "ib_core" not in section.modules:
+        yield fail("the RDMA core is not loaded")
+    if not section.open and "nvidia_peermem" not in section.modules:
+        yield fail("proprietary modules without nvidia_peermem")
+    elif not section.open:
+        yield warn("by nvidia_peermem; the open modules would give DMA-BUF")
+    yield good("DMA-BUF")

@@ -1,0 +1,103 @@
+"""Kernel, its command line, IOMMU and PCIe redirection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rackwright.health.checks import scope
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import check
+from rackwright.health.verdict import Action, Finding, fail, good
+
+PASS_THROUGH = ("identity",)
+
+
+@check(
+    "os", "The running kernel is the newest that is installed", reads=("system",), needs=("kernel",), action=Action.REBOOT,
+    remedy="Reboot, drained.", source="ClusterMAX security: kernel not older than installed",
+)  # fmt: skip
+def kernel_newest(expected: Expected, document: Document) -> Iterator[Finding]:
+    running, installed = document.system.kernel, document.system.kernels
+    if not installed:
+        raise Unreadable("no installed kernel was found below /boot and /lib/modules")
+    flavour = re.sub(r"^[\d.]+(?:-\d+)?", "", running)  # -amd64 and -cloud-amd64 are different kernels
+    newer = [one for one in installed if order(one) > order(running) and one.endswith(flavour)]
+    if newer:
+        yield fail(f"{running} runs, {max(newer, key=order)} is installed")
+    yield good(running)
+
+
+def order(release: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", release)]
+
+
+def kernel_locked(expected: Expected) -> bool:
+    return expected.kernel is not None
+
+
+@check(
+    "os", "The kernel is the locked one", reads=("system",), applies=kernel_locked, needs=("kernel",), action=Action.REBOOT,
+    remedy="Apply the cluster's lock, reboot.", source="the cluster's lock",
+)  # fmt: skip
+def kernel_version(expected: Expected, document: Document) -> Iterator[Finding]:
+    running = document.system.kernel
+    if running != expected.kernel:
+        yield fail(f"{running}, locked is {expected.kernel}")
+    yield good(running)
+
+
+def arguments_declared(expected: Expected) -> bool:
+    return bool(expected.kernel_arguments)
+
+
+@check(
+    "os", "The kernel was started with the declared arguments", reads=("system",), applies=arguments_declared,
+    needs=("kernel",), action=Action.REBOOT, remedy="Apply the tuning role, reboot.",
+    source="the site's options; PEERS: nobody verifies /proc/cmdline",
+)  # fmt: skip
+def kernel_arguments(expected: Expected, document: Document) -> Iterator[Finding]:
+    there = document.system.command_line
+    if not there:
+        raise Unreadable("the kernel's command line is empty")
+    missing = [argument for argument in expected.kernel_arguments if argument not in there]
+    if missing:
+        yield fail(f"missing: {' '.join(missing)}")
+    yield good(" ".join(expected.kernel_arguments))
+
+
+@check(
+    "os", "The IOMMU lets devices through untranslated", reads=("pci",), applies=scope.gpu_direct, needs=("hardware",),
+    action=Action.REBOOT, remedy="iommu=pt (arm64: iommu.passthrough=1) on the kernel's command line, reboot.",
+    source="ClusterMAX networking: IOMMU passthrough; deepops nv-iommu-pt",
+)  # fmt: skip
+def iommu_passthrough(expected: Expected, document: Document) -> Iterator[Finding]:
+    kinds = document.pci.iommu
+    translated = {kind: count for kind, count in kinds.items() if kind not in PASS_THROUGH}
+    if translated:
+        yield fail(", ".join(f"{count} groups are {kind}" for kind, count in sorted(translated.items())))
+    yield good("passthrough" if kinds else "no IOMMU")
+
+
+def acs_matters(expected: Expected) -> bool:
+    return scope.gpu_direct(expected) and expected.acs == "off"
+
+
+@check(
+    "os", "No PCIe bridge sends peers through the root complex (ACS)", reads=("pci",), applies=acs_matters,
+    needs=("hardware",), action=Action.DRAIN,
+    remedy="Clear the ACS control register of the bridges at boot (setpci ECAP_ACS+6.w=0000).",
+    source="NVIDIA NCCL user guide, troubleshooting; not for B300 guests: declare acs as-is there",
+)  # fmt: skip
+def acs_off(expected: Expected, document: Document) -> Iterator[Finding]:
+    section = document.pci
+    if section.acs_redirecting:
+        names = section.acs_redirecting
+        yield fail(f"{len(names)} bridges redirect: {' '.join(names[:8])}")
+    elif section.acs_unread:
+        raise Unreadable(
+            f"the ACS register of {section.acs_unread} bridges could not be read; is the probe root?"
+        )
+    yield good("off")

@@ -1,0 +1,106 @@
+"""Of which nodes a claim is made, by declaration alone."""
+
+from __future__ import annotations
+
+from rackwright.health.expected import Expected
+
+OLD = ("volta", "turing")
+"""Architectures that retire pages; later ones remap rows."""
+HOPPER_ON = ("hopper", "blackwell")
+
+
+def gpus(expected: Expected) -> bool:
+    """Nodes with GPUs."""
+    return expected.gpus is not None
+
+
+def page_retirement(expected: Expected) -> bool:
+    """GPUs before Ampere."""
+    return expected.gpus is not None and expected.gpus.architecture in OLD
+
+
+def row_remapping(expected: Expected) -> bool:
+    """Ampere and later; also GPUs of which the SKU does not tell the architecture."""
+    return expected.gpus is not None and expected.gpus.architecture not in OLD
+
+
+def sram_threshold(expected: Expected) -> bool:
+    """Hopper and later count towards a threshold that ends in an RMA."""
+    return expected.gpus is not None and expected.gpus.architecture in HOPPER_ON
+
+
+def recovery_action(expected: Expected) -> bool:
+    """All: older drivers tell `reset required`, newer ones a recovery action."""
+    return expected.gpus is not None
+
+
+def nvlink(expected: Expected) -> bool:
+    """GPUs with NVLink; also GPUs of which the SKU does not tell."""
+    return expected.gpus is not None and expected.gpus.nvlinks != 0
+
+
+def hbm(expected: Expected) -> bool:
+    """Boards with NVLink carry stacked memory with its own sensor and map all of it into BAR1."""
+    return expected.gpus is not None and bool(expected.gpus.nvlinks)
+
+
+def nvswitch(expected: Expected) -> bool:
+    """GPUs that are connected through switches."""
+    return expected.gpus is not None and expected.gpus.nvswitch in ("node", "rack")
+
+
+def fabric_state(expected: Expected) -> bool:
+    """From Hopper on the driver tells the state of the NVLink fabric."""
+    return nvswitch(expected) and expected.the_gpus().architecture in HOPPER_ON
+
+
+def fabricmanager(expected: Expected) -> bool:
+    """Switches on the node's own board."""
+    return expected.gpus is not None and expected.gpus.nvswitch == "node"
+
+
+def imex(expected: Expected) -> bool:
+    """Switches in the rack."""
+    return expected.gpus is not None and expected.gpus.nvswitch == "rack"
+
+
+def mig(expected: Expected) -> bool:
+    """GPUs that are declared to be divided."""
+    return expected.gpus is not None and bool(expected.gpus.mig)
+
+
+def gsp(expected: Expected) -> bool:
+    """From Turing on GPUs run a firmware that comes with the driver."""
+    return expected.gpus is not None and expected.gpus.architecture != "volta"
+
+
+def rdma(expected: Expected) -> bool:
+    """Nodes with InfiniBand or RoCE ports."""
+    return bool(expected.ports_of("infiniband", "roce"))
+
+
+def infiniband(expected: Expected) -> bool:
+    """Nodes with InfiniBand ports."""
+    return bool(expected.ports_of("infiniband"))
+
+
+def roce(expected: Expected) -> bool:
+    """Nodes with RoCE ports."""
+    return bool(expected.ports_of("roce"))
+
+
+def gpu_direct(expected: Expected) -> bool:
+    """Nodes whose GPUs talk to a fabric."""
+    return gpus(expected) and any(
+        ports.purpose == "fabric" for ports in expected.ports_of("infiniband", "roce")
+    )
+
+
+def drives(expected: Expected) -> bool:
+    """Nodes with declared NVMe drives."""
+    return bool(expected.drives)
+
+
+def named(expected: Expected) -> bool:
+    """Nodes of a cluster file."""
+    return expected.node is not None

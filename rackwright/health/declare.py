@@ -1,0 +1,153 @@
+"""From the resolved cluster to what one node is expected to be."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rackwright.catalog.table_files import security_table, xid_table
+from rackwright.catalog.tables import XidAction
+from rackwright.health.expected import (
+    Expected,
+    ExpectedAddress,
+    ExpectedDrives,
+    ExpectedGpus,
+    ExpectedMount,
+    ExpectedPorts,
+)
+from rackwright.health.options import HealthOptions
+from rackwright.health.verdict import Action
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.sku import Gpus, Sku
+from rackwright.model.types import NodeRole, Platform
+from rackwright.platforms import Capability, why_node_lacks
+
+_ACTIONS = {
+    XidAction.RESTART_JOB: Action.RESTART_JOB,
+    XidAction.RESET_GPU: Action.RESET_GPU,
+    XidAction.REBOOT: Action.REBOOT,
+}
+
+
+def expected_of(cluster: Cluster, node: Node) -> Expected:
+    """What a node of a cluster file is expected to be; its health options are the role's, else defaults."""
+    options = options_of(node)
+    slurm = any(role.scheduler == "slurm" for role in node.options.values())
+    networks = [(entry, cluster.networks[entry.network]) for entry in node.addresses]
+    services = [*options.services, *(("munge.service",) if slurm else ())]
+    if slurm and node.primary:
+        services.append("slurmctld.service")
+    return _merge(
+        _of_sku(node.sku, options, node.platform, node.mig),
+        options,
+        lacking={need.value: why for need in Capability if (why := why_node_lacks(node, need)) is not None},
+        node=node.name,
+        family=node.family.value,
+        os=node.os.value,
+        addresses=tuple(
+            ExpectedAddress(net.name, net.purpose.value, net.kind.value, str(entry.address), net.mtu)
+            for entry, net in networks
+        ),
+        gateways=tuple(str(net.gateway) for _, net in networks if net.gateway is not None),
+        services=tuple(sorted(set(services))),
+        slurmd=slurm and node.holds(NodeRole.WORKER),
+        runs_subnet_manager=not node.holds(NodeRole.WORKER),
+    )
+
+
+def expected_of_sku(sku: Sku, options: HealthOptions | None = None) -> Expected:
+    """What any node of a SKU is expected to be, for documents without a cluster file."""
+    options = options or HealthOptions()
+    return _merge(_of_sku(sku, options, Platform.BARE_METAL, {}), options, services=options.services)
+
+
+def options_of(node: Node) -> HealthOptions:
+    """The health options of a node."""
+    for options in node.options.values():
+        if isinstance(options, HealthOptions):
+            return options
+    return HealthOptions()
+
+
+def _merge(base: Expected, options: HealthOptions, **fields: object) -> Expected:
+    values = {name: getattr(base, name) for name in base.__dataclass_fields__}
+    mounts = [ExpectedMount(one.target, one.source, one.type, one.writable) for one in options.mounts]
+    if not any(one.target == "/" for one in mounts):
+        mounts.insert(0, ExpectedMount("/"))
+    values.update(
+        mounts=tuple(mounts),
+        bonds=dict(options.bonds),
+        arrays=options.arrays,
+        driver_version=options.driver_version,
+        driver_open=options.driver_open,
+        minimum_drivers=minimum_drivers(),
+        hold_packages=options.hold_packages,
+        kernel=options.kernel,
+        kernel_arguments=options.kernel_arguments,
+        acs=options.acs,
+        pkeys=options.pkeys,
+        bios=options.firmware.bios,
+        gpu_vbios=options.firmware.gpu_vbios,
+        nic_firmware=dict(options.firmware.nic),
+        nvme_firmware=dict(options.firmware.nvme),
+        limits=dict(options.limits),
+        disabled=dict(options.disabled),
+        **fields,
+    )
+    return Expected(**values)
+
+
+def _of_sku(sku: Sku, options: HealthOptions, platform: Platform, mig: dict[str, int]) -> Expected:
+    ports = Counter((nic.purpose.value, nic.kind.value, nic.speed_gbps) for nic in sku.nics)
+    return Expected(
+        node=None,
+        sku=sku.name,
+        platform=platform.value,
+        cpu_architecture=sku.cpu_architecture,
+        cpu_model=sku.cpu_model,
+        sockets=sku.sockets,
+        cores=sku.sockets * sku.cores_per_socket,
+        threads=sku.cpus,
+        numa_nodes=sku.numa_nodes,
+        memory_mib=sku.memory_mib,
+        gpus=_gpus(sku.gpus, options, mig) if sku.gpus is not None else None,
+        ports=tuple(ExpectedPorts(*kind, count) for kind, count in ports.items()),
+        drives=tuple(ExpectedDrives(drives.count, drives.size_gb) for drives in sku.nvme),
+        xids=xid_actions(),
+    )
+
+
+def _gpus(gpus: Gpus, options: HealthOptions, mig: dict[str, int]) -> ExpectedGpus:
+    return ExpectedGpus(
+        model=gpus.model,
+        count=gpus.count,
+        memory_mib=gpus.memory_mib,
+        architecture=gpus.architecture.value if gpus.architecture is not None else None,
+        pci_ids=gpus.pci_ids,
+        pcie_generation=gpus.pcie_generation,
+        pcie_width=gpus.pcie_width,
+        nvlinks=gpus.nvlinks,
+        nvlink_gbs=gpus.nvlink_gbs,
+        nvswitch=gpus.nvswitch.value if gpus.nvswitch is not None else None,
+        power_watts=gpus.power_watts,
+        mig=tuple(name for name, count in mig.items() for _ in range(count)),
+        compute_mode=options.compute_mode,
+    )
+
+
+def xid_actions() -> dict[int, Action]:
+    """Action by XID, from the catalogue; one whose text says what to do is left out."""
+    found = {}
+    for xid in xid_table().rows:
+        if xid.action is not XidAction.OBEY_TEXT:
+            action = _ACTIONS.get(xid.action, Action.NONE)
+            found[xid.code] = max(action, Action.DRAIN, key=lambda one: one.rank) if xid.drain else action
+    return found
+
+
+def minimum_drivers() -> dict[str, str]:
+    """Least version of each driver branch without a published hole, from the catalogue."""
+    return {
+        row.branch: row.version
+        for row in security_table().rows
+        if row.component == "nvidia-driver" and row.branch is not None
+    }

@@ -1,0 +1,85 @@
+"""docs/health-checks.md from the registry: `python -m rackwright.health.docs [FILE]`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rackwright.health.judge import all_checks
+from rackwright.health.limits import LIMITS
+from rackwright.health.registry import AREAS, HealthCheck
+
+HEAD = """\
+# Health checks
+
+Made from the code by `python -m rackwright.health.docs docs/health-checks.md`; a test says when it is not current.
+
+One probe reads a node, {count} checks judge what it told by the declared SKU and the site's options. A check
+says PASS, WARN, FAIL or UNKNOWN. UNKNOWN is everything that was not read: no data, a missing tool, output that
+makes no sense, a deadline, a figure the SKU does not know. What the SKU does not have is not checked at all;
+what the platform cannot have is OUT OF SCOPE; what the site switches off is DISABLED, with its reason.
+
+`fast`: read by the probe's fast part, which prologs and the scheduler's health check use. The action is what a
+FAIL asks for unless the finding itself asks for another.
+
+| area | checks | fast |
+|---|---|---|
+{table}
+"""
+
+LIMITS_HEAD = """\
+## Thresholds
+
+A site overrides any of them by name (`HealthOptions.limits`). All were read on the day given.
+
+| name | default | of | source | read |
+|---|---|---|---|---|
+"""
+
+
+def text() -> str:
+    """The whole page."""
+    checks = all_checks()
+    table = "\n".join(
+        f"| {area} | {len(of(checks, area))} | {sum(check.fast for check in of(checks, area))} |"
+        for area in AREAS
+    )
+    pages = "".join(_area(area, of(checks, area)) for area in AREAS)
+    limits = "".join(
+        f"| `{name}` | {limit.value:g} {limit.unit} | {limit.what} | {limit.source} | {limit.read} |\n"
+        for name, limit in LIMITS.items()
+    )
+    return HEAD.format(count=len(checks), table=table) + pages + "\n" + LIMITS_HEAD + limits
+
+
+def of(checks: list[HealthCheck], area: str) -> list[HealthCheck]:
+    """The checks of one area."""
+    return [check for check in checks if check.area == area]
+
+
+def _area(area: str, checks: list[HealthCheck]) -> str:
+    return f"\n## {area}\n" + "".join(_check(check) for check in checks)
+
+
+def _check(check: HealthCheck) -> str:
+    lines = [
+        f"**{check.claim}.** `{check.id}`{' (fast)' if check.fast else ''}",
+        f"- reads: {', '.join(check.reads)}",
+        f"- action: {check.action.value}",
+        f"- remedy: {check.remedy}",
+        f"- judged by: {check.source}",
+    ]
+    if check.limits:
+        lines.append(
+            f"- thresholds: {', '.join(f'`{name}` {LIMITS[name].value:g} {LIMITS[name].unit}'.strip() for name in check.limits)}"
+        )
+    if check.needs:
+        lines.append(f"- out of scope without: {', '.join(check.needs)}")
+    return "\n" + "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(text(), encoding="utf-8")
+    else:
+        sys.stdout.write(text())

@@ -1,0 +1,163 @@
+"""The probe's document, typed: one class per section, values checked when read."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from rackwright.health.gpu_records import GpuSection, NvlinkSection, PciSection, TopologySection
+from rackwright.health.node_records import (
+    ArraysSection,
+    ClockSection,
+    CpuSection,
+    DriverSection,
+    FirmwareSection,
+    InfinibandSection,
+    KernelLogSection,
+    MemorySection,
+    MountsSection,
+    NamingSection,
+    NetworkSection,
+    NvmeSection,
+    PackagesSection,
+    ProcessesSection,
+    ServicesSection,
+    SystemSection,
+)
+from rackwright.health.records import Record, Unreadable, describe
+
+SCHEMA = "rackwright-probe"
+VERSION = 1
+
+S = TypeVar("S", bound=Record)
+
+
+class Document:
+    """One probe document, of whatever quality; reading a section that is not there is Unreadable."""
+
+    def __init__(self, raw: Any) -> None:  # noqa: ANN401 - unchecked until here
+        self._raw = raw
+
+    @property
+    def node(self) -> str:
+        """The name the node gave itself."""
+        name = self._sections and self._raw.get("node")
+        if not isinstance(name, str):
+            raise Unreadable("the document does not say which node it is of")
+        return name
+
+    @property
+    def taken_at(self) -> float:
+        """When it was taken, seconds since the epoch by the node's clock."""
+        at = self._sections and self._raw.get("taken_at")
+        if not isinstance(at, (int, float)) or isinstance(at, bool):
+            raise Unreadable("the document does not say when it was taken")
+        return float(at)
+
+    @property
+    def _sections(self) -> dict[str, Any]:
+        if not isinstance(self._raw, dict) or self._raw.get("schema") != SCHEMA:
+            raise Unreadable("this is not a document of rackwright's probe")
+        if self._raw.get("version") != VERSION:
+            raise Unreadable(
+                f"the document has version {describe(self._raw.get('version'))}; this rackwright reads version {VERSION}"
+            )
+        sections = self._raw.get("sections")
+        if not isinstance(sections, dict):
+            raise Unreadable("the document has no sections")
+        return sections
+
+    def has(self, name: str) -> bool:
+        """Whether the probe was asked for this section."""
+        try:
+            return name in self._sections
+        except Unreadable:
+            return True  # then every check says what is wrong
+
+    def _section(self, name: str, kind: type[S]) -> S:
+        told = self._sections.get(name)
+        if not isinstance(told, dict):
+            raise Unreadable(f"the document has no section {name}")
+        if told.get("ok") is not True:
+            why = told.get("why")
+            raise Unreadable(f"{name}: {why if isinstance(why, str) else 'not read'}")
+        return kind(told.get("data"), name)
+
+    @property
+    def gpus(self) -> GpuSection:
+        return self._section("gpus", GpuSection)
+
+    @property
+    def nvlink(self) -> NvlinkSection:
+        return self._section("nvlink", NvlinkSection)
+
+    @property
+    def topology(self) -> TopologySection:
+        return self._section("topology", TopologySection)
+
+    @property
+    def pci(self) -> PciSection:
+        return self._section("pci", PciSection)
+
+    @property
+    def driver(self) -> DriverSection:
+        return self._section("driver", DriverSection)
+
+    @property
+    def packages(self) -> PackagesSection:
+        return self._section("packages", PackagesSection)
+
+    @property
+    def infiniband(self) -> InfinibandSection:
+        return self._section("infiniband", InfinibandSection)
+
+    @property
+    def network(self) -> NetworkSection:
+        return self._section("network", NetworkSection)
+
+    @property
+    def cpu(self) -> CpuSection:
+        return self._section("cpu", CpuSection)
+
+    @property
+    def memory(self) -> MemorySection:
+        return self._section("memory", MemorySection)
+
+    @property
+    def firmware(self) -> FirmwareSection:
+        return self._section("firmware", FirmwareSection)
+
+    @property
+    def nvme(self) -> NvmeSection:
+        return self._section("nvme", NvmeSection)
+
+    @property
+    def arrays(self) -> ArraysSection:
+        return self._section("arrays", ArraysSection)
+
+    @property
+    def mounts(self) -> MountsSection:
+        return self._section("mounts", MountsSection)
+
+    @property
+    def system(self) -> SystemSection:
+        return self._section("system", SystemSection)
+
+    @property
+    def naming(self) -> NamingSection:
+        return self._section("naming", NamingSection)
+
+    @property
+    def processes(self) -> ProcessesSection:
+        return self._section("processes", ProcessesSection)
+
+    @property
+    def clock(self) -> ClockSection:
+        return self._section("clock", ClockSection)
+
+    @property
+    def services(self) -> ServicesSection:
+        return self._section("services", ServicesSection)
+
+    @property
+    def kernel_log(self) -> KernelLogSection:
+        return self._section("kernel_log", KernelLogSection)

@@ -1,0 +1,174 @@
+"""What a node is declared to be, flat and plain: it travels to nodes as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rackwright.health.limits import LIMITS
+from rackwright.health.records import Unreadable
+from rackwright.health.verdict import Action
+
+
+@dataclass(frozen=True)
+class ExpectedGpus:
+    """The declared GPUs; None is a figure the SKU does not know."""
+
+    model: str
+    count: int
+    memory_mib: int
+    architecture: str | None = None
+    pci_ids: tuple[str, ...] = ()
+    pcie_generation: int | None = None
+    pcie_width: int | None = None
+    nvlinks: int | None = None
+    nvlink_gbs: int | None = None
+    nvswitch: str | None = None
+    power_watts: int | None = None
+    mig: tuple[str, ...] = ()
+    """Profiles every GPU is divided into; empty: MIG is off."""
+    compute_mode: str = "Default"
+
+    def link_gbs(self) -> float:
+        """GB/s of one NVLink in one direction, as sold."""
+        if not self.nvlinks or self.nvlink_gbs is None:
+            raise Unreadable(f"the SKU does not say how fast an NVLink of {self.model} is")
+        return self.nvlink_gbs / self.nvlinks / 2
+
+
+@dataclass(frozen=True)
+class ExpectedPorts:
+    """Equal network ports."""
+
+    purpose: str
+    kind: str
+    speed_gbps: int
+    count: int
+
+
+@dataclass(frozen=True)
+class ExpectedAddress:
+    """An address the node is declared to have, and the MTU of its network."""
+
+    network: str
+    purpose: str
+    kind: str
+    address: str
+    mtu: int
+
+
+@dataclass(frozen=True)
+class ExpectedDrives:
+    """Equal NVMe drives."""
+
+    count: int
+    size_gb: int
+
+
+@dataclass(frozen=True)
+class ExpectedMount:
+    """A filesystem that must be there."""
+
+    target: str
+    source: str | None = None
+    type: str | None = None
+    writable: bool = True
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One node, as declared; what every check judges against."""
+
+    node: str | None
+    """None: a document judged without a cluster file; nothing is said of names and addresses."""
+    sku: str
+    platform: str = "bare-metal"
+    family: str | None = None
+    cpu_architecture: str = "x86_64"
+    cpu_model: str | None = None
+    os: str | None = None
+    """As `debian-13`."""
+    sockets: int = 1
+    cores: int = 1
+    threads: int = 1
+    numa_nodes: int | None = None
+    memory_mib: int = 1
+    gpus: ExpectedGpus | None = None
+    ports: tuple[ExpectedPorts, ...] = ()
+    drives: tuple[ExpectedDrives, ...] = ()
+    addresses: tuple[ExpectedAddress, ...] = ()
+    gateways: tuple[str, ...] = ()
+    mounts: tuple[ExpectedMount, ...] = (ExpectedMount("/"),)
+    bonds: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    arrays: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    slurmd: bool = False
+    runs_subnet_manager: bool = False
+    driver_version: str | None = None
+    driver_open: bool | None = None
+    minimum_drivers: dict[str, str] = field(default_factory=dict)
+    """Least version of each driver branch that has no published hole."""
+    hold_packages: bool = True
+    kernel: str | None = None
+    kernel_arguments: tuple[str, ...] = ()
+    acs: str = "off"
+    pkeys: tuple[str, ...] = ()
+    bios: str | None = None
+    gpu_vbios: str | None = None
+    nic_firmware: dict[str, str] = field(default_factory=dict)
+    """By board id."""
+    nvme_firmware: dict[str, str] = field(default_factory=dict)
+    """By model."""
+    lacking: dict[str, str] = field(default_factory=dict)
+    """Capabilities the platform does not have, with the reason."""
+    limits: dict[str, float] = field(default_factory=dict)
+    """Only what the site overrides."""
+    disabled: dict[str, str] = field(default_factory=dict)
+    """Checks switched off, with the reason."""
+    xids: dict[int, Action] = field(default_factory=dict)
+    """What each XID asks for; one that is not here is UNKNOWN."""
+
+    def limit(self, name: str) -> float:
+        """A threshold: the site's, else the default."""
+        return self.limits.get(name, LIMITS[name].value)
+
+    def ports_of(self, *kinds: str) -> tuple[ExpectedPorts, ...]:
+        """The ports of these link kinds."""
+        return tuple(ports for ports in self.ports if ports.kind in kinds)
+
+    def the_gpus(self) -> ExpectedGpus:
+        """The declared GPUs; checks that ask for them apply only where there are some."""
+        if self.gpus is None:
+            raise Unreadable("no GPU is declared")
+        return self.gpus
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        told = asdict(self)
+        told["xids"] = {str(code): action.value for code, action in self.xids.items()}
+        return told
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Expected:
+        """The reverse of `to_json`, through JSON."""
+        values = _tuples(told)
+        for name, kind in _NESTED.items():
+            values[name] = tuple(kind(**one) for one in told[name])
+        if told["gpus"] is not None:
+            values["gpus"] = ExpectedGpus(**_tuples(told["gpus"]))
+        values["bonds"] = {name: tuple(members) for name, members in told["bonds"].items()}
+        values["xids"] = {int(code): Action(word) for code, word in told["xids"].items()}
+        return cls(**values)
+
+
+def _tuples(told: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no tuples: its lists were some."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+
+
+_NESTED: dict[str, type] = {
+    "ports": ExpectedPorts,
+    "drives": ExpectedDrives,
+    "addresses": ExpectedAddress,
+    "mounts": ExpectedMount,
+}

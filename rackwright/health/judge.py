@@ -1,0 +1,141 @@
+"""Judging one document: every check that applies, each with its own outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rackwright.health.checks import (
+    cpu,
+    disk,
+    ethernet,
+    filesystem,
+    gpu_memory,
+    gpu_pcie,
+    gpu_present,
+    gpu_running,
+    gpu_xid,
+    memory,
+    nvlink,
+    os_driver,
+    os_firmware,
+    os_kernel,
+    os_state,
+    rdma,
+    services,
+)
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import AREAS, CHECKS, HealthCheck
+from rackwright.health.verdict import SEVERITY, Action, Finding, HealthResult, Status, unknown
+
+MODULES = (
+    gpu_present, gpu_memory, gpu_pcie, gpu_running, gpu_xid, nvlink, rdma, ethernet, cpu, memory, disk,
+    filesystem, os_driver, os_kernel, os_firmware, os_state, services,
+)  # fmt: skip
+"""Importing them has registered their checks."""
+
+
+def all_checks() -> list[HealthCheck]:
+    """Every check there is, by area and then as its module orders them."""
+    place = {module.__name__: number for number, module in enumerate(MODULES)}
+    return sorted(
+        CHECKS.values(), key=lambda check: (AREAS.index(check.area), place[check.function.__module__])
+    )
+
+
+SILENT = (Status.PASS, Status.DISABLED, Status.OUT_OF_SCOPE)
+
+
+def judge(expected: Expected, raw: Any, *, now: float | None = None) -> list[HealthResult]:  # noqa: ANN401
+    """Every result about one node, by area.
+
+    `raw` is whatever was received in place of a probe document. `now`, where given, is compared
+    with the document's own time: an old document says nothing of the node as it is.
+    """
+    document = Document(raw)
+    fast = isinstance(raw, dict) and raw.get("fast") is True
+    node = expected.node or _name_of(document)
+    misfit = _misfit(expected, document, now)
+    results: list[HealthResult] = []
+    for check in all_checks():
+        if not check.applies(expected) or (fast and not check.fast):
+            continue
+        found = _shortcut(check, expected)
+        if found is None:
+            found = [misfit] if misfit is not None else _run(check, expected, document)
+        results.extend(_result(node, check, one) for one in found)
+    return results
+
+
+def _name_of(document: Document) -> str:
+    try:
+        return document.node
+    except Unreadable:
+        return "unknown"
+
+
+def _misfit(expected: Expected, document: Document, now: float | None) -> Finding | None:
+    """Why the document as a whole cannot be used for this node."""
+    try:
+        if expected.node is not None and document.node.split(".")[0] != expected.node:
+            return unknown(f"the document is of {document.node}, not of {expected.node}")
+        if now is not None:
+            age, most = now - document.taken_at, expected.limit("document_age_s")
+            if age > most:
+                return unknown(f"the document is {age} s old; more than {most:.0f} s says nothing of now")
+    except Unreadable as error:
+        return unknown(str(error))
+    return None
+
+
+def _shortcut(check: HealthCheck, expected: Expected) -> list[Finding] | None:
+    if check.id in expected.disabled:
+        return [Finding(Status.DISABLED, f"switched off: {expected.disabled[check.id]}")]
+    for need in check.needs:
+        if need in expected.lacking:
+            return [Finding(Status.OUT_OF_SCOPE, expected.lacking[need])]
+    return None
+
+
+def _run(check: HealthCheck, expected: Expected, document: Document) -> list[Finding]:
+    found: list[Finding] = []
+    try:
+        for one in check.function(expected, document):
+            found.append(one)  # noqa: PERF402 - what came before it breaks is kept
+    except Unreadable as error:
+        found.append(unknown(str(error)))
+    except Exception as error:  # noqa: BLE001 - a check that breaks does not know
+        found.append(unknown(f"the check broke: {error!r}"))
+    problems = [one for one in found if one.status is not Status.PASS]
+    return problems or found[:1] or [unknown("the check came to no verdict")]
+
+
+def _result(node: str, check: HealthCheck, found: Finding) -> HealthResult:
+    quiet = found.status in SILENT
+    default = check.action if found.status is Status.FAIL else Action.NONE
+    return HealthResult(
+        node=node,
+        check=check.id,
+        claim=check.claim,
+        area=check.area,
+        status=found.status,
+        evidence=found.evidence,
+        action=Action.NONE if quiet else found.action or default,
+        remedy="" if quiet else found.remedy or check.remedy,
+    )
+
+
+def worst(results: Iterable[HealthResult]) -> Status:
+    """The status that decides; nothing judged is nothing known."""
+    there = {result.status for result in results}
+    for status in SEVERITY[:4]:
+        if status in there:
+            return status
+    return Status.UNKNOWN
+
+
+def hardest(results: Iterable[HealthResult]) -> Action:
+    """The hardest action any result asks for."""
+    return max((result.action for result in results), key=lambda action: action.rank, default=Action.NONE)

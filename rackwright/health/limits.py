@@ -1,0 +1,113 @@
+"""Every threshold of the checks, with its source and the day it was read; a site may override each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+READ = "2026-11-20"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One threshold."""
+
+    value: float
+    unit: str
+    what: str
+    source: str
+    read: str = READ
+
+
+AZURE = "Azure azurehpc-health-checks"
+GCM = "facebookresearch gcm"
+OCI = "Oracle oci-hpc"
+AI = "Azure ai-infrastructure-on-azure"
+STACKHPC = "StackHPC alert rules"
+OURS = "rackwright"
+
+LIMITS: dict[str, Limit] = {
+    "gpu_memory_tolerance_percent": Limit(
+        2, "%", "GPU memory below the declared", f"{OURS}: nvidia-smi shows what the catalogue cites"
+    ),
+    "gpu_ecc_sram_corrected": Limit(10000, "errors", "corrected SRAM errors of a GPU", f"{AZURE}, azure_gpu_ecc"),
+    "gpu_ecc_dram_corrected": Limit(20e6, "errors", "corrected DRAM errors of a GPU", f"{AZURE}, azure_gpu_ecc"),
+    "gpu_rows_remapped": Limit(
+        512, "rows", "rows remapped for uncorrectable errors", f"{AZURE} and {OCI}: 512 uncorrectable remaps"
+    ),
+    "gpu_pages_retired": Limit(
+        60, "pages", "pages retired on GPUs before Ampere", "NVIDIA RMA policy for page retirement: 60 pages"
+    ),
+    "gpu_pcie_replays": Limit(
+        10000, "replays", "PCIe replays of a GPU since it was reset", f"{OURS}: a clean link shows close to none"
+    ),
+    "gpu_margin_warn_c": Limit(5, "C", "margin to the slowdown temperature", f"{OURS}: ahead of the failure"),
+    "gpu_margin_fail_c": Limit(
+        2, "C", "margin to the slowdown temperature", f"{OCI} alert GpuThermal: 98 % of the slowdown temperature"
+    ),
+    "gpu_memory_warn_c": Limit(90, "C", "GPU memory temperature", f"{OURS}: ahead of the failure"),
+    "gpu_memory_fail_c": Limit(
+        95, "C", "GPU memory temperature", "nvidia-smi of an A100 names 95 C as the highest for its memory"
+    ),
+    "gpu_idle_temperature_c": Limit(70, "C", "temperature of a GPU under 10 % busy", f"{OCI} alert HotWhileIdle"),
+    "gpu_power_limit_percent": Limit(
+        99, "%", "power limit of the board's default", f"{OURS}: a lowered limit is a slow GPU"
+    ),
+    "gpu_power_over_percent": Limit(
+        120, "%", "power drawn of the limit", f"{OURS}: an average above the limit is a broken sensor or regulator"
+    ),
+    "gpu_busy_clock_percent": Limit(
+        50, "%", "SM clock of its maximum while 90 % busy", f"{GCM}: clock_freq asks for at least half"
+    ),
+    "gpu_idle_memory_mib": Limit(15, "MiB", "memory used with no process there", f"{GCM}: mem_usage above 15 MiB"),
+    "gpu_stuck_memory_mib": Limit(1024, "MiB", "memory used with no process there", f"{OURS}: a job left it"),
+    "xid_application_events": Limit(
+        20, "events", "XIDs that blame the application, in a day", f"{OURS}: so many are no application's"
+    ),
+    "sxid_nonfatal_events": Limit(10, "events", "non-fatal SXids in a day", f"{OURS}: repeated ones precede fatal ones"),
+    "nvlink_errors": Limit(
+        0, "errors", "NVLink replay, recovery and CRC errors of a GPU", f"{GCM}: check_dcgmi nvlink thresholds 0"
+    ),
+    "ib_link_errors": Limit(
+        0, "errors", "symbol errors, recoveries and downs of a port", f"{AI}, ib_link_validation: above 0 investigate"
+    ),
+    "ib_link_errors_fail": Limit(
+        10, "errors", "symbol errors, recoveries and downs of a port", f"{OURS}: more than start-up explains"
+    ),
+    "ib_receive_errors": Limit(100, "errors", "port_rcv_errors", f"{AI}, ib_link_validation"),
+    "ib_transmit_discards": Limit(1000, "packets", "port_xmit_discards", f"{AI}, ib_link_validation"),
+    "link_flaps": Limit(5, "times", "losses of link of one port in 24 h", f"{AZURE}, azure_ib_link_flapping"),
+    "nic_error_percent": Limit(1, "%", "packets with errors", f"{STACKHPC}: network errors"),
+    "pcie_corrected": Limit(
+        1000, "errors", "corrected PCIe errors of a device", f"{OURS}: a clean link shows close to none"
+    ),
+    "pcie_corrected_events": Limit(100, "lines", "corrected PCIe errors logged in a day", f"{OURS}: a failing link"),
+    "cpu_throttle_events": Limit(0, "times", "thermal throttling of a core", f"{OURS}: cooling is too weak"),
+    "load_per_cpu": Limit(4, "", "load average per CPU", "NHC check_ps_loadavg, as sites set it"),
+    "memory_tolerance_percent": Limit(
+        5, "%", "memory below what is installed", f"{AZURE}: physmem within 3 to 5 %"
+    ),
+    "memory_numa_percent": Limit(
+        10, "%", "memory of a NUMA node below the largest", f"{OURS}: a lost DIMM is more than a tenth"
+    ),
+    "memory_corrected": Limit(
+        100, "errors", "corrected errors of a memory controller", f"{OURS}: far more than cosmic rays"
+    ),
+    "memory_available_warn_percent": Limit(10, "%", "memory available", "node_exporter mixin: below 10 %"),
+    "memory_available_fail_percent": Limit(3, "%", "memory available", "node_exporter mixin: critical"),
+    "nvme_size_tolerance_percent": Limit(5, "%", "drive smaller than declared", f"{OURS}: decimal GB as sold"),
+    "nvme_used_warn_percent": Limit(90, "%", "endurance used", "nvme smart-log percentage_used, as sites set it"),
+    "nvme_used_fail_percent": Limit(100, "%", "endurance used", "NVM Express base specification, SMART log"),
+    "nvme_temperature_c": Limit(75, "C", "drive temperature", "vendors' data sheets: 70 to 80 C"),
+    "fs_seconds_warn": Limit(0.2, "s", "a filesystem's answer to statfs", f"{OURS}: a thousand times the usual"),
+    "fs_used_warn_percent": Limit(90, "%", "filesystem full", "Verda's acceptance: / below 90 %"),
+    "fs_used_fail_percent": Limit(95, "%", "filesystem full", "imbue cluster-health: 95 % is an error"),
+    "inodes_used_percent": Limit(95, "%", "inodes used", "NHC check_fs_inodes, as sites set it"),
+    "clock_offset_s": Limit(0.05, "s", "clock off the reference", f"{STACKHPC}: 0.05 s"),
+    "clock_stratum": Limit(10, "", "stratum of the clock", f"{OURS}: a local clock without a source is 10 and more"),
+    "processes_waiting": Limit(
+        20, "processes", "processes that wait in the kernel", f"{GCM}: D-state processes"
+    ),
+    "zombies": Limit(100, "processes", "zombies", f"{GCM}: zombie processes"),
+    "service_restarts": Limit(5, "times", "restarts of a service since boot", f"{OURS}: systemd gave up at five"),
+    "document_age_s": Limit(3600, "s", "age of the probe document", f"{OURS}: an older one says nothing of now"),
+}  # fmt: skip

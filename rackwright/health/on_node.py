@@ -1,0 +1,63 @@
+"""Probe and judge in one go, on the node and by itself: what a prolog or HealthCheckProgram calls.
+
+    health.py EXPECTED.json [REQUEST]
+
+EXPECTED.json is `Expected.to_json()`, written by rackwright; REQUEST is the probe's request as
+JSON, e.g. {"fast": true}. Prints one JSON document; exit status 0: nothing failed and nothing is
+unknown, 3: a check failed, 4: something is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from rackwright.health.checks.services import asked_for
+from rackwright.health.expected import Expected
+from rackwright.health.judge import hardest, judge, worst
+from rackwright.health.probe.main import probe
+from rackwright.health.probe.source import Source
+from rackwright.health.verdict import SEVERITY, Status
+
+EXIT = {Status.FAIL: 3, Status.UNKNOWN: 4}
+
+
+def report(expected: Expected, source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """The verdict over this node, worst first."""
+    document = probe(source, {"services": asked_for(expected), **request})
+    results = judge(expected, document)
+    ranked = sorted(results, key=lambda one: (SEVERITY.index(one.status), -one.action.rank))
+    return {
+        "node": document["node"],
+        "taken_at": document["taken_at"],
+        "fast": document["fast"],
+        "status": worst(results).value,
+        "action": hardest(results).value,
+        "reason": reason([one.check for one in ranked if one.status is Status.FAIL]),
+        "results": [one.to_json() for one in ranked],
+        "seconds": document["seconds"],
+        "cpu_seconds": document["cpu_seconds"],
+    }
+
+
+def reason(failed: list[str]) -> str:
+    """Machine-readable words for the scheduler: the checks that failed, each once."""
+    return ",".join(dict.fromkeys(failed))
+
+
+def main(arguments: list[str]) -> None:
+    """Judge this node."""
+    try:
+        with open(arguments[0], encoding="utf-8") as handle:
+            expected = Expected.from_json(json.load(handle))
+        request = json.loads(arguments[1]) if len(arguments) > 1 else {}
+    except (IndexError, OSError, ValueError, KeyError, TypeError) as error:
+        sys.stderr.write(f"error: what this node should be cannot be read: {error!r}\n")
+        sys.stderr.flush()
+        os._exit(EXIT[Status.UNKNOWN])
+    told = report(expected, Source(), request)
+    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.flush()
+    os._exit(EXIT.get(Status(told["status"]), 0))  # as in the probe: a hung thread must not hold us

@@ -1,0 +1,88 @@
+"""What a site says about its health checks."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from rackwright.health.judge import all_checks
+from rackwright.health.limits import LIMITS
+from rackwright.model.nearest import suggest
+from rackwright.model.text import mistake
+from rackwright.model.types import NodeRole
+from rackwright.options import Frozen, RoleOptions
+
+CHECKS = tuple(check.id for check in all_checks())
+
+
+class RequiredMount(Frozen):
+    """A filesystem that must be mounted."""
+
+    target: str = Field(pattern=r"^/")
+    source: str | None = None
+    type: str | None = None
+    writable: bool = True
+
+
+class DeclaredFirmware(Frozen):
+    """Firmware versions; what is not named is only compared among equal devices."""
+
+    bios: str | None = None
+    gpu_vbios: str | None = None
+    nic: dict[str, str] = Field(default_factory=dict, description="Version by board id, e.g. MT_0000000838.")
+    nvme: dict[str, str] = Field(default_factory=dict, description="Version by drive model.")
+
+
+class HealthOptions(RoleOptions):
+    """What the node's declaration does not say, thresholds, and checks to leave out."""
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset(NodeRole)
+
+    limits: dict[str, float] = Field(default_factory=dict, description="Thresholds that differ from ours.")
+    disabled: dict[str, str] = Field(
+        default_factory=dict, description="Checks switched off: name and reason. Shown as DISABLED."
+    )
+    services: tuple[str, ...] = Field(default=(), description="More units that must be active.")
+    mounts: tuple[RequiredMount, ...] = Field(default=(), description="Filesystems besides /.")
+    bonds: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="Members by bond.")
+    arrays: tuple[str, ...] = Field(default=(), description="md arrays, e.g. md0.")
+    compute_mode: Literal["Default", "Exclusive_Process", "Prohibited"] = "Default"
+    driver_version: str | None = Field(default=None, description="The exact driver; the lock sets it.")
+    driver_open: bool | None = None
+    hold_packages: bool = True
+    kernel: str | None = Field(default=None, description="The exact kernel release; the lock sets it.")
+    kernel_arguments: tuple[str, ...] = ()
+    acs: Literal["off", "as-is"] = Field(
+        default="off", description="off: no bridge may redirect peers. HGX B300 guests need as-is."
+    )
+    pkeys: tuple[str, ...] = Field(default=(), description="Partition keys every InfiniBand port must have.")
+    firmware: DeclaredFirmware = DeclaredFirmware()
+
+    @field_validator("limits")
+    @classmethod
+    def _known_limits(cls, limits: dict[str, float]) -> dict[str, float]:
+        for name in limits:
+            if name not in LIMITS:
+                raise mistake(f"There is no limit {name}.", suggest(name, LIMITS, what="limits"))
+        return limits
+
+    @field_validator("disabled")
+    @classmethod
+    def _known_checks(cls, disabled: dict[str, str]) -> dict[str, str]:
+        for name, reason in disabled.items():
+            if name not in CHECKS:
+                raise mistake(f"There is no health check {name}.", suggest(name, CHECKS, what="checks"))
+            if len(reason.strip()) < 8:
+                raise mistake(f"Say why {name} is switched off, in a few words.")
+        return disabled
+
+    @field_validator("pkeys")
+    @classmethod
+    def _are_keys(cls, pkeys: tuple[str, ...]) -> tuple[str, ...]:
+        for key in pkeys:
+            try:
+                int(key, 16)
+            except ValueError:
+                raise mistake(f"{key} is no partition key: write it like 0x8001.") from None
+        return pkeys

@@ -1,0 +1,246 @@
+"""GPUs as nvidia-smi tells them; one XML document for all of them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rackwright.health.probe.source import Source, Unavailable, number
+
+NOTHING = ("", "N/A", "[N/A]", "Requested functionality has been deprecated", "Unknown Error")
+THROTTLES = ("clocks_event_reasons", "clocks_throttle_reasons")
+
+
+def gpus(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """Every GPU nvidia-smi lists, and the driver behind it."""
+    found = parse(source.run(["nvidia-smi", "-q", "-x"], 10.0))
+    if any(gpu["mig"]["current"] for gpu in found["gpus"]):
+        profiles = parse_mig_list(source.run(["nvidia-smi", "-L"], 5.0))
+        for gpu in found["gpus"]:
+            gpu["mig"]["profiles"] = profiles.get(gpu["uuid"], [])
+    return found
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Read `nvidia-smi -q -x`; Unavailable when it is not that."""
+    try:
+        from xml.etree import ElementTree  # Debian's python3-minimal comes without it
+    except ImportError:
+        raise Unavailable("this Python cannot read XML: install python3, not python3-minimal") from None
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise Unavailable(f"`nvidia-smi -q -x` did not print XML: {error}") from None
+    if root.tag != "nvidia_smi_log":
+        raise Unavailable(f"`nvidia-smi -q -x` printed <{root.tag}>, no nvidia_smi_log")
+    return {
+        "driver_version": words(root, "driver_version"),
+        "cuda_version": words(root, "cuda_version"),
+        "attached": number(words(root, "attached_gpus")),
+        "gpus": [one_gpu(index, node) for index, node in enumerate(root.findall("gpu"))],
+    }
+
+
+def words(node: Any, path: str) -> str | None:  # noqa: ANN401 - an Element
+    """The text at a path; None where it is absent or the driver says it has none."""
+    found = node.find(path)
+    text = (found.text or "").strip() if found is not None else ""
+    return None if text in NOTHING or text.startswith("[Unknown") else text
+
+
+def yes(node: Any, path: str, true: str, false: str) -> bool | None:  # noqa: ANN401
+    """A two-valued word as true or false; None for any other."""
+    text = words(node, path)
+    return {true: True, false: False}.get(text) if text is not None else None
+
+
+def figure(node: Any, *paths: str) -> Any:  # noqa: ANN401 - a number or None
+    """The number at the first path that has one."""
+    for path in paths:
+        value = number(words(node, path))
+        if value is not None:
+            return value
+    return None
+
+
+def one_gpu(index: int, node: Any) -> dict[str, Any]:  # noqa: ANN401
+    """One <gpu> element."""
+    bus = node.get("id") or words(node, "pci/pci_bus_id")
+    return {
+        "index": index,
+        "address": pci_address(bus) if bus else None,
+        "minor": figure(node, "minor_number"),
+        "name": words(node, "product_name"),
+        "architecture": words(node, "product_architecture"),
+        "pci_id": (words(node, "pci/pci_device_id") or "")[:4].lower() or None,
+        "uuid": words(node, "uuid"),
+        "serial": words(node, "serial"),
+        "vbios": words(node, "vbios_version"),
+        "inforom": words(node, "inforom_version/img_version"),
+        "gsp": words(node, "gsp_firmware_version"),
+        "persistence": yes(node, "persistence_mode", "Enabled", "Disabled"),
+        "compute_mode": words(node, "compute_mode"),
+        "pstate": words(node, "performance_state"),
+        "recovery_action": words(node, "gpu_recovery_action"),
+        "reset_required": yes(node, "gpu_reset_status/reset_required", "Yes", "No"),
+        "memory": memory(node),
+        "ecc": ecc(node),
+        "remapped": remapped(node),
+        "retired": retired(node),
+        "pcie": pcie(node),
+        "temperature": temperature(node),
+        "power": power(node),
+        "clocks": clocks(node),
+        "throttle": throttle(node),
+        "mig": mig(node),
+        "fabric": fabric(node),
+        "utilization": figure(node, "utilization/gpu_util"),
+        "processes": [
+            {"pid": figure(entry, "pid"), "used_mib": figure(entry, "used_memory")}
+            for entry in node.findall("processes/process_info")
+        ],
+    }
+
+
+def pci_address(bus: str) -> str:
+    """`00000000:1B:00.0` as the kernel writes it, `0000:1b:00.0`."""
+    domain, _, rest = bus.lower().partition(":")
+    return f"{domain[-4:]}:{rest}"
+
+
+def memory(node: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "total_mib": figure(node, "fb_memory_usage/total"),
+        "used_mib": figure(node, "fb_memory_usage/used"),
+        "bar1_mib": figure(node, "bar1_memory_usage/total"),
+    }
+
+
+def ecc(node: Any) -> dict[str, Any]:  # noqa: ANN401
+    def counts(kind: str) -> dict[str, Any]:
+        at = f"ecc_errors/{kind}/"
+        split = [figure(node, at + "sram_uncorrectable_" + part) for part in ("parity", "secded")]
+        whole = figure(node, at + "sram_uncorrectable")
+        if whole is None and None not in split:
+            whole = sum(split)
+        return {
+            "sram_uncorrectable": whole,
+            "dram_uncorrectable": figure(node, at + "dram_uncorrectable"),
+            "sram_correctable": figure(node, at + "sram_correctable"),
+            "dram_correctable": figure(node, at + "dram_correctable"),
+        }
+
+    return {
+        "current": yes(node, "ecc_mode/current_ecc", "Enabled", "Disabled"),
+        "pending": yes(node, "ecc_mode/pending_ecc", "Enabled", "Disabled"),
+        "volatile": counts("volatile"),
+        "aggregate": counts("aggregate"),
+        "sram_threshold_exceeded": yes(node, "ecc_errors/aggregate/sram_threshold_exceeded", "Yes", "No"),
+    }
+
+
+def remapped(node: Any) -> dict[str, Any] | None:  # noqa: ANN401
+    if node.find("remapped_rows/remapped_row_pending") is None:
+        return None
+    return {
+        "correctable": figure(node, "remapped_rows/remapped_row_corr"),
+        "uncorrectable": figure(node, "remapped_rows/remapped_row_unc"),
+        "pending": yes(node, "remapped_rows/remapped_row_pending", "Yes", "No"),
+        "failure": yes(node, "remapped_rows/remapped_row_failure", "Yes", "No"),
+    }
+
+
+def retired(node: Any) -> dict[str, Any]:  # noqa: ANN401
+    at = "retired_pages/"
+    return {
+        "single_bit": figure(node, at + "multiple_single_bit_retirement/retired_count"),
+        "double_bit": figure(node, at + "double_bit_retirement/retired_count"),
+        "pending": yes(node, at + "pending_retirement", "Yes", "No"),
+    }
+
+
+def pcie(node: Any) -> dict[str, Any]:  # noqa: ANN401
+    at = "pci/pci_gpu_link_info/"
+    return {
+        "gen": figure(node, at + "pcie_gen/current_link_gen"),
+        "gen_max": figure(node, at + "pcie_gen/max_link_gen"),
+        "width": figure(node, at + "link_widths/current_link_width"),
+        "width_max": figure(node, at + "link_widths/max_link_width"),
+        "replays": figure(node, "pci/replay_counter"),
+    }
+
+
+def temperature(node: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Older boards name the temperature they slow down at, newer ones the margin to it."""
+    return {
+        "gpu_c": figure(node, "temperature/gpu_temp"),
+        "slowdown_c": figure(node, "temperature/gpu_temp_slow_threshold"),
+        "margin_c": figure(node, "temperature/gpu_temp_tlimit"),
+        "slowdown_margin_c": figure(node, "temperature/gpu_temp_slow_tlimit_threshold"),
+        "memory_c": figure(node, "temperature/memory_temp"),
+    }
+
+
+def power(node: Any) -> dict[str, Any]:  # noqa: ANN401
+    new, old = "gpu_power_readings/", "power_readings/"
+    draw = ("instant_power_draw", "power_draw", "average_power_draw")
+    return {
+        "draw_w": figure(node, *(new + name for name in draw), old + "power_draw"),
+        "limit_w": figure(
+            node, new + "current_power_limit", old + "enforced_power_limit", old + "power_limit"
+        ),
+        "default_w": figure(node, new + "default_power_limit", old + "default_power_limit"),
+    }
+
+
+def clocks(node: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "sm_mhz": figure(node, "clocks/sm_clock"),
+        "sm_max_mhz": figure(node, "max_clocks/sm_clock"),
+        "memory_mhz": figure(node, "clocks/mem_clock"),
+        "memory_max_mhz": figure(node, "max_clocks/mem_clock"),
+    }
+
+
+def throttle(node: Any) -> dict[str, bool | None]:  # noqa: ANN401
+    """Whether each reason holds the clocks down now; None for one the driver does not tell."""
+    found: dict[str, bool | None] = {}
+    for group in THROTTLES:
+        for entry in node.findall(group + "/*"):
+            name = re.sub("clocks_(event|throttle)_reason_", "", entry.tag)
+            found[name] = {"Active": True, "Not Active": False}.get((entry.text or "").strip())
+    return found
+
+
+def mig(node: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "current": yes(node, "mig_mode/current_mig", "Enabled", "Disabled"),
+        "pending": yes(node, "mig_mode/pending_mig", "Enabled", "Disabled"),
+        "instances": len(node.findall("mig_devices/mig_device")),
+        "profiles": [],
+    }
+
+
+def fabric(node: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "state": words(node, "fabric/state"),
+        "status": words(node, "fabric/status"),
+        "clique": words(node, "fabric/cliqueId"),
+        "cluster": words(node, "fabric/clusterUuid"),
+        "bandwidth": words(node, "fabric/health/bandwidth"),
+        "summary": words(node, "fabric/health/summary"),
+    }
+
+
+def parse_mig_list(text: str) -> dict[str, list[str]]:
+    """Read `nvidia-smi -L`: the MIG profiles of each GPU, by its UUID."""
+    found: dict[str, list[str]] = {}
+    profiles: list[str] = []
+    for line in text.splitlines():
+        gpu = re.match(r"GPU \d+: .*\(UUID: (GPU-[^)]+)\)", line)
+        instance = re.match(r"\s+MIG (\S+)\s+Device\s+\d+:", line)
+        if gpu:
+            profiles = found.setdefault(gpu.group(1), [])
+        elif instance:
+            profiles.append(instance.group(1))
+    return found

@@ -1,0 +1,90 @@
+"""NVLink as nvidia-smi tells it: state, errors, and who is connected to whom."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rackwright.health.probe.source import Source, Unavailable, number
+
+
+def nvlink(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """State and error counters of every NVLink."""
+    status = parse_status(source.run(["nvidia-smi", "nvlink", "-s"], 5.0))
+    try:
+        errors, why = parse_errors(source.run(["nvidia-smi", "nvlink", "-e"], 5.0)), None
+    except Unavailable as error:
+        errors, why = {}, str(error)
+    return {
+        "gpus": [
+            {
+                "index": index,
+                "links": [{"link": link, "gb_per_s": speed} for link, speed in links],
+                "errors": errors.get(index) if why is None else None,
+            }
+            for index, links in sorted(status.items())
+        ],
+        "errors_why": why,
+    }
+
+
+def parse_status(text: str) -> dict[int, list[tuple[int, Any]]]:
+    """Read `nvidia-smi nvlink -s`: (link, GB/s or None when inactive) of each GPU."""
+    found: dict[int, list[tuple[int, Any]]] = {}
+    current = None
+    for line in text.splitlines():
+        gpu = re.match(r"GPU (\d+):", line)
+        link = re.match(r"\s+Link (\d+): (.+)", line)
+        if gpu:
+            current = found.setdefault(int(gpu.group(1)), [])
+        elif link and current is not None:
+            said = link.group(2)
+            if "inactive" not in said and number(said) is None:
+                raise Unavailable(f"`nvidia-smi nvlink -s` says of a link: {said.strip()[:80]}")
+            current.append((int(link.group(1)), number(said)))
+    if not found:
+        raise Unavailable("`nvidia-smi nvlink -s` names no GPU")
+    return found
+
+
+def parse_errors(text: str) -> dict[int, dict[str, int]]:
+    """Read `nvidia-smi nvlink -e`: per GPU the sum of each counter; one not supported is left out."""
+    found: dict[int, dict[str, int]] = {}
+    current = None
+    for line in text.splitlines():
+        gpu = re.match(r"GPU (\d+):", line)
+        count = re.match(r"\s+Link \d+: (.+?)(?: Errors?)?: (\d+)\s*$", line)
+        if gpu:
+            current = found.setdefault(int(gpu.group(1)), {})
+        elif count and current is not None:
+            name = count.group(1).strip().lower().replace(" ", "_")
+            current[name] = current.get(name, 0) + int(count.group(2))
+    if not found:
+        raise Unavailable("`nvidia-smi nvlink -e` names no GPU")
+    return found
+
+
+def topology(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """How every GPU and NIC is connected to every other."""
+    return parse_topology(source.run(["nvidia-smi", "topo", "-m"], 5.0))
+
+
+def parse_topology(text: str) -> dict[str, Any]:
+    """Read `nvidia-smi topo -m`: the matrix, and the names behind NIC0, NIC1 ..."""
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in text.splitlines()]
+    heads = [re.findall(r"(?:GPU|NIC)\d+", line) for line in lines[:3]]
+    header = max(heads, key=len) if heads else []
+    if not header:
+        raise Unavailable("`nvidia-smi topo -m` prints no matrix")
+    matrix: dict[str, dict[str, str]] = {}
+    nics: dict[str, str] = {}
+    for line in lines:
+        row = line.split()
+        if row and re.fullmatch(r"(?:GPU|NIC)\d+", row[0]) and len(row) > len(header):
+            matrix[row[0]] = dict(zip(header, row[1 : len(header) + 1]))  # noqa: B905 - Python 3.9
+        named = re.match(r"\s+(NIC\d+): (\S+)", line)
+        if named:
+            nics[named.group(1)] = named.group(2)
+    if set(matrix) != set(header):
+        raise Unavailable("`nvidia-smi topo -m` prints a matrix with rows missing")
+    return {"matrix": matrix, "nics": nics}

@@ -1,0 +1,114 @@
+"""The PCI bus from sysfs: what needs no NVIDIA library to be seen."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Any
+
+from rackwright.health.probe.source import Source, Unavailable, integer, number, pairs
+
+DEVICES = "/sys/bus/pci/devices"
+NVIDIA, MELLANOX = "10de", "15b3"
+BRIDGE = "0604"
+NVME = "0108"
+ACS_CAPABILITY = 0x000D
+EXTENDED_START = 0x100
+ACS_REDIRECT_BITS = 0x1C
+"""P2P Request Redirect, P2P Completion Redirect, Upstream Forwarding."""
+
+
+def pci(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """GPUs, NVSwitches, NICs and NVMe drives with their links, and bridges that redirect peers."""
+    names = source.names(DEVICES)
+    if not names:
+        raise Unavailable(f"{DEVICES}: no device")
+    devices, redirecting, unread = [], [], 0
+    for name in names:
+        at = f"{DEVICES}/{name}"
+        kind = (source.maybe(at + "/class") or "")[2:6]
+        vendor = (source.maybe(at + "/vendor") or "")[2:]
+        if not re.fullmatch("[0-9a-f]{4}", kind):
+            unread += 1  # it might be a bridge
+        elif kind == BRIDGE:
+            control = acs_control(source, at)
+            if control is None:
+                unread += 1
+            elif control & ACS_REDIRECT_BITS:
+                redirecting.append(name)
+        elif vendor in (NVIDIA, MELLANOX) or kind == NVME or kind.startswith("02"):
+            devices.append(device(source, name, at, kind, vendor))
+    return {
+        "devices": devices,
+        "acs_redirecting": redirecting,
+        "acs_unread": unread,
+        "iommu": iommu(source),
+        "nvidia_gpus": len(source.names("/proc/driver/nvidia/gpus")),
+        "nvswitches": len(source.names("/proc/driver/nvidia-nvswitch/devices")),
+    }
+
+
+def device(source: Source, name: str, at: str, kind: str, vendor: str) -> dict[str, Any]:
+    """One PCI function."""
+    driver = source.target(at + "/driver")
+    return {
+        "address": name,
+        "class": kind,
+        "vendor": vendor if re.fullmatch("[0-9a-f]{4}", vendor) else None,
+        "device": (source.maybe(at + "/device") or "")[2:],
+        "driver": driver.rsplit("/", 1)[-1] if driver else None,
+        "numa": integer(source.maybe(at + "/numa_node")),
+        "speed_gts": number(source.maybe(at + "/current_link_speed")),
+        "speed_max_gts": number(source.maybe(at + "/max_link_speed")),
+        "width": integer(source.maybe(at + "/current_link_width")),
+        "width_max": integer(source.maybe(at + "/max_link_width")),
+        "aer": {
+            "correctable": aer(source, at + "/aer_dev_correctable", "TOTAL_ERR_COR"),
+            "nonfatal": aer(source, at + "/aer_dev_nonfatal", "TOTAL_ERR_NONFATAL"),
+            "fatal": aer(source, at + "/aer_dev_fatal", "TOTAL_ERR_FATAL"),
+        },
+    }
+
+
+def aer(source: Source, path: str, total: str) -> int | None:
+    """A total of the kernel's AER counters; None where the device keeps none."""
+    text = source.maybe(path)
+    return integer(pairs(text, " ").get(total)) if text is not None else None
+
+
+def acs_control(source: Source, at: str) -> int | None:
+    """The ACS control register of a bridge, 0 when it has none, None when it could not be read."""
+    offset = EXTENDED_START
+    for _ in range(48):  # a chain longer than this is a loop
+        try:
+            raw = source.data(at + "/config", offset, 8)
+        except Unavailable:
+            return None
+        if len(raw) < 8:  # a user without root reads 64 bytes, plain PCI has 256
+            return 0 if at_least_root(source, at) else None
+        header, registers = struct.unpack("<II", raw)
+        if header in (0, 0xFFFFFFFF):
+            return 0
+        if header & 0xFFFF == ACS_CAPABILITY:
+            return int(registers >> 16)
+        offset = header >> 20
+        if offset < EXTENDED_START:
+            return 0
+    return None
+
+
+def at_least_root(source: Source, at: str) -> bool:
+    """Whether the configuration space can be read past the part open to everyone."""
+    try:
+        return len(source.data(at + "/config", 64, 8)) == 8
+    except Unavailable:
+        return False
+
+
+def iommu(source: Source) -> dict[str, int]:
+    """How many groups of devices the IOMMU translates in which way; empty without an IOMMU."""
+    kinds: dict[str, int] = {}
+    for group in source.names("/sys/kernel/iommu_groups"):
+        kind = source.maybe(f"/sys/kernel/iommu_groups/{group}/type") or "unknown"
+        kinds[kind] = kinds.get(kind, 0) + 1
+    return kinds

@@ -1,0 +1,172 @@
+"""NVMe drives, md arrays, and mounted filesystems asked one by one under a deadline."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from typing import Any
+
+from rackwright.health.probe.source import Source, Unavailable, integer
+
+NVME = "/sys/class/nvme"
+KELVIN = 273
+UNREAL = [
+    "proc",
+    "sysfs",
+    "tmpfs",
+    "devtmpfs",
+    "devpts",
+    "cgroup",
+    "cgroup2",
+    "securityfs",
+    "pstore",
+    "bpf",
+    "debugfs",
+    "tracefs",
+    "configfs",
+    "mqueue",
+    "hugetlbfs",
+    "autofs",
+    "ramfs",
+    "efivarfs",
+    "fusectl",
+    "rpc_pipefs",
+    "binfmt_misc",
+    "nsfs",
+    "squashfs",
+    "overlay",
+    "fuse.lxcfs",
+    "selinuxfs",
+]
+STAT_SECONDS = 1.0
+
+
+def nvme(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """Every NVMe controller with its health log; the log needs nvme-cli."""
+    drives = [drive(source, name) for name in source.names(NVME) if re.fullmatch(r"nvme\d+", name)]
+    threads = [threading.Thread(target=add_smart, args=(source, one), daemon=True) for one in drives]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {"drives": drives}
+
+
+def drive(source: Source, name: str) -> dict[str, Any]:
+    at = f"{NVME}/{name}"
+    sectors = [
+        integer(source.maybe(f"/sys/block/{block}/size"))
+        for block in source.names("/sys/block")
+        if re.fullmatch(name + r"(c\d+)?n\d+", block)
+    ]
+    where = source.target(at + "/device")
+    return {
+        "name": name,
+        "address": where.rsplit("/", 1)[-1] if where else None,
+        "model": (source.maybe(at + "/model") or "").strip() or None,
+        "firmware": (source.maybe(at + "/firmware_rev") or "").strip() or None,
+        "state": source.maybe(at + "/state"),
+        "size_gb": sum(size or 0 for size in sectors) * 512 // 10**9 if sectors else None,
+        "smart": None,
+        "smart_why": None,
+    }
+
+
+def add_smart(source: Source, one: dict[str, Any]) -> None:
+    """The drive's own health log, or why there is none."""
+    try:
+        text = source.run(["nvme", "smart-log", "/dev/" + one["name"], "-o", "json"], 2.0)
+        one["smart"] = parse_smart(text)
+    except Unavailable as error:
+        one["smart_why"] = str(error)
+
+
+def parse_smart(text: str) -> dict[str, Any]:
+    """Read `nvme smart-log -o json`; nvme-cli changed its names over the years."""
+    try:
+        told = json.loads(text)
+        temperature = told["temperature"]
+        warning = told["critical_warning"]
+        return {
+            "critical_warning": warning["value"] if isinstance(warning, dict) else warning,
+            "spare": told["avail_spare"],
+            "spare_least": told["spare_thresh"],
+            "used": told["percent_used"] if "percent_used" in told else told["percentage_used"],
+            "media_errors": int(told["media_errors"]),
+            "temperature_c": temperature - KELVIN if temperature > 200 else temperature,
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise Unavailable(f"`nvme smart-log` did not print its JSON: {error!r}") from None
+
+
+def arrays(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """Every md array."""
+    found = []
+    for name in source.names("/sys/block"):
+        at = f"/sys/block/{name}/md"
+        if source.exists(at):
+            found.append(
+                {
+                    "name": name,
+                    "level": source.maybe(at + "/level"),
+                    "state": source.maybe(at + "/array_state"),
+                    "degraded": integer(source.maybe(at + "/degraded")),
+                    "action": source.maybe(at + "/sync_action"),
+                }
+            )
+    return {"arrays": found}
+
+
+def mounts(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """Every real mount, and how long each takes to answer; a hung one hangs a child, never the probe."""
+    found = parse_mounts(source.text("/proc/self/mounts"))
+    threads = [threading.Thread(target=add_usage, args=(source, one), daemon=True) for one in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {"mounts": found}
+
+
+def parse_mounts(text: str) -> list[dict[str, Any]]:
+    """Read /proc/self/mounts: the last mount on each folder, without the kernel's own."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in text.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 4:
+            raise Unavailable(f"/proc/self/mounts: a line reads {line[:80]!r}")
+        source_, target, kind, options = (re.sub(r"\\(\d{3})", octal, field) for field in fields[:4])
+        if target == "/" or (kind not in UNREAL and not target.startswith(("/proc", "/sys/", "/dev/"))):
+            found[target] = {
+                "target": target,
+                "source": source_,
+                "type": kind,
+                "read_only": "ro" in options.split(","),
+                "seconds": None,
+                "used_percent": None,
+                "inodes_percent": None,
+                "why": None,
+            }
+    if not found:
+        raise Unavailable("/proc/self/mounts: no mount")
+    return list(found.values())
+
+
+def octal(found: Any) -> str:  # noqa: ANN401 - a Match
+    return chr(int(found.group(1), 8))
+
+
+def add_usage(source: Source, one: dict[str, Any]) -> None:
+    """Ask a filesystem how full it is, through a child that may be left behind."""
+    started = source.elapsed()
+    try:
+        text = source.run(["stat", "-f", "-c", "%b %f %a %c %d", one["target"]], STAT_SECONDS)
+        blocks, free, available, inodes, inodes_free = (int(word) for word in text.split())
+    except (Unavailable, ValueError) as error:
+        one["why"] = str(error)
+        return
+    one["seconds"] = round(source.elapsed() - started, 3)
+    used = blocks - free
+    one["used_percent"] = round(100 * used / (used + available), 1) if used + available else 0.0
+    one["inodes_percent"] = round(100 * (inodes - inodes_free) / inodes, 1) if inodes else 0.0

@@ -1,0 +1,102 @@
+"""Operating system: release, kernel, command line, clock, services and processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackwright.health.probe.source import Source, Unavailable, number, pairs
+
+PROPERTIES = "Id,LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result,LimitMEMLOCK"
+STUCK_SAMPLE = 50
+
+
+def system(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """The operating system as a whole."""
+    release = pairs(source.text("/etc/os-release"))
+    return {
+        "hostname": source.node_name(),
+        "os": release.get("ID", "").strip('"') or None,
+        "os_version": release.get("VERSION_ID", "").strip('"') or None,
+        "kernel": source.kernel_release(),
+        "kernels": kernels(source),
+        "architecture": source.architecture(),
+        "command_line": source.text("/proc/cmdline").split(),
+        "uptime_s": number(source.text("/proc/uptime")),
+    }
+
+
+def naming(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """What the node's own name resolves to; by itself because a resolver can be slow."""
+    name = source.node_name()
+    return {"hostname": name, "addresses": source.addresses_of(name)}
+
+
+def kernels(source: Source) -> list[str]:
+    """Releases of the kernels that are installed to boot."""
+    return [name for name in source.names("/lib/modules") if source.exists("/boot/vmlinuz-" + name)]
+
+
+def processes(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """How many processes there are, are dead, or sit in the kernel without end."""
+    total, zombies, waiting = 0, 0, []
+    for name in source.names("/proc"):
+        if not name.isdigit():
+            continue
+        text = source.maybe(f"/proc/{name}/stat")
+        if text is None:
+            continue  # it has ended meanwhile
+        total += 1
+        command, _, rest = text.partition(" (")[2].rpartition(") ")
+        zombies += rest.startswith("Z")
+        if rest.startswith("D"):
+            waiting.append({"pid": int(name), "name": command})
+    if not total:
+        raise Unavailable("/proc: no process")
+    return {"total": total, "zombies": zombies, "waiting": waiting[:STUCK_SAMPLE]}
+
+
+def clock(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """What keeps the clock, and how far it is off."""
+    return parse_tracking(source.run(["chronyc", "-c", "tracking"], 2.0))
+
+
+def parse_tracking(text: str) -> dict[str, Any]:
+    """Read `chronyc -c tracking`."""
+    fields = text.strip().split(",")
+    if len(fields) < 14:
+        raise Unavailable(f"`chronyc -c tracking` prints {len(fields)} fields, not 14")
+    return {
+        "reference": fields[1],
+        "stratum": number(fields[2]),
+        "offset_s": number(fields[4]),
+        "leap": fields[13],
+    }
+
+
+def services(source: Source, request: dict[str, Any]) -> dict[str, Any]:
+    """The units asked about, every failed unit, and whether some unwanted one runs."""
+    asked = sorted(set(request.get("services") or []))
+    units = []
+    if asked:
+        text = source.run(["systemctl", "show", "--no-pager", "-p", PROPERTIES, "--", *asked], 3.0)
+        units = [unit(pairs(block)) for block in text.strip().split("\n\n")]
+        if len(units) != len(asked):
+            raise Unavailable(f"`systemctl show` told of {len(units)} units, not {len(asked)}")
+        for name, one in zip(asked, units):  # noqa: B905 - Python 3.9
+            one["name"] = name
+    text = source.run(
+        ["systemctl", "list-units", "--state=failed", "--plain", "--no-legend", "--no-pager"], 3.0
+    )
+    return {"units": units, "failed": [line.split()[0] for line in text.splitlines() if line.strip()]}
+
+
+def unit(told: dict[str, str]) -> dict[str, Any]:
+    """One block of `systemctl show`."""
+    return {
+        "id": told.get("Id"),
+        "loaded": told.get("LoadState"),
+        "active": told.get("ActiveState"),
+        "enabled": told.get("UnitFileState"),
+        "restarts": number(told.get("NRestarts") or "0"),
+        "memlock": told.get("LimitMEMLOCK"),
+    }

@@ -1,0 +1,170 @@
+"""Strict, typed views of plain data: a value is checked when it is read, by whoever needs it.
+
+A check that reads `gpu.temperature.gpu_c` from a document where that is missing or a word stops
+with Unreadable, which is UNKNOWN, and no other check does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+TRACE: set[str] | None = None
+"""Tests set it to see which values the checks read."""
+
+
+class Unreadable(Exception):  # noqa: N818 - becomes UNKNOWN
+    """A value is missing or not of its type; the text says which and where."""
+
+
+class Record:
+    """A frozen view of one object of the document."""
+
+    __slots__ = ("_data", "place")
+
+    def __init__(self, data: Any, place: str) -> None:  # noqa: ANN401 - unchecked until here
+        if not isinstance(data, dict):
+            raise Unreadable(f"{place} is {describe(data)}, not an object")
+        object.__setattr__(self, "_data", data)
+        object.__setattr__(self, "place", place)
+
+    place: str
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a record is frozen: {name}")
+
+
+class _Field:
+    def __init__(self, kind: Any, *, optional: bool = False, many: bool = False) -> None:  # noqa: ANN401
+        self.kind, self.optional, self.many = kind, optional, many
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, record: Any, owner: type | None = None) -> Any:  # noqa: ANN401
+        if record is None:
+            return self
+        place = f"{record.place}.{self.name}"
+        if TRACE is not None:
+            TRACE.add(place)
+        if self.name not in record._data:
+            raise Unreadable(f"{place} is missing")
+        value = record._data[self.name]
+        if value is None:
+            if self.optional:
+                return None
+            raise Unreadable(f"{place} has no value")
+        if not self.many:
+            return read(value, self.kind, place)
+        if self.kind is dict:
+            return read_counts(value, place)
+        if not isinstance(value, list):
+            raise Unreadable(f"{place} is {describe(value)}, not a list")
+        return [read(one, self.kind, f"{place}[{index}]") for index, one in enumerate(value)]
+
+    def __set__(self, record: Any, value: object) -> None:  # noqa: ANN401
+        raise AttributeError(f"a record is frozen: {self.name}")
+
+
+def read(value: Any, kind: Any, place: str) -> Any:  # noqa: ANN401
+    """A value of this type, or Unreadable; true and false are no numbers."""
+    if issubclass(kind, Record):
+        return kind(value, place)
+    right = type(value) in (int, float) if kind is float else type(value) is kind
+    if not right:
+        raise Unreadable(f"{place} is {describe(value)}, not {NAMES[kind]}")
+    return value
+
+
+def read_counts(value: Any, place: str) -> dict[str, int]:  # noqa: ANN401
+    if not isinstance(value, dict):
+        raise Unreadable(f"{place} is {describe(value)}, not an object")
+    return {key: read(count, int, f"{place}.{key}") for key, count in value.items()}
+
+
+NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+def describe(value: Any) -> str:  # noqa: ANN401
+    """A value for a message, shortened."""
+    return "nothing" if value is None else repr(value)[:60]
+
+
+def whole() -> int:
+    """A whole number."""
+    return cast(int, _Field(int))
+
+
+def whole_or_none() -> int | None:
+    """A whole number, or that the node has none."""
+    return cast("int | None", _Field(int, optional=True))
+
+
+def real() -> float:
+    """A number."""
+    return cast(float, _Field(float))
+
+
+def real_or_none() -> float | None:
+    """A number, or that the node has none."""
+    return cast("float | None", _Field(float, optional=True))
+
+
+def word() -> str:
+    """A text."""
+    return cast(str, _Field(str))
+
+
+def word_or_none() -> str | None:
+    """A text, or that the node has none."""
+    return cast("str | None", _Field(str, optional=True))
+
+
+def flag() -> bool:
+    """True or false."""
+    return cast(bool, _Field(bool))
+
+
+def flag_or_none() -> bool | None:
+    """True, false, or that the node does not say."""
+    return cast("bool | None", _Field(bool, optional=True))
+
+
+def words() -> list[str]:
+    """A list of texts."""
+    return cast("list[str]", _Field(str, many=True))
+
+
+def numbers() -> list[int]:
+    """A list of whole numbers."""
+    return cast("list[int]", _Field(int, many=True))
+
+
+def counts() -> dict[str, int]:
+    """Whole numbers by name."""
+    return cast("dict[str, int]", _Field(dict, many=True))
+
+
+def counts_or_none() -> dict[str, int] | None:
+    """Whole numbers by name, or that the node has none."""
+    return cast("dict[str, int] | None", _Field(dict, many=True, optional=True))
+
+
+def one(kind: type[Any]) -> Any:  # noqa: ANN401 - the annotation at the class says which
+    """A record."""
+    return _Field(kind)
+
+
+def one_or_none(kind: type[Any]) -> Any:  # noqa: ANN401
+    """A record, or that the node has none."""
+    return _Field(kind, optional=True)
+
+
+def many(kind: type[Any]) -> Any:  # noqa: ANN401
+    """A list of records."""
+    return _Field(kind, many=True)
+
+
+def many_or_none(kind: type[Any]) -> Any:  # noqa: ANN401
+    """A list of records, or that the node could not be asked."""
+    return _Field(kind, many=True, optional=True)

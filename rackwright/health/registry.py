@@ -1,0 +1,96 @@
+"""Every health check, by the name it is switched off with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.records import Unreadable
+from rackwright.health.verdict import Action, Finding, good, unknown
+
+AREAS = ("gpu", "fabric", "cpu", "memory", "disk", "filesystem", "os", "services")
+FAST_SECTIONS = frozenset(
+    ("gpus", "nvlink", "driver", "infiniband", "memory", "mounts", "system", "services", "kernel_log")
+)
+"""What the probe reads with `fast`; compared with the probe by a test."""
+GPU_SECTIONS = frozenset(("gpus", "nvlink", "topology"))
+"""What only GPUs can tell."""
+
+CheckFunction = Callable[[Expected, Document], Iterable[Finding]]
+Applies = Callable[[Expected], bool]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class HealthCheck:
+    """One claim about a node, and the pure function that judges it."""
+
+    id: str
+    claim: str
+    area: str
+    function: CheckFunction
+    reads: tuple[str, ...]
+    remedy: str
+    action: Action
+    limits: tuple[str, ...]
+    applies: Applies
+    needs: tuple[str, ...]
+    source: str
+
+    @property
+    def fast(self) -> bool:
+        """Whether the probe's fast part is enough to judge it."""
+        return FAST_SECTIONS.issuperset(self.reads)
+
+
+CHECKS: dict[str, HealthCheck] = {}
+
+
+def always(expected: Expected) -> bool:
+    """Every node has it."""
+    return True
+
+
+def check(
+    area: str,
+    claim: str,
+    *,
+    reads: tuple[str, ...],
+    remedy: str,
+    action: Action = Action.DRAIN,
+    limits: tuple[str, ...] = (),
+    applies: Applies = always,
+    needs: tuple[str, ...] = (),
+    source: str = "the declared SKU",
+) -> Callable[[CheckFunction], CheckFunction]:
+    """Register a function as a check named like it: `gpu_count` is `gpu-count`."""
+
+    def register(function: CheckFunction) -> CheckFunction:
+        name = function.__name__.replace("_", "-")
+        if name in CHECKS:
+            raise ValueError(f"two checks are named {name}")
+        wanted = ("gpu", *needs) if GPU_SECTIONS.intersection(reads) else needs
+        CHECKS[name] = HealthCheck(
+            name, claim, area, function, reads, remedy, action, limits, applies, wanted, source
+        )
+        return function
+
+    return register
+
+
+def each(items: Iterable[T], judge: Callable[[T], Finding | None], passed: str) -> Iterator[Finding]:
+    """Judge every item; one that cannot be read is UNKNOWN and hides no other. All well: `passed`."""
+    clean = True
+    for item in items:
+        try:
+            found = judge(item)
+        except Unreadable as error:
+            found = unknown(str(error))
+        if found is not None:
+            clean = False
+            yield found
+    if clean:
+        yield good(passed)

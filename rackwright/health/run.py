@@ -1,0 +1,184 @@
+"""The probe on every node at once, judged here."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rackwright.engine.selection import pick
+from rackwright.errors import ConnectionFailed, ExitCode, RackwrightError
+from rackwright.health.bundle import script
+from rackwright.health.checks.services import asked_for
+from rackwright.health.declare import expected_of
+from rackwright.health.expected import Expected
+from rackwright.health.judge import hardest, judge, worst
+from rackwright.health.verdict import Action, HealthResult, Status
+from rackwright.model.cluster import Cluster, Node
+from rackwright.ssh import Pool, RootShell
+from rackwright.verify.selection import fold
+
+WORKERS_MAX = 64
+SECONDS = 30
+"""A node has this long for the whole probe, its own deadlines are far below."""
+EXIT_CODES = {Status.FAIL: ExitCode.CHECK_FAILED, Status.UNKNOWN: ExitCode.UNKNOWN}
+
+
+@dataclass(frozen=True)
+class NodeHealth:
+    """One node's document as received, and what it was judged to be."""
+
+    node: str
+    document: Any
+    results: tuple[HealthResult, ...]
+    why: str | None = None
+    """Why there is no document."""
+
+    @property
+    def status(self) -> Status:
+        """The status that decides."""
+        return worst(self.results)
+
+    @property
+    def action(self) -> Action:
+        """The hardest action a result asks for."""
+        return hardest(self.results)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, without the document."""
+        told = self.document if isinstance(self.document, dict) else {}
+        return {
+            "node": self.node,
+            "status": self.status.value,
+            "action": self.action.value,
+            "why": self.why,
+            "taken_at": told.get("taken_at"),
+            "seconds": told.get("seconds"),
+            "cpu_seconds": told.get("cpu_seconds"),
+            "results": [one.to_json() for one in self.results],
+        }
+
+
+@dataclass(frozen=True)
+class FleetHealth:
+    """Every node that was asked."""
+
+    cluster: str
+    nodes: tuple[NodeHealth, ...]
+
+    @property
+    def results(self) -> tuple[HealthResult, ...]:
+        """Every result of every node."""
+        return tuple(result for node in self.nodes for result in node.results)
+
+    @property
+    def status(self) -> Status:
+        """The status that decides."""
+        return worst(self.results)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Of `rackwright health`."""
+        return EXIT_CODES.get(self.status, ExitCode.CLEAN)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "cluster": self.cluster,
+            "status": self.status.value,
+            "nodes": [node.to_json() for node in self.nodes],
+        }
+
+
+def health(
+    cluster: Cluster,
+    *,
+    limit: str | None = None,
+    fast: bool = False,
+    save: Path | None = None,
+    shell: RootShell | None = None,
+    progress: Callable[[NodeHealth], None] | None = None,
+) -> FleetHealth:
+    """Probe the nodes of a cluster over ssh, one execution each, and judge every document.
+
+    `save` is a folder that gets each document as NODE.json. Never raises for what a node does.
+    """
+    nodes = pick(cluster, limit)
+    if not nodes:
+        raise RackwrightError("No node was named.", hint=f"its nodes are {fold(cluster.by_name)}")
+
+    def one(node: Node) -> NodeHealth:
+        expected = expected_of(cluster, node)
+        found = _judged(node.name, expected, *_read(reached, node, expected, fast=fast))
+        if progress is not None:
+            progress(found)
+        return found
+
+    with ExitStack() as stack:
+        reached = shell if shell is not None else stack.enter_context(Pool(cluster))
+        executor = stack.enter_context(ThreadPoolExecutor(max(1, min(WORKERS_MAX, len(nodes)))))
+        found = tuple(executor.map(one, nodes))
+    if save is not None:
+        _save(save, found)
+    return FleetHealth(cluster.name, found)
+
+
+def _read(shell: RootShell, node: Node, expected: Expected, *, fast: bool) -> tuple[Any, str | None]:
+    """The document of a node, or why there is none."""
+    request = json.dumps({"fast": fast, "services": asked_for(expected)})
+    command = f"timeout -k 1 {SECONDS} python3 - {_quoted(request)}"
+    try:
+        said = shell.run(node.name, command, stdin=script(), timeout=SECONDS + 5)
+    except ConnectionFailed as error:
+        return None, error.message
+    try:
+        return json.loads(said.stdout), None
+    except ValueError:
+        words = (said.stderr.strip() or said.stdout.strip() or "nothing").splitlines()[-1][:300]
+        return None, f"the probe exited {said.exit_status} saying: {words}"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _judged(node: str, expected: Expected, document: Any, why: str | None) -> NodeHealth:  # noqa: ANN401
+    if why is not None:
+        results = [_unreachable(one, why) for one in judge(expected, document)]
+        return NodeHealth(node, None, tuple(results), why)
+    return NodeHealth(node, document, tuple(judge(expected, document)))
+
+
+def _unreachable(result: HealthResult, why: str) -> HealthResult:
+    """The same result with the reason the whole node has."""
+    if result.status is not Status.UNKNOWN:
+        return result
+    return HealthResult(
+        result.node, result.check, result.claim, result.area, Status.UNKNOWN, why, Action.NONE, result.remedy
+    )
+
+
+def _save(folder: Path, nodes: Sequence[NodeHealth]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for node in nodes:
+        if node.document is not None:
+            (folder / f"{node.node}.json").write_text(
+                json.dumps(node.document, indent=1) + "\n", encoding="utf-8"
+            )
+
+
+def judge_saved(expected: Expected, text: str, *, fresh: bool = False) -> NodeHealth:
+    """A saved document, judged offline; `fresh` also asks whether it is of today."""
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        document, why = None, f"this is no JSON: {error}"
+        return _judged(expected.node or "unknown", expected, document, why)
+    results = judge(expected, document, now=time.time() if fresh else None)
+    node = results[0].node if results else expected.node or "unknown"
+    return NodeHealth(node, document, tuple(results))

@@ -1,0 +1,86 @@
+"""What a health check can say."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+
+class Status(str, Enum):  # noqa: UP042 - Python 3.9
+    """The words of rackwright.checks.Status, and one more: switched off by the site."""
+
+    PASS = "PASS"
+    WARN = "WARN"
+    FAIL = "FAIL"
+    UNKNOWN = "UNKNOWN"
+    OUT_OF_SCOPE = "OUT OF SCOPE"
+    DISABLED = "DISABLED"
+
+
+class Action(str, Enum):  # noqa: UP042
+    """What a finding asks for, mildest first."""
+
+    NONE = "none"
+    RESTART_JOB = "restart-job"
+    DRAIN = "drain"
+    RESET_GPU = "reset-gpu"
+    REBOOT = "reboot"
+    RMA = "rma"
+
+    @property
+    def rank(self) -> int:
+        """Mildest is 0."""
+        return list(Action).index(self)
+
+
+SEVERITY = (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS, Status.DISABLED, Status.OUT_OF_SCOPE)
+"""Worst first."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing a check found; `action` and `remedy` replace the check's own."""
+
+    status: Status
+    evidence: str
+    action: Action | None = None
+    remedy: str | None = None
+
+
+@dataclass(frozen=True)
+class HealthResult:
+    """One line of a verdict about one node."""
+
+    node: str
+    check: str
+    claim: str
+    area: str
+    status: Status
+    evidence: str
+    action: Action = Action.NONE
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**asdict(self), "status": self.status.value, "action": self.action.value}
+
+
+def fail(evidence: str, action: Action | None = None, remedy: str | None = None) -> Finding:
+    """The claim is false."""
+    return Finding(Status.FAIL, evidence, action, remedy)
+
+
+def warn(evidence: str) -> Finding:
+    """The claim holds with a reservation."""
+    return Finding(Status.WARN, evidence)
+
+
+def unknown(evidence: str) -> Finding:
+    """Whether the claim holds is not known."""
+    return Finding(Status.UNKNOWN, evidence)
+
+
+def good(evidence: str) -> Finding:
+    """The claim holds."""
+    return Finding(Status.PASS, evidence)

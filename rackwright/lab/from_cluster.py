@@ -1,0 +1,88 @@
+"""A cluster file as a rack: what the lab boots for each declared node."""
+
+from __future__ import annotations
+
+import json
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from rackwright.errors import LabError
+from rackwright.lab.spec import NodeSpec, RackSpec
+from rackwright.model.cluster import Cluster, Network, Node
+from rackwright.model.load import load_cluster
+from rackwright.model.types import NetworkPurpose, Platform
+
+
+def load_rack_spec(path: Path) -> RackSpec:
+    """The rack of a cluster file.
+
+    Raises ClusterFileError where the file is wrong and LabError where the lab cannot boot it.
+    """
+    return rack_spec(load_cluster(path, locked=False))
+
+
+def rack_spec(cluster: Cluster) -> RackSpec:
+    """The rack of a cluster. Raises LabError naming what keeps the lab from booting it."""
+    key = cluster.ssh.key
+    if key is None:
+        raise LabError(
+            f"{cluster.path} names no `ssh.key`, which opens the lab's nodes.",
+            hint="e.g. `key: .lab/id_ed25519`; the lab creates it",
+        )
+    management = cluster.management
+    return RackSpec(
+        name=cluster.name,
+        nodes=tuple(_node_spec(cluster, node) for node in cluster.nodes),
+        bridge_address=f"{_bridge(cluster, management)}/{management.cidr.prefixlen}",
+        apt_proxy=cluster.mirrors.apt_proxy,
+        admin_user=cluster.ssh.user,
+        key=key,
+        known_hosts=cluster.ssh.known_hosts,
+        ssh_port=cluster.ssh.port,
+    )
+
+
+def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
+    if node.platform is not Platform.CONTAINER:
+        raise LabError(
+            f"{node.name} is {node.platform}, and the lab boots containers.",
+            hint="set `platform: container` to boot the file as a lab rack",
+        )
+    if node.lab is None:
+        raise LabError(f"{node.name} declares no lab size.", hint="e.g. `lab: {cpus: 2, memory_mib: 2048}`")
+    management = cluster.management
+    return NodeSpec(
+        name=node.name,
+        address=str(cluster.management_address(node)),
+        prefix_length=management.cidr.prefixlen,
+        image=str(node.os),
+        cpus=node.lab.cpus,
+        memory_mib=node.lab.memory_mib,
+        mtu=management.mtu,
+        extra_addresses=tuple(
+            f"{entry.address}/{cluster.networks[entry.network].subnet(entry.rail).prefixlen}"
+            for entry in node.addresses
+            if cluster.networks[entry.network].purpose is not NetworkPurpose.MANAGEMENT
+        ),
+        containers=node.lab.containers,
+        gpus=_gpus(node),
+    )
+
+
+def _gpus(node: Node) -> str | None:
+    """What the node's tools tell of, where it is declared to simulate its GPUs."""
+    if not node.simulates_gpus or node.sku.gpus is None:
+        return None
+    mig = [profile for profile, count in sorted(node.mig.items()) for _ in range(count)]
+    return json.dumps({"gpus": node.sku.gpus.model_dump(mode="json"), "mig": mig})
+
+
+def _bridge(cluster: Cluster, management: Network) -> IPv4Address:
+    """The bridge is the management network's gateway, else its first address that no node has."""
+    if management.gateway is not None:
+        return management.gateway
+    taken = {cluster.management_address(node) for node in cluster.nodes}
+    for address in management.cidr.hosts():
+        if address not in taken:
+            return address
+    raise LabError(f"No address is free for the bridge in {management.name}, {management.cidr}.")

@@ -1,0 +1,146 @@
+"""The tools and the kernel log of a lab node that pretends to have GPUs.
+
+Everything lies on the machine's side and is bound into the node, so that a fault is one change of
+files, a reboot keeps it, and the node's own disk holds nothing of it. /dev/kmsg of the node is a
+pipe which its journald reads as it reads a kernel's: a line said there is one of the node's own
+kernel log (`journalctl -k`), and no other node or machine ever hears of it.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import struct
+import termios
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from rackwright.errors import LabError
+from rackwright.lab import gpus, names, state
+from rackwright.lab.spec import NodeSpec
+from rackwright.model.sku import Gpus
+
+KMSG = "kmsg"
+NEXT = "kmsg.next"
+"""Sequence number of the next kernel line; journald takes no number twice in one boot."""
+SAYS = "/usr/local/share/rackwright-lab-gpus"
+_READ_SECONDS = 20.0
+_TOOL = """\
+#!/bin/sh
+# Simulated by rackwright's lab: this node has no GPU. Prints what was made for it, word for word.
+if [ -s {says}/fails ]; then
+    cat {says}/fails
+    exit {mismatch}
+fi
+IFS=_
+[ $# -gt 0 ] && [ -f "{says}/{tool}/$*" ] && exec cat "{says}/{tool}/$*"
+echo "{tool}, simulated by rackwright's lab, knows only:" $(cd {says}/{tool} && ls | tr '\\n_' ', ') >&2
+exit 2
+"""
+
+
+def declared(node: NodeSpec) -> tuple[Gpus, tuple[str, ...]]:
+    """What the node pretends to have: its GPUs, and the MIG profiles each is divided into."""
+    told = json.loads(node.gpus or "{}")
+    return Gpus(**told["gpus"]), tuple(told["mig"])
+
+
+def place(rack: str, node: NodeSpec, faults: Iterable[str] = ()) -> None:
+    """Let the tools of a node tell of healthy GPUs, or of GPUs with these faults."""
+    kind, mig = declared(node)
+    try:
+        tools = gpus.tools(kind, mig, faults)
+    except ValueError as error:
+        raise LabError(f"node {node.name}: {error}") from None
+    says = _folder(rack, node.name) / "says"
+    told = {"nvidia-smi": dict(tools.documents), "dcgmi": {}}
+    if listing := tools.documents.get("-L"):
+        told["dcgmi"]["discovery -l"] = gpus.discovery(kind, listing)
+    for tool, texts in told.items():
+        folder = says / tool
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in {*folder.iterdir()} - {folder / _file(arguments) for arguments in texts}:
+            path.unlink()
+        for arguments, text in texts.items():
+            state.write_text(folder / _file(arguments), text)
+    state.write_text(says / "fails", tools.fails)
+
+
+def make(rack: str, node: NodeSpec) -> list[str]:
+    """Make what a node's container needs before it starts, and the options that bind it in."""
+    folder = _folder(rack, node.name)
+    shutil.rmtree(folder, ignore_errors=True)
+    place(rack, node)
+    fifo = folder / KMSG
+    os.mkfifo(fifo, 0o600)
+    options = [f"--bind={fifo}:/dev/kmsg", f"--bind-ro={folder / 'says'}:{SAYS}"]
+    for tool in ("nvidia-smi", "dcgmi"):
+        text = _TOOL.format(says=SAYS, tool=tool, mismatch=gpus.MISMATCH_EXIT)
+        state.write_text(folder / tool, text, 0o755)
+        options.append(f"--bind-ro={folder / tool}:/usr/local/bin/{tool}")
+    return options
+
+
+def say(rack: str, node: NodeSpec, kind: str) -> bool:
+    """Let the driver say to the node's kernel log what it says of a fault; False if it says nothing."""
+    lines = gpus.kernel_lines(declared(node)[0], kind)
+    for line in lines:
+        _log(_folder(rack, node.name), line)
+    return bool(lines)
+
+
+def check(node: NodeSpec, kind: str) -> None:
+    """Refuse a fault that this node cannot have."""
+    if node.gpus is None:
+        raise LabError(
+            f"node {node.name} has no GPUs that could break",
+            hint="lab: {gpus: simulated}, and a SKU with GPUs",
+        )
+    try:
+        gpus.kernel_lines(declared(node)[0], kind)
+    except ValueError as error:
+        raise LabError(
+            str(error), hint=f"{', '.join(f'gpu:{one}' for one in gpus.KINDS)}, gpu:xid:N"
+        ) from None
+
+
+def logs(node: NodeSpec, kind: str) -> bool:
+    """Whether a fault leaves a line in the kernel's log, which only a power cycle takes away."""
+    return bool(gpus.kernel_lines(declared(node)[0], kind))
+
+
+def _log(folder: Path, line: str) -> None:
+    """One record, as the kernel would give it out; waits until journald has taken it."""
+    number = int((folder / NEXT).read_text())
+    record = f"2,{number},{time.monotonic_ns() // 1000},-;{line}\n".encode()
+    try:
+        pipe = os.open(folder / KMSG, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        raise LabError(f"nobody reads {folder / KMSG}: the node is not running") from None
+    try:
+        _taken(pipe)  # two records in the pipe would be read as one
+        os.write(pipe, record)
+        (folder / NEXT).write_text(f"{number + 1}\n")
+        _taken(pipe)
+    finally:
+        os.close(pipe)
+
+
+def _taken(pipe: int) -> None:
+    deadline = time.monotonic() + _READ_SECONDS
+    while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))[0]:
+        if time.monotonic() > deadline:
+            raise LabError(f"journald of the node has read nothing for {_READ_SECONDS:g} s")
+        time.sleep(0.05)
+
+
+def _file(arguments: str) -> str:
+    return arguments.replace(" ", "_")
+
+
+def _folder(rack: str, node: str) -> Path:
+    return names.node_state(rack, node) / "gpus"

@@ -1,0 +1,64 @@
+"""Where a rack's things are and what they are called, all from the rack's name alone."""
+
+import hashlib
+import os
+from pathlib import Path
+
+RUNTIME = Path("/run/rackwright/lab")
+"""State of what runs now; gone after a reboot, as are the processes it describes."""
+
+NETNS = Path("/run/netns")
+"""Where `ip netns` keeps its named namespaces."""
+
+BRIDGE = "rack0"
+
+# IFNAMSIZ is 16 with its closing zero.
+_INTERFACE_LENGTH = 15
+
+
+def lab_dir() -> Path:
+    """Root of what outlives a reboot: base images, the mirror's cache, disks of running nodes."""
+    return Path(os.environ.get("RACKWRIGHT_LAB_DIR", "/var/lib/rackwright/lab"))
+
+
+def rack_state(rack: str) -> Path:
+    """Runtime state of one rack."""
+    return RUNTIME / rack
+
+
+def node_state(rack: str, node: str) -> Path:
+    """Runtime state of one node."""
+    return RUNTIME / rack / "nodes" / node
+
+
+def rack_disks(rack: str) -> Path:
+    """Folder of the disks of a rack's nodes."""
+    return lab_dir() / "racks" / rack
+
+
+def namespace(rack: str, node: str | None = None) -> str:
+    """Network namespace of a rack's bridge or of a node; no name has a dot, so no two can be alike."""
+    return f"rw-{rack}" if node is None else f"rw-{rack}.{node}"
+
+
+def interface(kind: str, node: str) -> str:
+    """Interface name for a node in the rack's namespace; long names are cut and told apart by a hash."""
+    name = f"{kind}-{node}"
+    if len(name) <= _INTERFACE_LENGTH:
+        return name
+    digest = hashlib.sha256(node.encode()).hexdigest()[:6]
+    return f"{name[: _INTERFACE_LENGTH - 7]}-{digest}"
+
+
+def machine(rack: str, node: str) -> str:
+    """Name of a node for systemd-nspawn, different in every rack and a valid host name label."""
+    name = f"{rack}-{node}"
+    if len(name) <= 40:
+        return f"rw-{name}-{hashlib.sha256(f'{rack}.{node}'.encode()).hexdigest()[:6]}"
+    return f"rw-{hashlib.sha256(f'{rack}.{node}'.encode()).hexdigest()[:32]}"
+
+
+def mac(rack: str, node: str, side: str) -> str:
+    """A stable, locally administered MAC address, so that a node keeps it when it is started again."""
+    digest = hashlib.sha256(f"{rack}.{node}.{side}".encode()).hexdigest()
+    return "02:" + ":".join(digest[i : i + 2] for i in range(0, 10, 2))

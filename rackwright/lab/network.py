@@ -1,0 +1,148 @@
+"""The rack's network: a bridge in a namespace without any way out, and one namespace and cable per node."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rackwright.errors import LabError
+from rackwright.lab import names
+from rackwright.lab.process import run
+from rackwright.lab.spec import NodeSpec, RackSpec
+
+_TIMEOUT = 30
+NODE_INTERFACE = "eth0"
+
+
+def make_rack(spec: RackSpec) -> None:
+    """The rack's own namespace with its bridge; leaves a finished one as it is."""
+    namespace = names.namespace(spec.name)
+    mtu = max(node.mtu for node in spec.nodes)
+    _make_namespace(namespace)
+    if not _has_link(namespace, names.BRIDGE):
+        _batch(
+            namespace,
+            "link set lo up",
+            # With an address of its own the bridge keeps it when the first cable comes or goes.
+            f"link add {names.BRIDGE} address {names.mac(spec.name, '', 'bridge')} type bridge mcast_snooping 0",
+        )
+    _batch(
+        namespace,
+        f"link set {names.BRIDGE} mtu {mtu} addrgenmode none up",
+        f"address replace {spec.bridge_address} dev {names.BRIDGE}",
+    )
+
+
+def make_node(spec: RackSpec, node: NodeSpec) -> None:
+    """A node's namespace and cable, made afresh: nobody lives in it yet."""
+    rack, own = names.namespace(spec.name), names.namespace(spec.name, node.name)
+    remove_node(spec.name, node.name)
+    _make_namespace(own)
+    cable = names.interface("v", node.name)
+    _batch(
+        rack,
+        f"link add {cable} mtu {node.mtu} address {names.mac(spec.name, node.name, 'switch')} type veth "
+        f"peer name {NODE_INTERFACE} mtu {node.mtu} address {names.mac(spec.name, node.name, 'node')} netns {own}",
+        f"link set {cable} addrgenmode none master {names.BRIDGE} up",
+    )
+    # systemd does not bring up lo in a namespace it was given; without it a node cannot reach itself.
+    _batch(
+        own,
+        "link set lo up",
+        f"link set {NODE_INTERFACE} addrgenmode none up",
+        *(
+            f"address add {cidr} dev {NODE_INTERFACE}"
+            for cidr in (f"{node.address}/{node.prefix_length}", *node.extra_addresses)
+        ),
+    )
+
+
+def remove_node(rack: str, node: str) -> None:
+    """Take a node's cable and namespace away, whatever is left of them."""
+    own = names.namespace(rack, node)
+    if exists(names.namespace(rack)):
+        for kind in ("v", "w"):  # w: the other end of a delay line, see rackwright.lab.faults
+            remove_link(rack, names.interface(kind, node))
+    if exists(own):
+        run(["ip", "netns", "delete", own], timeout=_TIMEOUT)
+
+
+def remove_rack(rack: str) -> None:
+    """Delete every namespace of a rack; their cables and the bridge go with them."""
+    for namespace in [*node_namespaces(rack), names.namespace(rack)]:
+        if exists(namespace):
+            run(["ip", "netns", "delete", namespace], timeout=_TIMEOUT)
+
+
+def node_namespaces(rack: str) -> list[str]:
+    """The node namespaces of a rack which exist now."""
+    prefix = names.namespace(rack, "")
+    return sorted(path.name for path in names.NETNS.glob(f"{prefix}*"))
+
+
+def racks() -> list[str]:
+    """The racks which have a namespace now."""
+    found = (path.name.removeprefix("rw-") for path in names.NETNS.glob("rw-*"))
+    return sorted({name.partition(".")[0] for name in found})
+
+
+def exists(namespace: str) -> bool:
+    """Whether a named namespace exists."""
+    return (names.NETNS / namespace).exists()
+
+
+def set_cable(rack: str, node: str, up: bool) -> None:
+    """Plug a node's cable in, or pull it."""
+    state = "up" if up else "down"
+    _batch(names.namespace(rack), f"link set {names.interface('v', node)} {state}")
+
+
+def insert_delay_line(rack: str, node: str, mtu: int) -> tuple[str, str]:
+    """Cut a node's cable in two and return both loose ends, the node's first."""
+    near, outer, far = (names.interface(kind, node) for kind in ("v", "w", "x"))
+    remove_link(rack, outer)
+    _batch(
+        names.namespace(rack),
+        f"link add {outer} mtu {mtu} type veth peer name {far} mtu {mtu}",
+        # The loose ends only carry frames: the namespace must not answer ARP on them.
+        f"link set {far} addrgenmode none arp off up",
+        f"link set {near} nomaster arp off",
+        f"link set {outer} addrgenmode none master {names.BRIDGE} up",
+    )
+    return near, far
+
+
+def remove_delay_line(rack: str, node: str) -> None:
+    """Make a node's cable whole again."""
+    remove_link(rack, names.interface("w", node))
+    _batch(names.namespace(rack), f"link set {names.interface('v', node)} arp on master {names.BRIDGE}")
+
+
+def remove_link(rack: str, link: str) -> None:
+    """Delete an interface of the rack's namespace if it is there."""
+    if _has_link(names.namespace(rack), link):
+        run(["ip", "-n", names.namespace(rack), "link", "delete", link], timeout=_TIMEOUT)
+
+
+def inside(namespace: str, argv: Sequence[str]) -> list[str]:
+    """The command which runs `argv` in a namespace's network and nowhere else."""
+    return ["nsenter", f"--net={names.NETNS / namespace}", "--", *argv]
+
+
+def _make_namespace(namespace: str) -> None:
+    path = names.NETNS / namespace
+    if path.exists() and path.stat().st_dev != Path("/proc/self/ns/net").stat().st_dev:
+        path.unlink()  # `ip netns add` was killed between making the file and mounting on it
+    if not path.exists():
+        run(["ip", "netns", "add", namespace], timeout=_TIMEOUT)
+
+
+def _has_link(namespace: str, link: str) -> bool:
+    return run(["ip", "-n", namespace, "link", "show", link], timeout=_TIMEOUT, check=False).returncode == 0
+
+
+def _batch(namespace: str, *lines: str) -> None:
+    # One process for many steps; it stops at the first which fails and names it.
+    text = "".join(f"{line}\n" for line in lines)
+    try:
+        run(["ip", "-n", namespace, "-batch", "-"], timeout=_TIMEOUT, stdin=text)
+    except LabError as error:
+        raise LabError(f"{error.message}\nsteps in {namespace}:\n{text.rstrip()}") from None

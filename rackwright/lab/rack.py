@@ -1,0 +1,263 @@
+"""A rack as a whole: up, down, and everything one does with it in between."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from threading import Event
+
+from rackwright.errors import LabError
+from rackwright.lab import cgroup, disk, faults, image, keys, mirror, names, network, node, state, status
+from rackwright.lab.netns import rack_is_up
+from rackwright.lab.process import attach, require
+from rackwright.lab.spec import NodeSpec, RackSpec, check_label
+
+_HOST_LIMITS = {
+    # Every systemd takes several; the usual 128 are used up by 20 nodes.
+    "fs/inotify/max_user_instances": 8192,
+    # One table for all namespaces: with the usual 1024, a hundred nodes cannot all know each other.
+    "net/ipv4/neigh/default/gc_thresh3": 32768,
+    "net/ipv4/neigh/default/gc_thresh2": 16384,
+}
+_UP_PROGRAMS = (
+    "systemd-nspawn", "mmdebstrap", "ip", "mke2fs", "mount", "unshare", "nsenter", "setpriv", "setsid",
+    "ssh-keygen",
+)  # fmt: skip
+_MIRROR_PROGRAMS = ("apt-cacher-ng",)
+
+
+def _silent(_: str) -> None:
+    return
+
+
+class Rack:
+    """A rack of nodes on this machine, known by its name."""
+
+    def __init__(self, spec: RackSpec, log: Callable[[str], None] = _silent) -> None:
+        self.name = spec.name
+        self.log = log
+        self._spec: RackSpec | None = spec
+
+    @classmethod
+    def named(cls, name: str, log: Callable[[str], None] = _silent) -> "Rack":
+        """The rack of that name with what is left of it, which may be nothing."""
+        check_label("rack name", name)
+        rack = cls.__new__(cls)
+        rack.name, rack.log = name, log
+        try:
+            rack._spec = state.saved_spec(name)
+        except LabError:
+            rack._spec = None  # damaged state must not keep `down` from removing it
+        return rack
+
+    @staticmethod
+    def names() -> list[str]:
+        """Every rack of which anything is left on this machine."""
+        folders = [path for base in (names.RUNTIME, names.lab_dir() / "racks") for path in base.glob("[!.]*")]
+        groups = [name for name in cgroup.children() if "." not in name]
+        return sorted({path.name for path in folders} | set(network.racks()) | set(groups))
+
+    @property
+    def running_spec(self) -> RackSpec:
+        """What the rack was brought up with, whatever its file says by now."""
+        spec = state.saved_spec(self.name)
+        if spec is None or not rack_is_up(self.name):
+            raise LabError(f"rack {self.name} is not up", hint="rackwright lab up brings it up")
+        return spec
+
+    def up(self) -> None:
+        """Bring every node up; what already runs is left alone, what is missing is added."""
+        spec = self._spec
+        if spec is None:
+            raise LabError(f"nothing says what rack {self.name} shall be")
+        require((*_UP_PROGRAMS, *(_MIRROR_PROGRAMS if spec.apt_proxy else ())))
+        with self._locked():
+            self._begin(spec)
+            public_key = keys.ensure_admin_key(spec.key)
+            with image.held({one.image for one in spec.nodes}, self.log) as bases:
+                network.make_rack(spec)
+                mirror.open_door(spec)
+                _in_parallel(
+                    spec.nodes, lambda one: _prepare(spec, one, bases[one.image], public_key), Event()
+                )
+                keys.write_known_hosts(spec, _host_keys(spec))
+                give_up = Event()
+                bring_up = partial(self._bring_up, spec, give_up)
+                _in_parallel(spec.nodes, bring_up, give_up, workers=_boots_at_once())
+
+    def down(self) -> None:
+        """Remove every process, namespace, mount and file of the rack, whatever state it is in."""
+        require(("ip", "setpriv"))
+        with self._locked():
+            state.forget_spec(self.name)
+            cgroup.remove(self.name)
+            network.remove_rack(self.name)
+            disk.wait_released(self.name)
+            _remove_folder(names.rack_disks(self.name))
+            mirror.close_door(self.name)
+            _remove_folder(names.rack_state(self.name))
+            image.sweep()
+            cgroup.tidy()
+        self.log(f"rack {self.name} is gone")
+
+    def status(self) -> status.RackStatus:
+        """The state of the rack now."""
+        require(())
+        return status.read(self.name, state.saved_spec(self.name))
+
+    def exec(self, node_name: str, argv: Sequence[str]) -> int:
+        """Run a program as root on a node, on this terminal, and return its exit code."""
+        require(("nsenter", "setpriv"))
+        return attach(node.entering(self.name, self.running_spec.node(node_name).name, argv))
+
+    def run(self, node_name: str, argv: Sequence[str], timeout: float = 60) -> str:
+        """Run a program as root on a node and return its output; failure is a LabError."""
+        require(("nsenter", "setpriv"))
+        return node.run_inside(self.name, self.running_spec.node(node_name).name, argv, timeout)
+
+    def console(self, node_name: str) -> int:
+        """A root shell on a node, with or without its sshd."""
+        # The terminal outside means nothing inside; `script` gives the shell one of the node's own.
+        return self.exec(node_name, ["script", "-qec", "exec /bin/bash -l", "/dev/null"])
+
+    def ssh(self, node_name: str, argv: Sequence[str] = ()) -> int:
+        """OpenSSH to a node as the administrator, from inside the rack, with strict host keys."""
+        require(("nsenter", "ssh"))
+        return attach(self.ssh_command(node_name, argv))
+
+    def ssh_command(self, node_name: str, argv: Sequence[str] = (), user: str | None = None) -> list[str]:
+        """The command which `ssh` runs."""
+        spec = self.running_spec
+        options = [
+            "StrictHostKeyChecking=yes",
+            "UpdateHostKeys=no",
+            f"UserKnownHostsFile={spec.known_hosts.absolute()}",
+            "GlobalKnownHostsFile=none",
+            "IdentitiesOnly=yes",
+            "ConnectTimeout=10",
+        ]
+        ssh = ["ssh", "-F", "none", "-i", str(spec.key.absolute()), "-p", str(spec.ssh_port)]
+        ssh += [word for option in options for word in ("-o", option)]
+        ssh.append(f"{user or spec.admin_user}@{spec.node(node_name).address}")
+        return network.inside(names.namespace(self.name), [*ssh, "--", *argv] if argv else ssh)
+
+    def fault(self, node_name: str, kind: str, *args: str) -> None:
+        """Break a node in one of the ways of `rackwright.lab.faults`."""
+        require(("ip", "nsenter", "setpriv"))
+        with self._locked(wait=30):
+            spec = self.running_spec
+            faults.inject(spec, spec.node(node_name), kind, args)
+
+    def heal(self, node_name: str) -> None:
+        """Undo every fault of a node, start it if it is off, and wait until it is ready."""
+        require(("ip", "nsenter", "setpriv", "systemd-nspawn"))
+        with self._locked(wait=30):
+            spec = self.running_spec
+            faults.heal(spec, spec.node(node_name))
+
+    @contextmanager
+    def _locked(self, wait: float = 0.0) -> Iterator[None]:
+        with state.lock(f"rack {self.name}", wait):
+            yield
+
+    def _begin(self, spec: RackSpec) -> None:
+        old = state.saved_spec(self.name)
+        if old is None:
+            # Nothing vouches for what a reboot or a half removal left.
+            cgroup.remove(self.name)
+            network.remove_rack(self.name)
+            _remove_folder(names.rack_disks(self.name))
+            _remove_folder(names.rack_state(self.name))
+        else:
+            _refuse_changes(old, spec)
+        (names.rack_state(self.name) / "nodes").mkdir(parents=True, exist_ok=True)
+        state.save_spec(spec)
+        for name in set(state.recorded_nodes(self.name)) - {one.name for one in spec.nodes}:
+            self.log(f"removing node {name}: it is no longer in the rack")
+            cgroup.remove(self.name, f"{name}.delay")
+            node.remove(self.name, name)
+            shutil.rmtree(names.node_state(self.name, name))
+        _raise_host_limits()
+
+    def _bring_up(self, spec: RackSpec, give_up: Event, target: NodeSpec) -> None:
+        if broken := faults.recorded(self.name, target.name):
+            self.log(f"{target.name}: left alone, it has faults ({', '.join(broken)})")
+            return
+        if started := not node.running(self.name, target.name):
+            node.start(spec, target)
+        node.wait_ready(spec, target, give_up)
+        if started:
+            self.log(f"{target.name}: ready at {target.address}")
+
+
+def _prepare(spec: RackSpec, target: NodeSpec, base: Path, public_key: str) -> None:
+    # The record is written last: a node which has one has its disk, and its keys are in known_hosts.
+    if state.node_record(spec.name, target.name) is not None:
+        return
+    names.node_state(spec.name, target.name).mkdir(parents=True, exist_ok=True)
+    identity = disk.make_disk(spec, target, base, public_key)
+    record = state.NodeRecord(asdict(target), str(base), identity.host_key, identity.machine_id)
+    state.save_node_record(spec.name, target.name, record)
+
+
+def _host_keys(spec: RackSpec) -> dict[str, str]:
+    records = {one.name: state.node_record(spec.name, one.name) for one in spec.nodes}
+    return {name: record.host_key for name, record in records.items() if record is not None}
+
+
+def _refuse_changes(old: RackSpec, new: RackSpec) -> None:
+    """A running rack may gain and lose nodes; anything else would need them all to boot anew."""
+    before, after = old.to_json() | {"nodes": None}, new.to_json() | {"nodes": None}
+    changed = [key for key in before if before[key] != after[key]]
+    known = {one.name: one for one in old.nodes}
+    changed += [f"node {one.name}" for one in new.nodes if known.get(one.name, one) != one]
+    if changed:
+        raise LabError(
+            f"rack {new.name} is up and differs from its file: {', '.join(changed)}",
+            hint=f"rackwright lab down --name {new.name}, then up again",
+        )
+
+
+def _raise_host_limits() -> None:
+    for name, wanted in _HOST_LIMITS.items():
+        setting = Path("/proc/sys") / name
+        if int(setting.read_text()) < wanted:
+            setting.write_text(f"{wanted}\n")
+
+
+def _boots_at_once() -> int:
+    # More than a few per processor only make each other miss systemd's own timeouts.
+    return 4 * (os.cpu_count() or 1)
+
+
+def _in_parallel(
+    nodes: Sequence[NodeSpec], act: Callable[[NodeSpec], None], give_up: Event, workers: int = 8
+) -> None:
+    """Act on every node, then report all failures in one error."""
+    failures = []
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        futures = [(one.name, pool.submit(act, one)) for one in nodes]
+        try:
+            for name, future in futures:
+                try:
+                    future.result()
+                except LabError as error:
+                    failures.append((name, error))
+        except BaseException:  # Ctrl-C: nobody waits any longer
+            give_up.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    if len(failures) == 1:
+        raise failures[0][1]
+    if failures:
+        text = "\n".join(f"{name}: {error.message}" for name, error in failures)
+        raise LabError(f"{len(failures)} of {len(nodes)} nodes failed\n{text}", hint=failures[0][1].hint)
+
+
+def _remove_folder(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)

@@ -1,0 +1,136 @@
+"""What a rack shall be, in plain data: the lab's whole input."""
+
+import ipaddress
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from rackwright.errors import LabError
+
+IMAGES = {"debian-12": "bookworm", "debian-13": "trixie"}
+"""Base image name -> Debian suite."""
+
+MAX_NODES = 100
+
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One machine of the rack."""
+
+    name: str
+    address: str
+    prefix_length: int
+    image: str
+    cpus: int
+    memory_mib: int
+    mtu: int
+    extra_addresses: tuple[str, ...] = ()
+    containers: bool = False
+    """Whether containers run inside it, on a disk of its own at /scratch."""
+    gpus: str | None = None
+    """JSON of the GPUs it pretends to have, and of how they are cut (rackwright.lab.gpu_node)."""
+
+    def __post_init__(self) -> None:
+        check_label("node name", self.name)
+        if self.image not in IMAGES:
+            raise LabError(f"node {self.name}: no image {self.image!r}", hint=f"images: {', '.join(IMAGES)}")
+        if self.cpus < 1 or self.memory_mib < 64:
+            raise LabError(f"node {self.name}: needs at least 1 cpu and 64 MiB of memory")
+        if not 1280 <= self.mtu <= 65535:
+            raise LabError(f"node {self.name}: mtu {self.mtu} is not between 1280 and 65535")
+        for cidr in (f"{self.address}/{self.prefix_length}", *self.extra_addresses):
+            _interface(f"node {self.name}", cidr)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Every address of the node without its prefix length, the management address first."""
+        return (self.address, *(cidr.partition("/")[0] for cidr in self.extra_addresses))
+
+
+@dataclass(frozen=True, slots=True)
+class RackSpec:
+    """A whole rack: its nodes, its network and the key which opens it."""
+
+    name: str
+    nodes: tuple[NodeSpec, ...]
+    bridge_address: str
+    apt_proxy: str | None
+    admin_user: str
+    key: Path
+    known_hosts: Path
+    ssh_port: int = 22
+
+    def __post_init__(self) -> None:
+        check_label("rack name", self.name)
+        if not 1 <= len(self.nodes) <= MAX_NODES:
+            raise LabError(f"rack {self.name}: {len(self.nodes)} nodes, a rack has 1 to {MAX_NODES}")
+        if not _USER.fullmatch(self.admin_user) or self.admin_user == "root":
+            raise LabError(f"rack {self.name}: {self.admin_user!r} cannot be the admin user")
+        if not 1 <= self.ssh_port <= 65535:
+            raise LabError(f"rack {self.name}: ssh port {self.ssh_port} is not a port")
+        bridge = _interface(f"rack {self.name}", self.bridge_address)
+        _refuse_twins(self.name, [node.name for node in self.nodes])
+        _refuse_twins(self.name, [str(bridge.ip), *(a for node in self.nodes for a in node.addresses)])
+        if self.apt_proxy is not None and self.apt_proxy_endpoint[0] != str(bridge.ip):
+            raise LabError(
+                f"rack {self.name}: the apt proxy {self.apt_proxy} is not on the bridge address {bridge.ip}",
+                hint="the bridge address hosts the rack's mirror",
+            )
+
+    @property
+    def apt_proxy_endpoint(self) -> tuple[str, int]:
+        """Address and port of the apt proxy; only for a rack which has one."""
+        url = urlsplit(self.apt_proxy or "")
+        if url.scheme != "http" or url.hostname is None or url.port is None:
+            raise LabError(f"rack {self.name}: apt proxy {self.apt_proxy!r} is not http://ADDRESS:PORT")
+        return url.hostname, url.port
+
+    def node(self, name: str) -> NodeSpec:
+        """The node of that name."""
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        known = ", ".join(node.name for node in self.nodes[:8]) + (", ..." if len(self.nodes) > 8 else "")
+        raise LabError(f"rack {self.name} has no node {name!r}", hint=f"nodes: {known}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The spec as JSON types, good for every working directory."""
+        return asdict(self) | {
+            "key": str(self.key.absolute()),
+            "known_hosts": str(self.known_hosts.absolute()),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "RackSpec":
+        """The spec which `to_json` wrote."""
+        nodes = tuple(
+            NodeSpec(**(node | {"extra_addresses": tuple(node["extra_addresses"])})) for node in data["nodes"]
+        )
+        paths = {"key": Path(data["key"]), "known_hosts": Path(data["known_hosts"])}
+        return cls(**(data | paths | {"nodes": nodes}))
+
+
+def check_label(what: str, value: str) -> None:
+    """Refuse a name which cannot be a host name label: it becomes part of paths, namespaces and groups."""
+    if not _LABEL.fullmatch(value):
+        raise LabError(
+            f"{what} {value!r} is not a host name label", hint="a-z, 0-9 and -, at most 63 characters"
+        )
+
+
+def _interface(owner: str, cidr: str) -> ipaddress.IPv4Interface:
+    try:
+        return ipaddress.IPv4Interface(cidr)
+    except ValueError as error:
+        raise LabError(f"{owner}: {cidr!r} is not an IPv4 address with prefix length: {error}") from None
+
+
+def _refuse_twins(rack: str, values: list[str]) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise LabError(f"rack {rack}: {value} is used twice")

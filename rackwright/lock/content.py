@@ -1,0 +1,66 @@
+"""What a lock file says."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, Literal
+
+from pydantic import Field
+
+from rackwright.model.cluster import Node
+from rackwright.model.types import OsRelease
+from rackwright.options import Frozen
+
+
+class GroupLock(Frozen):
+    """The stack of one kind of node: equal SKU, OS and package source."""
+
+    sku: str
+    os: OsRelease
+    source: Literal["nvidia", "distribution", "mirror"]
+    kernel: str | None = Field(
+        default=None, description="As uname -r prints it. None: not locked; the tables know none."
+    )
+    driver_branch: str
+    driver_version: str
+    open_modules: bool
+    cuda: str | None = Field(default=None, description="Toolkit release; None: no toolkit.")
+    fabricmanager: bool = Field(description="At the driver's version, as is nscq.")
+    nvlsm: bool = False
+    imex: bool = False
+    ofed: Literal["inbox", "doca"] = "inbox"
+    packages: dict[str, str] = Field(
+        description="Name to version, all of them held: nothing but a new lock may move them. `*` in a "
+        "version: what only a package index can tell."
+    )
+    components: dict[str, tuple[str, ...]] = Field(
+        description="Which of the packages are which part of the stack, e.g. `modules`, `driver`, `dcgm`."
+    )
+    sha256: dict[str, str] = Field(
+        default_factory=dict, description="Of package files, where an index has it."
+    )
+    notes: tuple[str, ...] = Field(default=(), description="What a reader should know; nothing refused.")
+
+    @property
+    def exact(self) -> bool:
+        """Whether every version is known to the last revision."""
+        return not any("*" in version for version in self.packages.values())
+
+
+class Lock(Frozen):
+    """A whole lock file."""
+
+    version: Literal[1] = 1
+    cluster: str
+    tables: dict[str, date] = Field(description="The day each table was last read from its sources.")
+    index: tuple[str, ...] = Field(default=(), description="Package indexes that were read.")
+    wish: dict[str, Any] = Field(
+        default_factory=dict, description="The section gpu_stack that was solved; another one: solve again."
+    )
+    groups: tuple[GroupLock, ...] = ()
+
+    def group_of(self, node: Node) -> GroupLock | None:
+        """The group a node belongs to; None for nodes without GPUs that the lock covers."""
+        return next(
+            (group for group in self.groups if (group.sku, group.os) == (node.sku.name, node.os)), None
+        )

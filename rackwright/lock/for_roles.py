@@ -1,0 +1,130 @@
+"""What a role takes from the lock, and what it refuses before the first connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from rackwright.catalog.table_files import pair_table
+from rackwright.catalog.tables import Pair
+from rackwright.errors import RackwrightError
+from rackwright.lock.content import GroupLock, Lock
+from rackwright.lock.lock_file import read_lock, wish_of
+from rackwright.lock.words import listed
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.sku import Architecture
+from rackwright.options import RoleOptions
+
+if TYPE_CHECKING:  # options are read by processes that never load pyinfra
+    from rackwright.data import Site
+
+Trouble = tuple[str, str, str | None]
+"""Path below the role's section, a full sentence, a hint: as RoleOptions.problems yields them."""
+
+
+def has_stack(node: Node, options: RoleOptions | None = None) -> bool:
+    """Whether a node is declared to have NVIDIA's GPUs; also a check's `applies`."""
+    return node.sku.gpus is not None and node.sku.gpus.architecture is not Architecture.CDNA3
+
+
+def group_of(cluster: Cluster, node: Node) -> GroupLock:
+    """What is locked for a node. Raises RackwrightError where there is no lock or it leaves the node out."""
+    group = read_lock(cluster).group_of(node)
+    if group is None:
+        raise RackwrightError(
+            f"The lock {cluster.lock_path.name} has nothing for {node.name}, a {node.sku.name} on {node.os}.",
+            hint=_again(cluster),
+        )
+    return group
+
+
+def group_for(site: Site) -> GroupLock:
+    """What is locked for the node a deploy is on; raises RackwrightError as group_of does."""
+    return group_of(site.cluster, site.node)
+
+
+def locked(group: GroupLock, names: Iterable[str]) -> tuple[str, ...]:
+    """`name=version` for packages.installed(hold=True). Raises RackwrightError for a name not locked."""
+    wanted = tuple(names)
+    unknown = [name for name in wanted if name not in group.packages]
+    if unknown:
+        raise RackwrightError(
+            f"The lock of {group.sku} on {group.os} has no {listed(unknown)}.",
+            hint="lock again with this version of rackwright",
+        )
+    return tuple(f"{name}={group.packages[name]}" for name in wanted)
+
+
+def component(group: GroupLock, *parts: str) -> tuple[str, ...]:
+    """`name=version` of every package of these parts of the stack; () where the lock leaves them out.
+
+    Parts are the components of rackwright/catalog/tables/packages.yaml: pin, modules, driver,
+    persistenced, kernel, fabricmanager, nvlsm, imex, cuda, dcgm, container_toolkit, nccl, ofed.
+    """
+    return locked(group, [name for part in parts for name in group.components.get(part, ())])
+
+
+def known_bad(group: GroupLock) -> Pair | None:
+    """The driver package and kernel of a lock, where the table says that they do not build."""
+    kernel = group.packages.get(f"linux-headers-{group.kernel}", "").split("-")[0]
+    return next(
+        (
+            pair
+            for pair in pair_table().rows
+            if not pair.builds
+            and (pair.os, pair.kernel) == (group.os, kernel)
+            and group.packages.get(pair.package) == pair.revision
+        ),
+        None,
+    )
+
+
+def lock_problems(cluster: Cluster, role: str, parts: Iterable[str] = ()) -> Iterator[Trouble]:
+    """Why a role that installs what is locked cannot run: no lock, an old one, one that says too little.
+
+    For RoleOptions.lock_problems; what the nodes of the role need is looked at, and nothing else: versions
+    are asked of `parts` of the stack (none: of all).
+    """
+    nodes = [node for node in cluster.nodes if role in node.options and has_stack(node)]
+    if not nodes:
+        return
+    if cluster.gpu_stack is None:
+        yield "", f"The role {role} installs what is locked, and the file has no section gpu_stack.", None
+        return
+    try:
+        lock = read_lock(cluster)
+    except RackwrightError as error:
+        yield "", error.message, error.hint
+        return
+    name = cluster.lock_path.name
+    if lock.cluster != cluster.name:
+        yield "", f"The lock {name} is of the cluster {lock.cluster}.", _again(cluster)
+    elif (lock.wish, lock.index) != wish_of(cluster):
+        yield "", f"The lock {name} was solved for another gpu_stack than the file has now.", _again(cluster)
+    else:
+        yield from _gaps(cluster, lock, nodes, tuple(parts))
+
+
+def _gaps(cluster: Cluster, lock: Lock, nodes: list[Node], parts: tuple[str, ...]) -> Iterator[Trouble]:
+    kinds = {(node.sku.name, node.os): node for node in reversed(nodes)}
+    for (sku, os), node in sorted(kinds.items()):
+        group = lock.group_of(node)
+        if group is None:
+            yield (
+                "",
+                f"The lock {cluster.lock_path.name} has nothing for {sku} on {os}, e.g. {node.name}.",
+                _again(cluster),
+            )
+            continue
+        names = [name for part in parts or group.components for name in group.components.get(part, ())]
+        loose = next((name for name in names if "*" in group.packages.get(name, "")), None)
+        if loose is not None:
+            yield (
+                "",
+                f"The lock does not say which revision {sku} on {os} gets of {loose} {group.packages[loose]}.",
+                "name the source's indexes in `gpu_stack.package_index`, then " + _again(cluster),
+            )
+
+
+def _again(cluster: Cluster) -> str:
+    return f"run: rackwright lock {cluster.path.name}"

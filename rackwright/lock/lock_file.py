@@ -1,0 +1,63 @@
+"""The lock file beside the cluster file: written sorted and stable, read by the roles."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from rackwright import __version__
+from rackwright.errors import RackwrightError
+from rackwright.lock.content import Lock
+from rackwright.model.cluster import Cluster
+from rackwright.model.document import read_document
+from rackwright.model.syntax import DocumentError
+
+_HEADER = """\
+# Written by `rackwright lock` ({version}); do not edit. Change `gpu_stack` in {file}, lock again,
+# and commit both. Solved from tables last read {dates}; {index}.
+"""
+
+
+def wish_of(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The section gpu_stack as a lock notes it, and its indexes as the file says them.
+
+    What is not said is left out, and so is every checkout's own folder.
+    """
+    if cluster.gpu_stack is None:
+        return {}, ()
+    said = cluster.gpu_stack.model_dump(mode="json", exclude_defaults=True, exclude={"package_index"})
+    folder = f"{cluster.path.parent}/"
+    return said, tuple(place.removeprefix(folder) for place in cluster.gpu_stack.package_index)
+
+
+def lock_text(lock: Lock, file: str) -> str:
+    """The file's whole text; equal locks give equal texts."""
+    dates = sorted(set(lock.tables.values()))
+    when = f"on {dates[0]}" if len(dates) == 1 else f"from {dates[0]} to {dates[-1]}"
+    index = "package indexes were read" if lock.index else "no package index was read"
+    data = lock.model_dump(mode="json", exclude_none=False)
+    body: str = yaml.safe_dump(data, sort_keys=False, width=110, allow_unicode=True)
+    return _HEADER.format(version=__version__, file=file, dates=when, index=index) + body
+
+
+def read_lock(cluster: Cluster) -> Lock:
+    """The lock beside the cluster file. Raises RackwrightError where there is none or it is damaged."""
+    path = cluster.lock_path
+    stamp = path.stat().st_mtime_ns if path.exists() else 0
+    return _read(path, stamp, cluster.path.name)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, stamp: int, file: str) -> Lock:
+    """Read once for all nodes and roles of a run; `stamp` tells one writing of the file from the next."""
+    again = f"run: rackwright lock {file}"
+    if not stamp:
+        raise RackwrightError(f"There is no lock file {path}.", hint=again)
+    try:
+        return Lock.model_validate(read_document(path).data)
+    except (DocumentError, ValidationError):
+        raise RackwrightError(f"The lock file {path} is damaged.", hint=again) from None

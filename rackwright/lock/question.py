@@ -1,0 +1,106 @@
+"""What is asked: one kind of node, the site's wish, and what its package source offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from rackwright.catalog.offers import Offer, OfferTable, PackageTable
+from rackwright.catalog.table_files import (
+    cuda_table,
+    driver_table,
+    offer_table,
+    package_table,
+    pair_table,
+    security_table,
+)
+from rackwright.catalog.tables import (
+    ArchitectureRule,
+    CudaTable,
+    DriverTable,
+    PairTable,
+    SecurityTable,
+    Table,
+)
+from rackwright.lock.index import Index
+from rackwright.model.gpu_stack import GpuStack
+from rackwright.model.sku import Gpus, NvSwitch, Sku
+from rackwright.model.types import OsRelease
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables a lock is solved against."""
+
+    drivers: DriverTable
+    cuda: CudaTable
+    security: SecurityTable
+    pairs: PairTable
+    offers: OfferTable
+    packages: PackageTable
+
+    def dates(self) -> dict[str, date]:
+        """The day each table was last read from its sources."""
+        tables: dict[str, Table] = {
+            "cuda": self.cuda,
+            "drivers": self.drivers,
+            "offers": self.offers,
+            "packages": self.packages,
+            "pairs": self.pairs,
+            "security": self.security,
+        }
+        return {name: max(source.read for source in table.sources) for name, table in tables.items()}
+
+
+def shipped_tables() -> Tables:
+    """The tables of this version of rackwright."""
+    return Tables(
+        driver_table(), cuda_table(), security_table(), pair_table(), offer_table(), package_table()
+    )
+
+
+@dataclass(frozen=True)
+class Question:
+    """One kind of node: equal SKU, OS and package source."""
+
+    sku: Sku
+    gpus: Gpus
+    os: OsRelease
+    wish: GpuStack
+    tables: Tables
+    index: Index
+    offer: Offer | None
+    """None: nobody knows what this source has for this OS."""
+
+    @property
+    def product(self) -> str:
+        """What people call the node."""
+        return self.sku.product or self.sku.name
+
+    @property
+    def rule(self) -> ArchitectureRule | None:
+        """What the GPUs' architecture asks for; None where the SKU does not say it."""
+        for rule in self.tables.drivers.architectures:
+            if rule.architecture is self.gpus.architecture:
+                return rule
+        return None
+
+    @property
+    def needs_fabricmanager(self) -> bool:
+        """NVSwitches on the node's own board."""
+        return self.gpus.nvswitch is NvSwitch.NODE
+
+    @property
+    def needs_nvlsm(self) -> bool:
+        """From the fifth generation on, NVSwitches on the board have a subnet manager of their own."""
+        return self.needs_fabricmanager and (self.gpus.nvlink_generation or 0) >= 5
+
+    @property
+    def needs_imex(self) -> bool:
+        """An NVLink domain of several nodes."""
+        return self.gpus.nvswitch is NvSwitch.RACK
+
+    @property
+    def minimum_driver(self) -> str | None:
+        """The first driver that knows this board, as far as it is known."""
+        return self.gpus.minimum_driver or (self.rule.first_driver if self.rule else None)

@@ -1,0 +1,182 @@
+"""Why a wish cannot be had: every rule looks at the whole choice, and all reasons are told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rackwright.lock.choice import Choice, cuda_floor, pair_of
+from rackwright.lock.companions import companion_rules
+from rackwright.lock.names import module_package
+from rackwright.lock.question import Question
+from rackwright.lock.safety import safety_rules
+from rackwright.lock.versions import at_least, newest, numbers
+from rackwright.lock.words import Refusal, listed
+from rackwright.model.sku import Architecture
+
+Rule = Callable[[Question, Choice], Iterator[Refusal]]
+
+
+def refusals(question: Question, choice: Choice) -> tuple[Refusal, ...]:
+    """Every reason against a choice, in the order of the rules; none for a good one."""
+    rules: tuple[Rule, ...] = (
+        _known,
+        _modules,
+        _minimum_driver,
+        _last_branch,
+        _driver,
+        _kernel,
+        _pair,
+        _cuda,
+        *companion_rules(),
+        *safety_rules(),
+    )
+    return tuple(refusal for rule in rules for refusal in rule(question, choice))
+
+
+def _known(question: Question, choice: Choice) -> Iterator[Refusal]:
+    name = question.sku.name
+    if question.rule is None:
+        yield Refusal(
+            f"The SKU {name} does not say its GPUs' architecture, so neither modules nor driver can be chosen.",
+            f"add `architecture` below `skus.{name}.gpus`",
+        )
+    if question.gpus.nvswitch is None:
+        yield Refusal(
+            f"The SKU {name} does not say whether its GPUs hang on NVSwitches.",
+            f"add `nvswitch: none`, `node` or `rack` below `skus.{name}.gpus`",
+        )
+    if question.offer is None:
+        what = {"distribution": "own archive", "nvidia": "repository of NVIDIA's", "mirror": "mirror"}
+        yield Refusal(
+            f"Nothing is known about {question.os}'s {what[question.wish.source]}.",
+            "set `gpu_stack.source: nvidia`, or name a mirror's `package_index`",
+        )
+
+
+def _modules(question: Question, choice: Choice) -> Iterator[Refusal]:
+    rule = question.rule
+    if rule is None:
+        return
+    grace = question.sku.cpu_architecture == "aarch64"
+    if choice.modules == "proprietary" and (grace or "proprietary" not in rule.modules):
+        yield Refusal(
+            f"{question.product} runs with open kernel modules only: Blackwell and Grace have no others.",
+            "set `modules: auto`",
+        )
+    if choice.modules == "open" and "open" not in rule.modules:
+        yield Refusal(
+            f"{question.product} runs with proprietary kernel modules only: open ones begin with Turing, "
+            f"and its GPUs are {rule.architecture.capitalize()}.",
+            "set `modules: auto`",
+        )
+
+
+def _minimum_driver(question: Question, choice: Choice) -> Iterator[Refusal]:
+    minimum, offer = question.minimum_driver, question.offer
+    if minimum is None or offer is None:
+        return
+    last = newest([driver.version for driver in offer.drivers])
+    if not at_least(last, minimum):
+        yield Refusal(
+            f"{question.product} needs driver >= {minimum}; {offer.name} ends at {last}.",
+            "set `gpu_stack.source: nvidia`" if offer.source == "distribution" else None,
+        )
+    elif choice.driver is not None and not at_least(choice.driver.version, minimum):
+        yield Refusal(f"{question.product} needs driver >= {minimum}, not {choice.driver.version}.")
+
+
+def _last_branch(question: Question, choice: Choice) -> Iterator[Refusal]:
+    rule = question.rule
+    if rule is None or rule.last_branch is None or choice.driver is None:
+        return
+    if int(choice.driver.branch) > int(rule.last_branch):
+        yield Refusal(
+            f"{question.product} is driven up to branch {rule.last_branch}, and {choice.driver.version} "
+            f"is later: {rule.architecture.capitalize()} was dropped.",
+            f'set `driver: {{branch: "{rule.last_branch}"}}`',
+        )
+
+
+def _driver(question: Question, choice: Choice) -> Iterator[Refusal]:
+    offer, wish = question.offer, question.wish.driver
+    if offer is None:
+        return
+    has = listed(sorted({driver.version for driver in offer.drivers}, key=numbers))
+    if choice.driver is None:
+        asked = f"driver {wish.version}" if wish.version else f"driver of branch {wish.branch}"
+        yield Refusal(f"{offer.name} for {question.os} has no {asked}; known there: {has}.")
+    elif choice.modules not in choice.driver.modules:
+        yield Refusal(
+            f"{offer.name} has driver {choice.driver.version} without {choice.modules} modules.",
+            f"set `modules: {choice.driver.modules[0]}`, or take another version",
+        )
+
+
+def _kernel(question: Question, choice: Choice) -> Iterator[Refusal]:
+    wish, offer = question.wish.kernel, question.offer
+    if wish is None or offer is None or choice.kernel is not None:
+        return
+    if not offer.kernels:
+        yield Refusal(
+            f"Which kernels {question.os} has is not in the tables, so {wish} cannot be locked.",
+            "leave `gpu_stack.kernel` out and hold the kernel by hand",
+        )
+        return
+    yield Refusal(
+        f"{offer.name} has no kernel {wish}; known there: "
+        f"{listed([kernel.release for kernel in offer.kernels])}."
+    )
+
+
+def _pair(question: Question, choice: Choice) -> Iterator[Refusal]:
+    pair = pair_of(question, choice.driver, choice.modules, choice.kernel)
+    if pair is None or pair.builds or choice.driver is None or choice.kernel is None:
+        return
+    package = module_package(question, choice.driver, choice.modules)
+    yield Refusal(
+        f"{package} {choice.driver.revision} does not build against the headers of linux "
+        f"{choice.kernel.upstream} ({question.os}): {pair.words}.",
+        _other_way(question, choice),
+    )
+
+
+def _other_way(question: Question, choice: Choice) -> str | None:
+    """A driver of the same source about which nothing bad is known."""
+    offer, rule = question.offer, question.rule
+    if offer is None or rule is None:
+        return None
+    for driver in sorted(offer.drivers, key=lambda driver: numbers(driver.version), reverse=True):
+        for modules in driver.modules:
+            pair = pair_of(question, driver, modules, choice.kernel)
+            if modules in rule.modules and (pair is None or pair.builds):
+                wish = f'`driver: {{version: "{driver.version}"}}` and `modules: {modules}`'
+                return f"nobody has seen {wish} fail there, nor build; or take `source: nvidia`"
+    return None
+
+
+def _cuda(question: Question, choice: Choice) -> Iterator[Refusal]:
+    release, offer = choice.cuda, question.offer
+    if release is None:
+        return
+    rule, driver = question.rule, choice.driver
+    if rule and rule.last_cuda_major and numbers(release)[0] > rule.last_cuda_major:
+        yield Refusal(
+            f"CUDA {release} no longer compiles for {Architecture(rule.architecture).capitalize()}: "
+            f"{question.product} stays on CUDA {rule.last_cuda_major}.",
+            f'set `cuda: "{rule.last_cuda_major}.9"`',
+        )
+    floor = cuda_floor(question, release)
+    known = {row.release for row in question.tables.cuda.rows}
+    if floor is None or release not in known:
+        yield Refusal(
+            f"CUDA {release} is not in the table of releases, whose last is {newest(sorted(known))}."
+        )
+    elif driver is not None and not at_least(driver.version, floor):
+        yield Refusal(
+            f"CUDA {release} needs driver >= {floor} (minor-version compatibility), not {driver.version}."
+        )
+    if offer is not None and release not in (offer.cuda or {}):
+        has = f"known there: {listed(list(offer.cuda))}" if offer.cuda else "none is known there"
+        yield Refusal(
+            f"{offer.name} for {question.os} has no CUDA {release}; {has}.", 'or set `cuda: "none"`'
+        )

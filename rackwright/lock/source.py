@@ -1,0 +1,71 @@
+"""What a package source has: from the shipped table, or from a package index where one is named."""
+
+from __future__ import annotations
+
+import re
+
+from rackwright.catalog.offers import DriverOffer, Modules, Offer, OfferTable
+from rackwright.lock.index import Index
+from rackwright.lock.versions import numbers, upstream
+from rackwright.model.gpu_stack import GpuStack
+from rackwright.model.types import OsRelease
+
+_CUDA_TOOLKIT = re.compile(r"cuda-toolkit-([0-9]+)-([0-9]+)")
+_OPEN = re.compile(r"nvidia-open|nvidia-dkms-[0-9]+-open|nvidia-open-kernel-dkms")
+_PROPRIETARY = re.compile(r"cuda-drivers|nvidia-dkms-[0-9]+|nvidia-kernel-dkms")
+
+
+def offer_for(table: OfferTable, wish: GpuStack, os: OsRelease, index: Index) -> Offer | None:
+    """What the wished source offers for an OS; None where nobody knows.
+
+    A mirror is what its index says, or, without an index, what NVIDIA's repositories are known to have.
+    An index read for NVIDIA's repositories takes the place of the table; for a distribution's archive
+    it only adds hashes, since the table knows more about it (suites, what builds).
+    """
+    source = "nvidia" if wish.source == "mirror" else wish.source
+    row = next((row for row in table.rows if row.source == source and os in row.os), None)
+    if wish.source != "distribution" and index.packages:
+        return _from_index(index, os, wish, row, table)
+    if row is not None and wish.source == "mirror":
+        return row.model_copy(update={"source": "mirror", "name": "The mirror"})
+    return row
+
+
+def _from_index(index: Index, os: OsRelease, wish: GpuStack, row: Offer | None, table: OfferTable) -> Offer:
+    by_version: dict[str, set[Modules]] = {}
+    for name, entries in index.packages.items():
+        kinds: list[Modules] = ["open"] if _OPEN.fullmatch(name) else []
+        kinds += ["proprietary"] if _PROPRIETARY.fullmatch(name) else []
+        for entry in entries:
+            if kinds and re.fullmatch(r"[0-9]+(\.[0-9]+)*", upstream(entry.version)):
+                by_version.setdefault(upstream(entry.version), set()).update(kinds)
+    return Offer(
+        source=wish.source,
+        name="The mirror" if wish.source == "mirror" else "NVIDIA's repository",
+        os=(os,),
+        drivers=tuple(
+            DriverOffer(version=version, modules=tuple(sorted(by_version[version])))
+            for version in sorted(by_version, key=numbers)
+        ),
+        fabricmanager=any(
+            name.startswith(("nvidia-fabricmanager", "nvidia-fabric-manager")) for name in index.packages
+        ),
+        imex=any(name.startswith("nvidia-imex") for name in index.packages),
+        nvlsm="nvlsm" in index.packages,
+        dcgm=_versions(index, "datacenter-gpu-manager-4-core"),
+        container_toolkit=_versions(index, "nvidia-container-toolkit"),
+        nccl=_versions(index, "libnccl2") or _versions(index, "libnccl"),
+        cuda=_cuda(index),
+        doca=None if row is None else row.doca,
+        sources=table.sources if row is None else row.sources,
+    )
+
+
+def _versions(index: Index, name: str) -> tuple[str, ...]:
+    found = {upstream(entry.version) for entry in index.packages.get(name, ())}
+    return tuple(sorted(found, key=numbers))
+
+
+def _cuda(index: Index) -> dict[str, str]:
+    matches = [match for name in index.packages if (match := _CUDA_TOOLKIT.fullmatch(name))]
+    return {f"{match[1]}.{match[2]}": f"{match[1]}.{match[2]}.*" for match in matches}

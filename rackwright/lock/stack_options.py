@@ -1,0 +1,54 @@
+"""Options of a role that installs a part of the locked GPU stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from rackwright.errors import RackwrightError
+from rackwright.lock.for_roles import Trouble, has_stack, lock_problems
+from rackwright.lock.lock_file import read_lock
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.types import NodeRole
+from rackwright.options import RoleOptions
+
+
+class StackOptions(RoleOptions):
+    """Base of such options: what is locked is installed, and a lock that lacks it is refused."""
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER, NodeRole.LOGIN})
+    role: ClassVar[str]
+    parts: ClassVar[tuple[str, ...]]
+    """Components of the lock, the first of which every node of the role has."""
+
+    @classmethod
+    def nodes(cls, cluster: Cluster) -> tuple[Node, ...]:
+        """Nodes the role runs on that have NVIDIA's GPUs and need the first part."""
+        return tuple(node for node in cluster.nodes if cls.role in node.options and cls.needed_on(node))
+
+    @classmethod
+    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
+        """Whether the role has anything to install on a node; also a check's `applies`."""
+        return has_stack(node)
+
+    def lock_problems(self, cluster: Cluster) -> Iterable[Trouble]:
+        """A lock that cannot be used, or has nothing of this role's for a kind of node."""
+        found = list(lock_problems(cluster, self.role, self.parts))
+        return found or list(self._missing(cluster))
+
+    def _missing(self, cluster: Cluster) -> Iterator[Trouble]:
+        nodes = self.nodes(cluster)
+        if not nodes or cluster.gpu_stack is None:
+            return
+        try:
+            lock = read_lock(cluster)
+        except RackwrightError:
+            return  # said by lock_problems
+        for kind, node in sorted({(node.sku.name, node.os): node for node in reversed(nodes)}.items()):
+            group = lock.group_of(node)
+            if group is not None and not group.components.get(self.parts[0]):
+                yield (
+                    "",
+                    f"The lock leaves {self.parts[0]} out for {kind[0]} on {kind[1]}.",
+                    f"take {self.role} from these nodes, or let gpu_stack have it and lock again",
+                )

@@ -1,0 +1,1 @@
+"""The typed cluster: what the cluster file and the SKU catalogue say."""

@@ -1,0 +1,153 @@
+"""The resolved cluster: ranges expanded, SKUs looked up, defaults filled in.
+
+`rackwright.model.load.load_cluster(path)` builds it from a cluster file; everything else in
+rackwright (roles, plan, checks, burn-in, lab) reads this and nothing else.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SerializeAsAny
+
+from rackwright.model.gpu_stack import GpuStack
+from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
+from rackwright.model.sku import Sku
+from rackwright.model.types import Family, LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
+from rackwright.options import Frozen, RoleOptions
+
+
+class Network(Frozen):
+    """One network; a fabric with several rails has one subnet of `rail_prefix` per rail."""
+
+    name: str
+    purpose: NetworkPurpose
+    kind: LinkKind = LinkKind.ETHERNET
+    cidr: IPv4Network
+    mtu: int = 1500
+    vlan: int | None = None
+    gateway: IPv4Address | None = None
+    rails: int = 1
+    rail_prefix: int | None = None
+    """Prefix length of each rail's subnet; set where `rails` is more than 1."""
+
+    def subnet(self, rail: int = 0) -> IPv4Network:
+        """The subnet of one rail, counted from 0; the whole network where there is one rail."""
+        if self.rail_prefix is None or self.rails == 1:
+            return self.cidr
+        size = 1 << (32 - self.rail_prefix)
+        return IPv4Network((int(self.cidr.network_address) + rail * size, self.rail_prefix))
+
+
+class NodeAddress(Frozen):
+    """One address of a node; `rail` counts from 0 and is 0 on networks with one rail."""
+
+    network: str
+    rail: int = 0
+    address: IPv4Address
+
+
+class LabSize(Frozen):
+    """What the lab gives this node when the cluster is booted as a rack of containers."""
+
+    cpus: int
+    memory_mib: int
+    containers: bool = False
+    gpus: Literal["simulated"] | None = None
+
+
+class Node(Frozen):
+    """One node, as declared."""
+
+    name: str
+    fqdn: str
+    roles: frozenset[NodeRole]
+    primary: bool = False
+    """The head that runs slurmctld, slurmdbd and the site's services; exactly one per cluster."""
+    sku: Sku
+    platform: Platform
+    os: OsRelease
+    addresses: tuple[NodeAddress, ...]
+    mac: str | None = None
+    rack: str | None = None
+    position: int | None = None
+    switch: str | None = None
+    lab: LabSize | None = None
+    mig: dict[str, int] = Field(default_factory=dict)
+    """MIG profile to its instances on each GPU; empty: MIG is off."""
+    options: dict[str, SerializeAsAny[RoleOptions]] = Field(default_factory=dict)
+    """Options of each role that runs on this node, its own overrides merged in."""
+
+    @property
+    def family(self) -> Family:
+        """The operating-system family."""
+        return self.os.family
+
+    @property
+    def simulates_gpus(self) -> bool:
+        """Whether what its tools say of GPUs is the lab's invention, by declaration."""
+        lab = self.lab is not None and self.lab.gpus == "simulated"
+        return lab and self.platform is Platform.CONTAINER and self.sku.gpus is not None
+
+    def holds(self, *roles: NodeRole) -> bool:
+        """Whether the node holds at least one of these roles."""
+        return not self.roles.isdisjoint(roles)
+
+    def address_on(self, network: str, rail: int = 0) -> IPv4Address | None:
+        """The node's address on a network and rail, or None."""
+        for entry in self.addresses:
+            if entry.network == network and entry.rail == rail:
+                return entry.address
+        return None
+
+
+class Cluster(Frozen):
+    """A whole cluster, as declared."""
+
+    name: str
+    domain: str
+    path: Path
+    """The cluster file."""
+    sha256: str
+    """Of the cluster file's bytes."""
+    networks: dict[str, Network]
+    ssh: Ssh
+    mirrors: Mirrors
+    burnin: Burnin
+    waves: Waves = Waves()
+    gpu_stack: GpuStack | None = None
+    nodes: tuple[Node, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, Node]:
+        """Nodes by name."""
+        return {node.name: node for node in self.nodes}
+
+    def holding(self, *roles: NodeRole) -> tuple[Node, ...]:
+        """Nodes that hold at least one of these roles, in file order."""
+        return tuple(node for node in self.nodes if node.holds(*roles))
+
+    @cached_property
+    def primary(self) -> Node:
+        """The primary head."""
+        return next(node for node in self.nodes if node.primary)
+
+    @property
+    def lock_path(self) -> Path:
+        """Where the cluster's lock stands: `lab.yaml` has `lab.lock.yaml` beside it."""
+        return self.path.with_name(f"{self.path.stem}.lock.yaml")
+
+    @cached_property
+    def management(self) -> Network:
+        """The network rackwright reaches the nodes on, and daemons talk over."""
+        return next(net for net in self.networks.values() if net.purpose is NetworkPurpose.MANAGEMENT)
+
+    def management_address(self, node: Node) -> IPv4Address:
+        """The address a node is reached on."""
+        address = node.address_on(self.management.name)
+        if address is None:  # the loader refuses such a file; kept for clusters built by hand
+            raise ValueError(f"{node.name} has no address on {self.management.name}")
+        return address

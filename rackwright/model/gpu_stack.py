@@ -1,0 +1,158 @@
+"""What the site wants of the GPU stack: the section that `rackwright lock` solves.
+
+A value that is left out is chosen by the lock, from the shipped tables, and written into the lock
+file; a value that stands here is taken or refused, never replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field
+from pydantic.fields import FieldInfo
+
+from rackwright.model.report import Report
+from rackwright.model.sections import read_section
+from rackwright.model.text import mistake
+from rackwright.model.yaml_data import Data
+from rackwright.options import Frozen
+
+_BRANCH = re.compile(r"[0-9]{3}")
+_DRIVER = re.compile(r"[0-9]{3}(\.[0-9]+){1,2}")
+_CUDA = re.compile(r"[0-9]{2}\.[0-9]|none")
+_THREE = re.compile(r"[0-9]+(\.[0-9]+){1,2}")
+_THREE_OR_NONE = re.compile(r"[0-9]+(\.[0-9]+){1,2}|none")
+
+
+def _matching(pattern: re.Pattern[str], what: str, example: str) -> BeforeValidator:
+    def check(value: Data) -> str:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise mistake(
+                f"This is a number; a {what} is a text.", f'write it with quotation marks, e.g. `"{example}"`'
+            )
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise mistake(f"This is no {what}.", f'e.g. `"{example}"`')
+        return value
+
+    return BeforeValidator(check)
+
+
+def _schema(pattern: re.Pattern[str], example: str) -> FieldInfo:
+    info: FieldInfo = Field(json_schema_extra={"pattern": f"^({pattern.pattern})$", "examples": [example]})
+    return info
+
+
+BranchText = Annotated[str, _matching(_BRANCH, "driver branch", "580"), _schema(_BRANCH, "580")]
+DriverText = Annotated[
+    str, _matching(_DRIVER, "driver version", "580.173.02"), _schema(_DRIVER, "580.173.02")
+]
+CudaText = Annotated[str, _matching(_CUDA, "CUDA release", "13.0"), _schema(_CUDA, "13.0")]
+VersionText = Annotated[str, _matching(_THREE, "version", "1.20.0"), _schema(_THREE, "1.20.0")]
+VersionOrNone = Annotated[
+    str, _matching(_THREE_OR_NONE, "version", "1.20.0"), _schema(_THREE_OR_NONE, "1.20.0")
+]
+"""A version, or `none` for what is to be left out."""
+
+
+class DriverWish(Frozen):
+    """The driver."""
+
+    branch: BranchText | None = Field(
+        default=None, description="None: the long-term branch; on a distribution's archive what it has."
+    )
+    version: DriverText | None = Field(default=None, description="Exact. None: the branch's newest.")
+
+
+class ToolkitVersions(Frozen):
+    """The container toolkit's four packages, one by one; they go together at one version only."""
+
+    nvidia_container_toolkit: VersionText
+    nvidia_container_toolkit_base: VersionText
+    libnvidia_container_tools: VersionText
+    libnvidia_container1: VersionText
+
+    def distinct(self) -> list[str]:
+        """The versions named, each once."""
+        return sorted(set(self.model_dump().values()))
+
+
+class GpuStack(Frozen):
+    """The driver stack of the nodes with GPUs; `rackwright lock` solves it to exact versions."""
+
+    source: Literal["nvidia", "distribution", "mirror"] = Field(
+        default="nvidia",
+        description="nvidia: NVIDIA's repositories; distribution: the OS's own archive; mirror: the site's.",
+    )
+    package_index: tuple[str, ...] = Field(
+        default=(),
+        description="`Packages` files, or primary.xml of EL's repositories, of the source (also .gz, .xz): URLs, "
+        "or paths from the cluster file. "
+        "With them the lock has exact revisions and hashes.",
+    )
+    driver: DriverWish = DriverWish()
+    modules: Literal["auto", "open", "proprietary"] = Field(
+        default="auto", description="Kernel modules. auto: open from Turing on, proprietary before."
+    )
+    cuda: CudaText | None = Field(
+        default=None,
+        description="Toolkit on the nodes; `none`: no toolkit. Left out: the newest that came with the driver.",
+    )
+    dcgm: VersionOrNone | None = Field(default=None, description="Version of DCGM 4.")
+    container_toolkit: VersionOrNone | ToolkitVersions | None = Field(
+        default=None, description="One version for its four packages; none: leave it out."
+    )
+    nccl: VersionOrNone | None = None
+    imex: bool | None = Field(default=None, description="None: where the SKU's NVLink domain spans nodes.")
+    ofed: Literal["inbox", "doca"] = Field(default="inbox", description="RDMA drivers.")
+    doca: VersionText | None = Field(default=None, description="DOCA-Host release, with `ofed: doca`.")
+    kernel: str | None = Field(
+        default=None,
+        min_length=3,
+        description="As uname -r prints it. None: the newest the driver builds on.",
+    )
+    secure_boot: bool = Field(default=False, description="Whether the nodes boot with Secure Boot.")
+    mok_enrolled: bool = Field(
+        default=False, description="Whether the site's module-signing key (MOK) is enrolled on the nodes."
+    )
+    security: Literal["enforce", "warn", "ignore"] = Field(
+        default="warn", description="What versions below the minimum-security table are."
+    )
+
+
+def read_gpu_stack(report: Report, raw: Data, file: Path) -> GpuStack | None:
+    """The section, index paths made absolute against the cluster file's folder; None where it is absent."""
+    if raw is None:
+        return None
+    stack = read_section(report, GpuStack, raw, ("gpu_stack",))
+    if stack is None:
+        return None
+    for path, message, hint in _contradictions(stack):
+        if report.clean(("gpu_stack", *path)):
+            report.add(("gpu_stack", *path), message, hint)
+    folder = file.absolute().parent
+    index = tuple(place if urlsplit(place).scheme else str(folder / place) for place in stack.package_index)
+    return stack.model_copy(update={"package_index": index})
+
+
+def _contradictions(stack: GpuStack) -> Iterator[tuple[tuple[str | int, ...], str, str | None]]:
+    driver = stack.driver
+    if driver.branch and driver.version and driver.version.split(".")[0] != driver.branch:
+        yield ("driver", "version"), f"This version is not of branch {driver.branch}.", "name one of the two"
+    if stack.doca is not None and stack.ofed != "doca":
+        yield ("doca",), "A DOCA release stands here, but `ofed` is `inbox`.", "set `ofed: doca`"
+    if stack.mok_enrolled and not stack.secure_boot:
+        yield ("mok_enrolled",), "Without Secure Boot nobody asks for a MOK.", "set `secure_boot: true`"
+    for position, place in enumerate(stack.package_index):
+        parts = urlsplit(place)
+        if parts.scheme not in ("", "http", "https", "file") or (
+            parts.scheme in ("http", "https") and not parts.hostname
+        ):
+            yield (
+                ("package_index", position),
+                "This is neither a path nor an http or https URL.",
+                "e.g. `http://mirror.example.com/cuda/ubuntu2404/x86_64/Packages.gz`",
+            )

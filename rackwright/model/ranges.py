@@ -1,0 +1,103 @@
+"""NodeSet ranges: `gpu[001-128]` as names, with every limit checked before it is expanded."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+
+from ClusterShell.NodeSet import (
+    RESOLVER_NOGROUP,
+    NodeSet,
+    NodeSetException,
+    NodeSetParseRangeError,
+)
+from ClusterShell.RangeSet import RangeSetException
+
+MAX_NAMES = 20_000
+"""Names one range may have; Slurm's own limit is 65,533 nodes."""
+
+_PLAIN = re.compile(r"[a-z0-9-]+")
+_BRACKET = re.compile(r"\[([^\]]*)\]")
+_RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?(?:/([0-9]+))?")
+
+
+class RangeMistake(ValueError):  # noqa: N818 - reads as the sentence it is
+    """The range is malformed; a sentence and a hint."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def expand(text: str) -> tuple[str, ...]:
+    """Names of a NodeSet, in its order. Raises RangeMistake; never expands more than MAX_NAMES.
+
+    Node groups (`@name`) are refused: they would make the file mean something else on each machine.
+    """
+    if _PLAIN.fullmatch(text):
+        return (text,)
+    if re.search(r"\s", text):
+        raise RangeMistake("A range has no spaces.", "separate several ranges with commas")
+    if "@" in text or "*" in text:
+        raise RangeMistake("Node groups and wildcards are not part of a cluster file.", "e.g. `gpu[001-128]`")
+    if text.count("[") != text.count("]"):
+        raise RangeMistake("The brackets of this range do not match.", "e.g. `gpu[001-128]`")
+    pieces = (piece for inside in _BRACKET.findall(text) for piece in inside.split(","))
+    if not all(_RANGE.fullmatch(piece) for piece in pieces):
+        raise RangeMistake(*_range_mistake(text))
+    size = _size(text)
+    if size > MAX_NAMES:
+        raise RangeMistake(f"This range has more than {MAX_NAMES} names.", None)
+    try:
+        names = tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except (NodeSetParseRangeError, RangeSetException):
+        raise RangeMistake(*_range_mistake(text)) from None
+    except NodeSetException:
+        raise RangeMistake("This is no NodeSet.", "e.g. `gpu[001-128]` or `gpu[1-4],login1`") from None
+    if not names:
+        raise RangeMistake("This range is empty.", "e.g. `gpu[001-128]`")
+    if not re.search(r"[!&^]", text) and len(names) != size:
+        raise RangeMistake("This range has a name twice.", None)
+    return names
+
+
+def _size(text: str) -> int:
+    """Names of a range as written, twins counted twice; malformed parts count as one."""
+    depth, parts, start = 0, [], 0
+    for index, letter in enumerate(text):
+        depth += (letter == "[") - (letter == "]")
+        if depth == 0 and letter in ",!&^":
+            parts.append(text[start:index])
+            start = index + 1
+    parts.append(text[start:])
+    return sum(
+        prod(sum(_width(piece) for piece in inside.split(",")) for inside in _BRACKET.findall(part))
+        for part in parts
+    )
+
+
+def _width(piece: str) -> int:
+    match = _RANGE.fullmatch(piece)
+    if match is None:
+        return 1
+    first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+    return max(1, (last - first) // max(1, step) + 1)
+
+
+def _range_mistake(text: str) -> tuple[str, str]:
+    for inside in _BRACKET.findall(text):
+        for piece in inside.split(","):
+            match = _RANGE.fullmatch(piece)
+            if not piece:
+                return "The range in brackets is empty.", "e.g. `gpu[001-128]`"
+            if match is None:
+                return "The range in brackets is not made of numbers.", "e.g. `gpu[001-128]`"
+            if match[2] and int(match[1]) > int(match[2]):
+                return "The range runs backwards.", f"write `{match[2]}-{match[1]}`"
+            if match[2] and len(match[1]) != len(match[2]) and "0" in (match[1][0], match[2][0]):
+                return (
+                    "The numbers of the range differ in width.",
+                    f"write `{match[1].zfill(len(match[2]))}-{match[2]}`",
+                )
+    return "This is no NodeSet.", "e.g. `gpu[001-128]`"

@@ -1,0 +1,117 @@
+"""Settings of the whole cluster that belong to no role."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from rackwright.options import Frozen
+
+
+class Ssh(Frozen):
+    """How rackwright reaches the nodes. Paths are absolute once resolved."""
+
+    user: str = Field(description="Unprivileged login on every node; becomes root with sudo.")
+    port: int = Field(default=22, ge=1, le=65535)
+    key: Path | None = Field(
+        default=None, description="Private key, relative to the cluster file. None: ssh agent."
+    )
+    known_hosts: Path = Field(
+        default=Path("known_hosts"),
+        description="Host keys of the nodes, relative to the cluster file; always checked.",
+    )
+    jump_host: str | None = Field(default=None, description="`user@host[:port]` to go through.")
+    become: Literal["sudo", "none"] = "sudo"
+    connect_timeout_seconds: int = Field(default=10, ge=1, le=300)
+    command_timeout_seconds: int = Field(
+        default=900, ge=10, le=86400, description="No remote command runs longer."
+    )
+
+
+class Mirrors(Frozen):
+    """Site mirrors, so that nodes need no way to the internet. URLs without credentials."""
+
+    apt_proxy: str | None = Field(default=None, description="HTTP proxy for apt only, e.g. apt-cacher-ng.")
+    apt: str | None = Field(default=None, description="Base URL that replaces the distribution's archive.")
+    apt_security: str | None = Field(default=None, description="Base URL that replaces the security archive.")
+    dnf: str | None = Field(
+        default=None, description="Base URL that replaces the distribution's repositories."
+    )
+    pypi: str | None = Field(default=None, description="Index URL for pip.")
+    containers: str | None = Field(default=None, description="Registry mirror, host[:port].")
+    files: str | None = Field(default=None, description="Base URL of plain files (tarballs, firmware).")
+
+
+class Waves(Frozen):
+    """How an apply goes over the nodes. Without this section all go at once and nothing stops it."""
+
+    canary: int = Field(
+        default=0, ge=0, description="So many nodes go first, alone; heads are never canaries."
+    )
+    size: int | str | None = Field(
+        default=None,
+        description="Nodes per wave: a number, a share such as `10%`, `rack` or `switch`. None: all the rest.",
+    )
+    order: Literal["together", "heads-first", "workers-first"] = "together"
+    stop_after: int | str | None = Field(
+        default=None, description="No further wave after so many failed nodes, or such a share as `5%`."
+    )
+    pause_seconds: int = Field(default=0, ge=0, le=86400, description="Wait between two waves.")
+    drain: bool = Field(
+        default=True,
+        description="Drain a worker in the scheduler, and wait for its jobs, before something disruptive.",
+    )
+    drain_deadline_seconds: int = Field(
+        default=3600, ge=1, description="A worker whose jobs run longer is left as it is, and named."
+    )
+
+    @field_validator("size", "stop_after")
+    @classmethod
+    def _number_or_share(cls, value: int | str | None, info: ValidationInfo) -> int | str | None:
+        if isinstance(value, str):
+            share = value.removesuffix("%")
+            words = ("rack", "switch") if info.field_name == "size" else ()
+            if value not in words and not (
+                value.endswith("%") and share.isdigit() and 1 <= int(share) <= 100
+            ):
+                raise ValueError(
+                    " or ".join(
+                        [
+                            "this must be a number",
+                            "a share from `1%` to `100%`",
+                            *(f"`{word}`" for word in words),
+                        ]
+                    )
+                )
+        elif value is not None and value < 1:
+            raise ValueError("this must be at least 1")
+        return value
+
+
+class Burnin(Frozen):
+    """The all-reduce burn-in."""
+
+    engine: Literal["nccl-tests", "mpi"] | None = Field(
+        default=None, description="None: nccl-tests where the workers' SKU has GPUs, else mpi."
+    )
+    partition: str | None = None
+    min_bytes: int = Field(default=8, ge=8)
+    max_bytes: int | None = Field(
+        default=None, ge=8, description="None: 16 GiB for nccl-tests, 64 MiB for mpi."
+    )
+    iterations: int = Field(default=20, ge=1)
+    floor_busbw_gbs: float | None = Field(
+        default=None,
+        gt=0,
+        description="GB/s at the largest size. None: the SKU's floor; none there: UNKNOWN.",
+    )
+    floor_source: str | None = Field(
+        default=None, description="Where floor_busbw_gbs comes from, with its date."
+    )
+    transport: str | None = Field(
+        default=None, description="Transport the log must prove, e.g. `NET/IB` or `NET/IB/GDRDMA`."
+    )
+    nccl_env: dict[str, str] = Field(default_factory=dict, description="NCCL_* environment for the jobs.")
+    timeout_seconds: int = Field(default=1800, ge=10)

@@ -1,0 +1,215 @@
+"""What a node model is made of; entries come from rackwright/catalog/ or the cluster file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from enum import StrEnum
+from itertools import pairwise
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from rackwright.model.text import mistake
+from rackwright.model.types import LinkKind, NetworkPurpose
+from rackwright.options import Frozen
+
+
+class Source(Frozen):
+    """Where a figure comes from and when it was read."""
+
+    text: str = Field(min_length=8, description="Document and publisher; a URL where there is one.")
+    read: date = Field(description="Day it was read, YYYY-MM-DD.")
+
+
+class Architecture(StrEnum):
+    """GPU architectures, oldest first; drivers, kernel modules and CUDA depend on them."""
+
+    VOLTA = "volta"
+    TURING = "turing"
+    AMPERE = "ampere"
+    ADA = "ada"
+    HOPPER = "hopper"
+    BLACKWELL = "blackwell"
+    CDNA3 = "cdna3"
+
+
+class NvSwitch(StrEnum):
+    """Where the switches of the NVLink domain are; decides which daemons a node needs."""
+
+    NONE = "none"
+    NODE = "node"
+    """On the node's board: the node runs fabricmanager."""
+    RACK = "rack"
+    """In switch trays of the rack: the node runs IMEX and no fabricmanager."""
+
+
+PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
+"""Vendor and device id as lspci -n prints them, e.g. `10de:2330`."""
+
+
+class Gpus(Frozen):
+    """The GPUs of a node; all of one kind. None: not known."""
+
+    model: str = Field(min_length=1)
+    gres_type: str = Field(pattern=r"^[a-z0-9_-]+$")
+    """The Type= of Slurm's gres.conf, e.g. `h100`."""
+    count: int = Field(ge=1, le=72)
+    memory_mib: int = Field(ge=1024, le=1048576, description="Of one GPU.")
+    architecture: Architecture | None = Field(
+        default=None, description="Decides kernel modules, driver branches and CUDA."
+    )
+    pci_ids: tuple[PciId, ...] = Field(default=(), description="Ids a GPU of this kind may show.")
+    pcie_generation: int | None = Field(default=None, ge=3, le=7)
+    pcie_width: int | None = Field(default=None, ge=1, le=16, description="Lanes.")
+    nvlinks: int | None = Field(default=None, ge=0, le=64, description="NVLinks of one GPU; 0: it has none.")
+    nvlink_generation: int | None = Field(default=None, ge=1, le=9)
+    nvlink_gbs: int | None = Field(
+        default=None, ge=0, le=10000, description="GB/s of one GPU, both directions together, as sold."
+    )
+    nvlink_domain: int | None = Field(default=None, ge=1, le=1152, description="GPUs in one NVLink domain.")
+    nvswitch: NvSwitch | None = None
+    power_watts: int | None = Field(default=None, ge=1, le=5000, description="Most one GPU draws.")
+    mig: str | None = Field(default=None, description="Its row in the table of MIG profiles.")
+    minimum_driver: str | None = Field(
+        default=None, pattern=r"^[0-9]+(\.[0-9]+)+$", description="First driver that knows this board."
+    )
+
+
+class Nic(Frozen):
+    """One network port; fabric ports carry the rail they are cabled to."""
+
+    purpose: NetworkPurpose
+    kind: LinkKind
+    speed_gbps: int = Field(ge=1, le=1600, description="Gb/s (10^9 bits per second).")
+    rail: int | None = Field(default=None, ge=0, le=63, description="Counted from 0.")
+    near_gpus: tuple[int, ...] = Field(
+        default=(),
+        description="GPUs behind the same PCIe switch, as nvidia-smi counts them; empty: not known.",
+    )
+
+
+class Nvme(Frozen):
+    """A set of equal NVMe drives."""
+
+    count: int = Field(ge=1, le=64)
+    size_gb: int = Field(ge=1, le=262144, description="GB (10^9 bytes) of one drive.")
+    use: str = "scratch"
+
+
+class BusbwFloor(Frozen):
+    """The least all-reduce bus bandwidth a healthy set of nodes shows."""
+
+    nodes_min: int = Field(default=1, ge=1)
+    nodes_max: int | None = Field(default=None, ge=1, description="None: any number.")
+    busbw_gbs: float = Field(gt=0, le=10000)
+    """GB/s (10^9 bytes per second), at the largest message size."""
+    source: Source
+
+
+class Metric(StrEnum):
+    """What a floor is about; the name ends in the unit."""
+
+    IB_WRITE_GBPS = "ib_write_gbps"
+    """ib_write_bw of one port, one direction, Gb/s (10^9 bits per second)."""
+    H2D_GBS = "h2d_gbs"
+    """Host to device, one GPU, pinned memory, GB/s (10^9 bytes per second)."""
+    D2H_GBS = "d2h_gbs"
+    """Device to host, likewise."""
+    GEMM_BF16_TFLOPS = "gemm_bf16_tflops"
+    """Dense bf16 matrix product on one GPU, TFLOPS."""
+    DCGM_LEVEL = "dcgm_level"
+    """Level of `dcgmi diag -r` a node passes before it takes jobs."""
+
+
+class Floor(Frozen):
+    """The least a healthy node of this kind shows."""
+
+    metric: Metric
+    floor: float = Field(gt=0)
+    source: Source
+
+
+class Published(Frozen):
+    """A figure that sources disagree about, or that we derive: what was printed, what we took, why."""
+
+    field: str
+    values: tuple[str, ...] = Field(min_length=1)
+    chosen: str
+    reason: str
+
+
+class SkuEntry(Frozen):
+    """A node model as the catalogue or a cluster file writes it, below its name."""
+
+    vendor: str = Field(min_length=1)
+    description: str = Field(min_length=1)
+    sockets: int = Field(ge=1, le=16)
+    cores_per_socket: int = Field(ge=1, le=512, description="Physical cores.")
+    threads_per_core: int = Field(ge=1, le=8)
+    memory_mib: int = Field(ge=256, le=67108864, description="Installed memory.")
+    product: str | None = Field(default=None, description="What people call it, e.g. `HGX B200`.")
+    cpu_model: str | None = None
+    cpu_architecture: Literal["x86_64", "aarch64"] = "x86_64"
+    numa_nodes: int | None = Field(default=None, ge=1, le=64, description="As the system is delivered.")
+    power_watts: int | None = Field(default=None, ge=1, le=200000, description="Most the node draws.")
+    host_varies: bool = Field(
+        default=False,
+        description="The board is cited; CPUs, memory, ports and drives are an example and differ by maker.",
+    )
+    gpus: Gpus | None = None
+    nics: tuple[Nic, ...] = ()
+    nvme: tuple[Nvme, ...] = ()
+    busbw_floors: tuple[BusbwFloor, ...] = ()
+    floors: tuple[Floor, ...] = ()
+    sources: tuple[Source, ...] = Field(min_length=1)
+    published: tuple[Published, ...] = ()
+
+    @property
+    def cpus(self) -> int:
+        """Hardware threads, as Slurm's CPUs= counts them."""
+        return self.sockets * self.cores_per_socket * self.threads_per_core
+
+    @property
+    def rails(self) -> int:
+        """Number of fabric rails the ports are cabled to."""
+        return len({nic.rail for nic in self.nics if nic.rail is not None})
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for message in self._contradictions():
+            raise mistake(message)
+        return self
+
+    def floor(self, metric: Metric) -> Floor | None:
+        """The floor of one metric; None where none is known."""
+        return next((floor for floor in self.floors if floor.metric is metric), None)
+
+    def _contradictions(self) -> Iterator[str]:
+        if len({floor.metric for floor in self.floors}) != len(self.floors):
+            yield "Two floors are for one metric."
+        if self.gpus is not None and any(
+            gpu >= self.gpus.count for nic in self.nics for gpu in nic.near_gpus
+        ):
+            yield f"A port is near a GPU that the node, with {self.gpus.count}, has not."
+        fabric = [nic.rail for nic in self.nics if nic.purpose is NetworkPurpose.FABRIC]
+        if any(nic.rail is not None for nic in self.nics if nic.purpose is not NetworkPurpose.FABRIC):
+            yield "Only fabric ports have a rail."
+        rails = [rail for rail in fabric if rail is not None]
+        if rails and len(rails) != len(fabric):
+            yield "Some fabric ports have a rail and others have none."
+        if rails and sorted(set(rails)) != list(range(max(rails) + 1)):
+            yield f"The rails are numbered 0 to {max(rails)}, but not every one of them has a port."
+        floors = sorted(self.busbw_floors, key=lambda floor: floor.nodes_min)
+        for floor in floors:
+            if floor.nodes_max is not None and floor.nodes_max < floor.nodes_min:
+                yield f"A bandwidth floor is for {floor.nodes_min} to {floor.nodes_max} nodes, which is none."
+        for lower, upper in pairwise(floors):
+            if lower.nodes_max is None or lower.nodes_max >= upper.nodes_min:
+                yield f"Two bandwidth floors are for {upper.nodes_min} nodes."
+
+
+class Sku(SkuEntry):
+    """One node model."""
+
+    name: str

@@ -1,0 +1,1 @@
+"""Operations of ours: compare, record the difference, then act (see rackwright.changes)."""

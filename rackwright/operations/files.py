@@ -1,0 +1,163 @@
+"""Files, directories and links: compared whole, written in one round trip, replaced atomically."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Generator
+from pathlib import PurePosixPath
+from shlex import quote
+
+from pyinfra.api.command import StringCommand
+from pyinfra.api.exceptions import OperationError
+from pyinfra.api.operation import operation
+from pyinfra.context import host
+
+from rackwright.changes import MASK, Change, record, text_diff
+from rackwright.data import site_of
+from rackwright.facts.files import AtPath, PathState
+
+# The new file is complete, synced and has its owner and mode before it takes the old one's name,
+# so that neither a reader nor a power cut ever sees half of it. Content comes by stdin: it stands
+# in no process list. A program that was killed sends half of it, which its size tells. /etc/hosts and
+# the like may be a bind mount, which only takes a copy.
+_WRITE = """\
+set -eu
+p={path}; d=$(dirname "$p")
+[ -d "$d" ] || {{ echo "the folder $d does not exist" >&2; exit 1; }}
+t=$(mktemp "$d/.$(basename "$p").XXXXXX")
+trap 'rm -f "$t"' EXIT
+base64 -d >"$t"
+[ "$(stat -c %s "$t")" = {size} ] || {{ echo "the content of $p did not arrive whole" >&2; exit 1; }}
+chown {owner} "$t"; chmod {mode} "$t"
+{validate}
+sync "$t" 2>/dev/null || :
+mv -fT "$t" "$p" 2>/dev/null || cat "$t" >"$p"
+! command -v restorecon >/dev/null || restorecon "$p"
+"""
+
+
+def _described(state: PathState) -> str | None:
+    if state.kind == "absent":
+        return None
+    if state.kind == "link":
+        return f"link to {state.target}"
+    return f"{state.kind} {state.mode} {state.owner}:{state.group}"
+
+
+def _octal(mode: str) -> str:
+    return mode.lstrip("0") or "0"
+
+
+@operation()
+def file(
+    path: str,
+    content: str,
+    mode: str = "644",
+    owner: str = "root",
+    group: str = "root",
+    sensitive: bool = False,
+    validate: str | None = None,
+) -> Generator[StringCommand, None, None]:
+    """A file with exactly this text, mode and owner.
+
+    + path: absolute; its folder must exist
+    + sensitive: the content is compared by digest only and shown nowhere
+    + validate: command with `%s` for the new file; it does not land when the command fails
+    """
+    state: PathState = host.get_fact(AtPath, path=path, digest_only=sensitive)
+    if state.kind == "directory":
+        raise OperationError(f"{path} is a directory on the node; remove it by hand if it may go")
+    wanted = content.encode()
+    same_text = state.kind == "file" and state.sha256 == hashlib.sha256(wanted).hexdigest()
+    same_access = (state.mode, state.owner, state.group) == (_octal(mode), owner, group)
+    if same_text and same_access:
+        host.noop(f"{path} is as declared")
+        return
+    after = f"file {_octal(mode)} {owner}:{group}"
+    record(_file_change(path, state, content, after, same_text, sensitive), of_access=same_text)
+    if same_text:
+        yield StringCommand(
+            f"chown {quote(f'{owner}:{group}')} {quote(path)} && chmod {quote(mode)} {quote(path)}"
+        )
+        return
+    check = validate.replace("%s", '"$t"') if validate else ":"
+    script = _WRITE.format(
+        path=quote(path),
+        owner=quote(f"{owner}:{group}"),
+        mode=quote(mode),
+        size=len(wanted),
+        validate=check,
+    )
+    yield StringCommand(script, _stdin=base64.b64encode(wanted).decode())
+
+
+def _file_change(
+    path: str, state: PathState, content: str, after: str, same_text: bool, sensitive: bool
+) -> Change:
+    before = _described(state)
+    if sensitive:
+        suffix = "" if same_text else f", content {MASK}"
+        # Offline the secrets in it are placeholders, so it may be shown whole.
+        return Change("file", path, before, after + suffix, content=content if site_of().offline else None)
+    if state.kind == "file" and not same_text and state.text is None:
+        before = f"{before}, {state.size} bytes, sha256 {(state.sha256 or '')[:12]}"
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        return Change(
+            "file",
+            path,
+            before,
+            f"{after}, {len(content.encode())} bytes, sha256 {digest[:12]}",
+            content=content,
+        )
+    diff = () if same_text else text_diff(path, state.text if state.kind == "file" else None, content)
+    return Change("file", path, before, after, diff=diff, content=content)
+
+
+@operation()
+def directory(
+    path: str, mode: str = "755", owner: str = "root", group: str = "root"
+) -> Generator[StringCommand, None, None]:
+    """A directory with this mode and owner; missing parents are made with mode 755."""
+    state: PathState = host.get_fact(AtPath, path=path)
+    if state.kind not in ("absent", "directory"):
+        raise OperationError(f"{path} is a {state.kind} on the node, and should be a directory")
+    if state.kind == "directory" and (state.mode, state.owner, state.group) == (_octal(mode), owner, group):
+        host.noop(f"{path} is as declared")
+        return
+    change = Change("directory", path, _described(state), f"directory {_octal(mode)} {owner}:{group}")
+    record(change, of_access=state.kind == "directory")
+    target = quote(path)
+    yield StringCommand(
+        f"mkdir -p {target} && chown {quote(f'{owner}:{group}')} {target} && chmod {quote(mode)} {target}"
+    )
+
+
+@operation()
+def link(path: str, target: str) -> Generator[StringCommand, None, None]:
+    """A symbolic link to `target`."""
+    state: PathState = host.get_fact(AtPath, path=path)
+    if state.kind == "directory":
+        raise OperationError(f"{path} is a directory on the node; remove it by hand if it may go")
+    if state.kind == "link" and state.target == target:
+        host.noop(f"{path} is as declared")
+        return
+    record(Change("link", path, _described(state), f"link to {target}"))
+    # A new link takes the name in one step; `ln -sf` would leave a moment without any.
+    temporary = quote(f"{path}.rackwright-new")
+    yield StringCommand(f"ln -sfn {quote(target)} {temporary} && mv -fT {temporary} {quote(path)}")
+
+
+@operation()
+def absent(path: str) -> Generator[StringCommand, None, None]:
+    """Nothing at this path: no file, no link, no directory tree."""
+    if len(PurePosixPath(path).parts) < 3:
+        raise OperationError(f"refusing to remove {path}: a path directly below / is never ours")
+    state: PathState = host.get_fact(AtPath, path=path)
+    if state.kind == "absent":
+        host.noop(f"{path} is absent")
+        return
+    diff = text_diff(path, state.text, None) if state.kind == "file" else ()
+    kind = "file" if state.kind == "other" else state.kind  # a socket, a pipe
+    record(Change(kind, path, _described(state), None, diff=diff))
+    yield StringCommand(f"rm -rf -- {quote(path)}")

@@ -1,0 +1,134 @@
+"""One application's database in MariaDB, and nobody else in the server."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from pyinfra.api.command import StringCommand
+from pyinfra.api.exceptions import OperationError
+from pyinfra.api.operation import operation
+from pyinfra.context import host
+
+from rackwright.changes import MASK, Change, record
+from rackwright.data import site_of
+from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer
+
+ROOT = DatabaseAccount("root", "localhost")
+_TEST = "test"
+
+# Statements come by stdin, and of the password only its hash.
+_RUN = """\
+out=$(timeout 60 mariadb --no-defaults --batch 2>&1) || { echo "mariadb: $out" >&2; exit 1; }
+"""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One difference and the SQL that removes it."""
+
+    target: str
+    before: str | None
+    after: str | None
+    sql: str
+
+
+def password_hash(password: str) -> str:
+    """mysql_native_password's hash: of it alone the server checks a login."""
+    once = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
+    return "*" + hashlib.sha1(once, usedforsecurity=False).hexdigest().upper()
+
+
+def statements(there: DatabaseServer, database: str, user: str, proof: str) -> list[Statement]:
+    """All of them. `proof` is the hash of the user's password."""
+    account = DatabaseAccount(user, "localhost")
+    return [
+        *_database(there, database),
+        *_account(there, account, proof),
+        *_rights(there, account, database),
+        *_nobody_else(there, account),
+    ]
+
+
+def _database(there: DatabaseServer, database: str) -> Iterator[Statement]:
+    if database not in there.databases:
+        yield Statement(f"database {database}", None, "empty", f"CREATE DATABASE {_name(database)};")
+    if there.databases.get(_TEST) == 0:
+        yield Statement(f"database {_TEST}", "empty", None, f"DROP DATABASE {_name(_TEST)};")
+
+
+def _account(there: DatabaseServer, account: DatabaseAccount, proof: str) -> Iterator[Statement]:
+    how = f"IDENTIFIED VIA mysql_native_password USING {_text(proof)}"
+    target = f"database user {account}"
+    if account not in there.plugins:
+        yield Statement(target, None, f"password {MASK}", f"CREATE USER {_who(account)} {how};")
+    elif (
+        there.plugins[account] != "mysql_native_password"
+        or there.proofs.get(account) != hashlib.sha256(proof.encode()).hexdigest()
+    ):
+        yield Statement(
+            target, there.plugins[account], f"password {MASK}", f"ALTER USER {_who(account)} {how};"
+        )
+
+
+def _rights(there: DatabaseServer, account: DatabaseAccount, database: str) -> Iterator[Statement]:
+    rights = {scope: held for scope, held in there.rights.get(account, {}).items() if held}
+    if set(rights) == {database} and {"CREATE", "DROP", "SELECT", "TRIGGER"} <= rights[database]:
+        return
+    revoke = f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {_who(account)}; " if set(rights) - {database} else ""
+    yield Statement(
+        f"rights of database user {account}",
+        ", ".join(sorted(rights)) or None,
+        f"all on {database}",
+        f"{revoke}GRANT ALL PRIVILEGES ON {_name(database)}.* TO {_who(account)};",
+    )
+
+
+def _nobody_else(there: DatabaseServer, ours: DatabaseAccount) -> Iterator[Statement]:
+    """root over the socket alone; no anonymous users; ours and root from nowhere else."""
+    if there.plugins.get(ROOT, "unix_socket") != "unix_socket":
+        sql = f"ALTER USER {_who(ROOT)} IDENTIFIED VIA unix_socket;"
+        yield Statement(f"database user {ROOT}", there.plugins[ROOT], "unix_socket", sql)
+    for account in sorted(there.plugins):
+        if account.user == "" or (account.user in ("root", ours.user) and account not in (ROOT, ours)):
+            sql = f"DROP USER {_who(account)};"
+            yield Statement(f"database user {account}", there.plugins[account], None, sql)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _name(value: str) -> str:
+    return "`" + value.replace("`", "``") + "`"
+
+
+def _who(account: DatabaseAccount) -> str:
+    return f"{_text(account.user)}@{_text(account.host)}"
+
+
+@operation()
+def database(database: str, user: str, password: str) -> Generator[StringCommand, None, None]:
+    """A database and a user from localhost that may do all in it and nothing outside; no other way in.
+
+    + password: known to the server by its hash, which is all that is sent
+    """
+    there: DatabaseServer | None = host.get_fact(MariadbServer)
+    if not password and not site_of().offline:
+        raise OperationError(f"the password of database user {user} is empty")
+    to_do = statements(there or DatabaseServer(), database, user, password_hash(password))
+    if not to_do:
+        host.noop(f"database {database} is as declared")
+        return
+    for statement in to_do:
+        record(
+            Change(
+                "database",
+                statement.target,
+                statement.before,
+                statement.after,
+                disruptive=statement.after is None,
+            )
+        )
+    yield StringCommand(_RUN, _stdin="\n".join(statement.sql for statement in to_do) + "\n")

@@ -1,0 +1,118 @@
+"""Distribution packages, by apt or dnf as the node's declared family has it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from pyinfra.api.command import StringCommand
+from pyinfra.api.exceptions import OperationError
+from pyinfra.api.operation import operation
+from pyinfra.context import host
+
+from rackwright.changes import Change, record
+from rackwright.data import site_of
+from rackwright.facts.packages import Packages, PackageState
+from rackwright.model.types import Family
+from rackwright.operations.package_scripts import LOCK_WAIT_SECONDS, change_script
+
+
+def _versions(packages: tuple[str, ...]) -> dict[str, str | None]:
+    """`name` or `name=version` by name."""
+    split = (package.partition("=") for package in packages)
+    return {name: version or None for name, _, version in split}
+
+
+def _is(wanted: str | None, there: str) -> bool:
+    """Whether an installed version is the wanted one; dnf takes versions without their epoch."""
+    return wanted in (None, there, there.partition(":")[2])
+
+
+@operation()
+def installed(
+    packages: tuple[str, ...],
+    start_daemons: bool = True,
+    hold: bool = False,
+    disruptive: bool = False,
+    build_modules: bool = True,
+) -> Generator[StringCommand, None, None]:
+    """These packages are installed, without recommended ones.
+
+    + packages: `name`, or `name=version` for exactly that version, older or newer than what is there
+    + start_daemons: False keeps a package's scripts from starting its services (Debian family)
+    + hold: no upgrade moves them, by hand or unattended (apt-mark hold, dnf versionlock); each has to
+      name its version. A new version is let through by this operation and held again.
+    + disruptive: whether another version of an installed package disturbs what runs
+    + build_modules: False keeps DKMS from building while packages are configured, where a module that
+      does not build would leave dpkg half-way; rackwright.operations.dkms builds it (Debian family)
+    """
+    wanted = _versions(packages)
+    loose = [name for name, version in wanted.items() if version is None]
+    if hold and loose:
+        raise OperationError(f"only an exact version can be held, and {', '.join(loose)} has none")
+    state: PackageState = host.get_fact(Packages, family=site_of().node.family.value, packages=tuple(wanted))
+    to_do = {
+        name: version
+        for name, version in wanted.items()
+        if name not in state.installed or not _is(version, state.installed[name])
+    }
+    to_hold = {name: version for name, version in wanted.items() if hold and name not in state.held}
+    if not to_do and not to_hold and not state.stale:
+        host.noop("every package is installed")
+        return
+    for name, version in {**to_do, **to_hold}.items():
+        record(_change(name, version, state, hold=hold, disruptive=disruptive))
+    for path in sorted(state.stale):
+        record(Change("file", path, "left by an interrupted installation", None))
+    yield change_script(
+        site_of().node.family,
+        "install",
+        to_do or ({} if to_hold else wanted),
+        start_daemons=start_daemons,
+        build_modules=build_modules,
+        must_update=any(name not in state.candidates for name in to_do),
+        release=sorted(state.held & to_do.keys()),
+        hold={name: version for name, version in wanted.items() if hold and (name in {**to_do, **to_hold})},
+        wait_seconds=_wait_seconds(),
+    )
+
+
+def _wait_seconds() -> int:
+    """For another installation on the node: a third of what a command may take at all."""
+    return min(LOCK_WAIT_SECONDS, site_of().cluster.ssh.command_timeout_seconds // 3)
+
+
+def _change(name: str, version: str | None, state: PackageState, *, hold: bool, disruptive: bool) -> Change:
+    there = state.installed.get(name)
+    before = there or state.broken.get(name)
+    after = version or state.candidates.get(name) or "installed"
+    if hold:
+        before = before if there is None else f"{there}, {'held' if name in state.held else 'not held'}"
+        after = f"{after}, held"
+    return Change(
+        "package",
+        name,
+        before,
+        after,
+        disruptive=disruptive and there is not None and not _is(version, there),
+    )
+
+
+@operation()
+def absent(packages: tuple[str, ...]) -> Generator[StringCommand, None, None]:
+    """None of these packages is installed, held or not; their configuration goes too."""
+    wanted = _versions(packages)
+    family = site_of().node.family
+    state: PackageState = host.get_fact(Packages, family=family.value, packages=tuple(wanted))
+    there: dict[str, str | None] = {
+        name: None for name in wanted if name in state.installed or name in state.broken
+    }
+    if not there:
+        host.noop("none of the packages is installed")
+        return
+    for name in there:
+        record(
+            Change("package", name, state.installed.get(name) or state.broken[name], None, disruptive=True)
+        )
+    verb = "purge" if family is Family.DEBIAN else "remove"
+    release = sorted(state.held & there.keys())
+    yield change_script(family, verb, there, release=release, wait_seconds=_wait_seconds())

@@ -1,0 +1,118 @@
+"""systemd units, restarted and reloaded by state instead of by handlers.
+
+A handler that runs "if the file changed in this run" is lost when the run dies between the two.
+Here a unit is restarted (reloaded) exactly when a watched file is newer than the unit's last start
+(reload), which is as true in the next run as in this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from shlex import quote
+
+from pyinfra.api.command import StringCommand
+from pyinfra.api.operation import operation
+from pyinfra.context import host, state
+
+from rackwright.changes import Change, caused_by, pending, record, removed
+from rackwright.facts.units import Unit, UnitState
+
+_BRINGS_UP = ("start", "restart", "reload")
+
+
+def _systemctl(verb: str, unit: str) -> StringCommand:
+    """The command, failing with the unit's own last words.
+
+    systemd counts a start that a condition skipped, or a service that died at once, as done: here
+    a unit that was brought up has to be up.
+    """
+    name = quote(unit)
+    stays_up = f" && systemctl is-active --quiet {name}" if verb in _BRINGS_UP else ""
+    return StringCommand(
+        f"systemctl {verb} {name}{stays_up} || "
+        f"{{ systemctl status --no-pager --full --lines=15 {name} >&2; exit 1; }}"
+    )
+
+
+def _cause(unit: UnitState, watch: tuple[str, ...]) -> str | None:
+    """Why a running unit must take note of its files, or None."""
+    if not watch:
+        return None
+    ahead = removed(host, watch) if state.is_executing else pending(host, watch)
+    if ahead:
+        return caused_by(ahead)
+    newer = [path for path in watch if unit.older_than(path)]
+    return f"{', '.join(newer)} is newer than the running unit" if newer else None
+
+
+@operation()
+def unit(
+    unit: str,
+    running: bool | None = True,
+    enabled: bool | None = True,
+    masked: bool = False,
+    restart_on: tuple[str, ...] = (),
+    reload_on: tuple[str, ...] = (),
+    disruptive: bool = True,
+) -> Generator[StringCommand, None, None]:
+    """A unit runs, is enabled, and has read its files.
+
+    + running, enabled: None leaves it as it is
+    + restart_on, reload_on: files or folders; when one is newer than the unit's last start (reload),
+      the unit is restarted (reloaded)
+    + disruptive: whether its restart or stop disturbs users or jobs; such a change drains a worker
+    """
+    there: UnitState = host.get_fact(Unit, unit=unit, watch=(*restart_on, *reload_on))
+    if masked:
+        yield from _mask(unit, there)
+        return
+    restart, reload = _cause(there, restart_on), _cause(there, reload_on)
+    wanted = [
+        verb
+        for verb, due in (
+            ("unmask", there.masked),
+            ("enable", enabled is True and not there.enabled),
+            ("disable", enabled is False and there.enabled and there.file_state.startswith("enabled")),
+            ("start", running is True and not there.active),
+            ("stop", running is False and there.active),
+            ("restart", bool(restart) and there.active and running is not False),
+            ("reload", bool(reload and not restart) and there.active and running is not False),
+        )
+        if due
+    ]
+    must_reload_manager = there.needs_daemon_reload
+    if not wanted and not must_reload_manager:
+        host.noop(f"{unit} is as declared")
+        return
+    for verb in wanted:
+        record(_change(verb, unit, there, restart or reload, disruptive))
+    if must_reload_manager:
+        record(Change("unit", unit, "unit file changed on disk", "unit file read again"))
+        yield StringCommand("systemctl daemon-reload")
+    for verb in wanted:
+        yield _systemctl(verb, unit)
+
+
+def _mask(unit: str, there: UnitState) -> Generator[StringCommand, None, None]:
+    if there.masked and not there.active:
+        host.noop(f"{unit} is masked")
+        return
+    record(Change("unit", unit, there.file_state or there.active_state, "masked", disruptive=there.active))
+    yield _systemctl("mask --now", unit)
+
+
+def _change(verb: str, unit: str, there: UnitState, because: str | None, disruptive: bool) -> Change:
+    described = {
+        "unmask": ("masked", "unmasked"),
+        "enable": (there.file_state or "missing", "enabled"),
+        "disable": (there.file_state, "disabled"),
+        "start": (there.active_state, "running"),
+        "stop": ("running", "stopped"),
+        "restart": ("running", "restarted"),
+        "reload": ("running", "reloaded"),
+    }
+    before, after = described[verb]
+    cause = because if verb in ("restart", "reload") else None
+    return Change(
+        "unit", unit, before, after, because=cause, disruptive=disruptive and verb in ("restart", "stop")
+    )

@@ -1,0 +1,145 @@
+"""Running one command over a connection, with every side of it bounded."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+
+import paramiko
+
+from rackwright.checks import CommandResult
+from rackwright.errors import ConnectionFailed
+from rackwright.ssh.connection import transport_of
+from rackwright.ssh.hostkeys import in_words
+from rackwright.ssh.transport import end_input, send, start
+
+OUTPUT_MAX_BYTES = 16 * 2**20
+TIMED_OUT = 124
+"""Exit status of a command that ran out of time."""
+TOO_MUCH_OUTPUT = 125
+"""Exit status of a command that printed more than OUTPUT_MAX_BYTES."""
+KILLED = 128
+"""Exit status of a command that a signal ended (paramiko does not say which)."""
+OPEN_SECONDS = 60
+"""A node that does not even start a command within this time counts as lost."""
+PATIENCE_SECONDS = 10
+"""A command with less time than this ends by its own limit: others on the connection may be well."""
+
+_CHUNK = 32 * 1024
+_LINGER_SECONDS = 1.0
+
+
+def run(
+    client: paramiko.SSHClient, command: str, *, sudo: bool, stdin: str | bytes | None, timeout: float
+) -> CommandResult:
+    """Run a shell command to its end and return everything it said.
+
+    `sudo` runs it as root through `sudo -n`. After `timeout` seconds the channel is closed and
+    the exit status is 124 (what the command left running is not killed: a command that may hang
+    should be given to timeout(1)). More than 16 MiB of output closes it with 125, so that half an
+    output is never read as a whole one. Raises ConnectionFailed when the connection is lost, or
+    when the node did not begin the command although it had ten seconds or more for it.
+    """
+    line = f"sudo -n -H sh -c {shlex.quote(command)}" if sudo else command
+    data = stdin.encode() if isinstance(stdin, str) else stdin or b""
+    deadline = time.monotonic() + timeout
+    try:
+        channel = transport_of(client).open_session(timeout=min(max(timeout, 0.001), OPEN_SECONDS))
+        try:
+            channel.settimeout(max(timeout, 0.001))
+            start(channel, line, min(max(timeout, 0.001), OPEN_SECONDS))
+            return _converse(channel, command, data, deadline, timeout)
+        finally:
+            channel.close()
+    except (paramiko.SSHException, OSError, EOFError) as error:
+        transport = client.get_transport()
+        if (
+            timeout < PATIENCE_SECONDS
+            and time.monotonic() >= deadline
+            and transport
+            and transport.is_active()
+        ):
+            return _result(command, TIMED_OUT, b"", f"not begun within {timeout:g} s\n".encode())
+        label = getattr(client, "label", "the node")
+        raise ConnectionFailed(
+            f"The connection to {label} was lost while running `{command[:80]}`: {in_words(error)}.",
+            hint="run again: rackwright continues where the node is",
+        ) from error
+
+
+def _converse(
+    channel: paramiko.Channel, command: str, stdin: bytes, deadline: float, timeout: float
+) -> CommandResult:
+    """Feed stdin and collect both outputs in one loop, so that neither side can block the other."""
+    arrived = threading.Event()
+    channel.in_buffer.set_event(arrived)
+    channel.in_stderr_buffer.set_event(arrived)
+    out, err = bytearray(), bytearray()
+    to_send = memoryview(stdin)
+    sending = True
+    quiet_since = time.monotonic()
+    while True:
+        if _drain(channel, out, err):
+            quiet_since = time.monotonic()
+            if len(out) + len(err) > OUTPUT_MAX_BYTES:
+                said = f"more than {OUTPUT_MAX_BYTES >> 20} MiB of output: stopped reading"
+                return _result(command, TOO_MUCH_OUTPUT, out[:OUTPUT_MAX_BYTES], f"{said}\n".encode())
+            continue  # look again before waiting: draining may have cleared the event
+        now = time.monotonic()
+        if sending:
+            to_send, sending = _feed(channel, to_send)
+        if channel.exit_status_ready():
+            ended = channel.eof_received or channel.closed
+            if ended or now - quiet_since > _LINGER_SECONDS:  # a daemon it left may hold stdout open
+                break
+        if now >= deadline:
+            err += f"no end within {timeout:g} s\n".encode()
+            return _result(command, TIMED_OUT, out, err)
+        arrived.wait(min(deadline - now, 0.01 if to_send else _LINGER_SECONDS))
+        if arrived.is_set() and channel.eof_received:
+            channel.status_event.wait(min(max(deadline - time.monotonic(), 0), 0.1))
+    _drain(channel, out, err)
+    status = channel.recv_exit_status()
+    if status < 0:  # no exit status came: the connection broke, or a signal ended the command
+        _raise_if_lost(channel)
+        return _result(command, KILLED, out, err + b"the command was ended by a signal\n")
+    return _result(command, status, out, err)
+
+
+def _raise_if_lost(channel: paramiko.Channel) -> None:
+    transport = channel.get_transport()
+    if not transport.is_active():
+        raise transport.get_exception() or EOFError("it was closed")
+
+
+def _feed(channel: paramiko.Channel, to_send: memoryview) -> tuple[memoryview, bool]:
+    """Send what the other side's window takes; close our end after the last byte."""
+    try:
+        while to_send and channel.send_ready():
+            to_send = to_send[send(channel, bytes(to_send[:_CHUNK])) :]
+        if to_send:
+            return to_send, True
+        end_input(channel)
+    except OSError:  # the command ended without reading all of it: its own affair
+        pass
+    return memoryview(b""), False
+
+
+def _drain(channel: paramiko.Channel, out: bytearray, err: bytearray) -> bool:
+    got = False
+    while channel.recv_ready():
+        out += channel.recv(_CHUNK)
+        got = True
+        if len(out) > OUTPUT_MAX_BYTES:
+            return True
+    while channel.recv_stderr_ready():
+        err += channel.recv_stderr(_CHUNK)
+        got = True
+        if len(err) > OUTPUT_MAX_BYTES:
+            return True
+    return got
+
+
+def _result(command: str, status: int, out: bytes | bytearray, err: bytes | bytearray) -> CommandResult:
+    return CommandResult(command, status, out.decode(errors="replace"), err.decode(errors="replace"))

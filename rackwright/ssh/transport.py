@@ -1,0 +1,116 @@
+"""paramiko's Transport without what costs time on every connection and changes nothing.
+
+paramiko wakes up ten times a second on every connection, in up to three places, to look whether it
+was closed meanwhile. With a hundred slow nodes that alone takes more of the control node than all
+checks together. Here everybody sleeps until something happens: closing shuts the socket down, which
+wakes the reader, and those who wait for a handshake or a login wait for its event.
+
+AES-GCM comes first among the ciphers: it is one pass in C, where AES-CTR also needs a MAC for each
+packet, which paramiko compares byte by byte in Python. Every other algorithm stays on offer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from typing import Any, cast
+
+import paramiko
+
+_WAKE_SECONDS = 5.0
+"""How often an idle connection is looked at: for its keepalive, and for being due new keys."""
+_FIRST = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
+
+
+class QuietTransport(paramiko.Transport):
+    """Sleeps until something happens."""
+
+    _active_check_timeout = _WAKE_SECONDS
+    _preferred_ciphers = (
+        *_FIRST,
+        *(name for name in paramiko.Transport._preferred_ciphers if name not in _FIRST),  # type: ignore[attr-defined]
+    )
+
+    def start_client(self, event: threading.Event | None = None, timeout: float | None = None) -> None:
+        """Negotiate; SSHException when that fails or takes longer than `timeout` seconds."""
+        done = event or threading.Event()
+        super().start_client(done)
+        if event is not None:
+            return
+        ended = done.wait(timeout)
+        if not self.active:
+            raise self.get_exception() or paramiko.SSHException("Negotiation failed.")
+        if not ended:
+            raise paramiko.SSHException(f"no end of the key exchange within {timeout:g} s")
+
+    def auth_publickey(
+        self, username: str, key: paramiko.PKey, event: threading.Event | None = None
+    ) -> list[str]:
+        """Log in with a key; AuthenticationException when that is refused or takes too long."""
+        done = event or threading.Event()
+        super().auth_publickey(username, key, done)
+        if event is not None:
+            return []
+        if not done.wait(self.auth_timeout):
+            raise paramiko.AuthenticationException("Authentication timeout.")
+        handler: Any = self.auth_handler
+        return cast(list[str], handler.wait_for_response(done))  # at once: it is done
+
+    def stop_thread(self) -> None:
+        """End the reader: it sleeps on the socket, and closing that alone would not wake it."""
+        self.active = False
+        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
+            self.sock.shutdown(socket.SHUT_RDWR)
+        super().stop_thread()
+
+
+def start(channel: Any, command: str, timeout: float) -> None:  # noqa: ANN401 - paramiko's own parts
+    """Have a command begun; SSHException when the other side refuses or does not answer in time.
+
+    `Channel.exec_command` waits for the answer without end.
+    """
+    message = paramiko.Message()
+    message.add_byte(bytes([98]))  # SSH_MSG_CHANNEL_REQUEST, RFC 4254
+    message.add_int(channel.remote_chanid)
+    message.add_string("exec")
+    message.add_boolean(True)
+    message.add_string(command)
+    channel._event_pending()
+    channel.get_transport()._send_user_message(message)
+    if not channel.event.wait(timeout):
+        raise paramiko.SSHException(f"the command was not begun within {timeout:g} s")
+    channel._wait_for_event()  # at once: it was answered, or the connection is gone
+
+
+def send(channel: Any, data: bytes) -> int:  # noqa: ANN401
+    """Send what the other side's window takes of `data`; OSError when the channel is closed.
+
+    `Channel.send` lets go of the channel before its message is out, and the reader may answer the
+    other side's CLOSE in between. A message that comes after our CLOSE names a channel that is no
+    more, for which sshd ends the whole connection ("packet referred to nonexistent channel").
+    """
+    if not channel.get_transport().clear_to_send.is_set():
+        return int(channel.send(data))  # new keys are being agreed on: the reader must not wait for us
+    with channel.lock:
+        if channel.closed:
+            raise OSError("the channel is closed")
+        size = int(channel._wait_for_send_window(len(data)))
+        if size:
+            message = paramiko.Message()
+            message.add_byte(bytes([94]))  # SSH_MSG_CHANNEL_DATA, RFC 4254
+            message.add_int(channel.remote_chanid)
+            message.add_string(data[:size])
+            channel.get_transport()._send_user_message(message)
+    return size
+
+
+def end_input(channel: Any) -> None:  # noqa: ANN401
+    """Say that nothing more will be sent, unless the channel is closed already; see `send`."""
+    if not channel.get_transport().clear_to_send.is_set():
+        channel.shutdown_write()
+        return
+    with channel.lock:
+        message = None if channel.closed else channel._send_eof()
+        if message is not None:
+            channel.get_transport()._send_user_message(message)

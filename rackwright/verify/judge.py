@@ -1,0 +1,133 @@
+"""From what a check function does to a result: the only place that decides what counts as what."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rackwright.checks import (
+    CheckContext,
+    CheckResult,
+    Failed,
+    NotInScope,
+    Status,
+    TestinfraHost,
+    Undetermined,
+    Warned,
+)
+from rackwright.errors import ConnectionFailed, RackwrightError
+from rackwright.model.cluster import Cluster
+from rackwright.platforms import why_node_lacks
+from rackwright.verify.ahead import asked_by
+from rackwright.verify.backend import time_limit
+from rackwright.verify.selection import Question
+
+EVIDENCE_MAX_CHARACTERS = 2000
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 3.0
+_OWN_SETTLE_SECONDS = 15.0
+
+
+def out_of_scope(question: Question) -> CheckResult | None:
+    """The result of a check whose node's declared platform lacks what it needs, else None."""
+    reasons = [why_node_lacks(question.node, need) for need in sorted(question.check.needs)]
+    lacking = [reason for reason in reasons if reason is not None]
+    return result(question, Status.OUT_OF_SCOPE, "; ".join(lacking)) if lacking else None
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long claims may take to come true: counted from `since`, on time.monotonic's clock."""
+
+    since: float
+    stop: threading.Event
+    """Ends all waiting (Ctrl-C)."""
+
+    def deadline(self, settle_seconds: float, begun: float) -> float:
+        """`settle_seconds` is time after an apply, and that was over when the run began; a check
+        that comes late still gets a while of its own, for what the check before it stirred up."""
+        return max(self.since + settle_seconds, begun + min(settle_seconds, _OWN_SETTLE_SECONDS))
+
+
+def ask(
+    question: Question,
+    cluster: Cluster,
+    hosts: Callable[[str], TestinfraHost],
+    patience: Patience,
+) -> CheckResult:
+    """Ask a check; again and again, within its `settle_seconds`, while the claim does not hold.
+
+    A node that cannot be reached is not waited for.
+    """
+    check = question.check
+    begun = time.monotonic()
+    deadline = patience.deadline(check.settle_seconds, begun)
+    pause, first = _FIRST_PAUSE_SECONDS, True
+    while True:
+        with asked_by(question, first=first):
+            status, evidence, settled = _once(question, cluster, hosts)
+        first = False
+        now = time.monotonic()
+        waited = now - begun
+        if settled or now + pause > deadline:
+            if check.settle_seconds and not settled:
+                evidence += f" (still so after {waited:.0f} s)"
+            return result(question, status, evidence, waited)
+        if patience.stop.wait(pause):
+            return result(question, Status.UNKNOWN, "the run was stopped", waited)
+        pause = min(pause * 1.5, _LONGEST_PAUSE_SECONDS)
+
+
+def _once(
+    question: Question, cluster: Cluster, hosts: Callable[[str], TestinfraHost]
+) -> tuple[Status, str, bool]:
+    """Status, evidence, and whether asking again is of no use."""
+    try:
+        context = CheckContext(cluster, question.node, question.options, hosts(question.node.name), on=hosts)
+        with time_limit(question.check.timeout_seconds):
+            return Status.PASS, question.check.function(context) or "", True
+    except Warned as error:
+        return Status.WARN, str(error), True
+    except NotInScope as error:
+        return Status.OUT_OF_SCOPE, str(error), True
+    except AssertionError as error:
+        return *_asserted(error), False
+    except ConnectionFailed as error:
+        return Status.UNKNOWN, error.message, True
+    except (Undetermined, RackwrightError) as error:
+        return Status.UNKNOWN, str(error) or "the check could not tell", False
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, the claim was not examined
+        return Status.UNKNOWN, f"{type(error).__name__}: {error}", False
+
+
+def _asserted(error: AssertionError) -> tuple[Status, str]:
+    """A claim found false; or an assertion inside testinfra, which means its tool did not work."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    origin = str(frames[-1].f_globals.get("__name__", "")) if frames else ""
+    if origin.split(".")[0] == "testinfra" and not isinstance(error, Failed):
+        return Status.UNKNOWN, f"testinfra could not find out: {error}"
+    line = traceback.extract_tb(error.__traceback__)[-1].line if frames else None
+    return Status.FAIL, str(error) or f"does not hold: {line or 'assertion without a message'}"
+
+
+def result(question: Question, status: Status, evidence: str, seconds: float = 0.0) -> CheckResult:
+    """A result with its evidence made fit to print and store."""
+    return CheckResult(
+        role=question.role,
+        check=question.check.name,
+        node=question.node.name,
+        status=status,
+        evidence=_tidy(evidence),
+        seconds=round(seconds, 3),
+    )
+
+
+def _tidy(text: str) -> str:
+    """Printable, bounded: evidence ends up in terminals, XML and HTML."""
+    shown = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text.strip())
+    if len(shown) <= EVIDENCE_MAX_CHARACTERS:
+        return shown
+    return f"{shown[:EVIDENCE_MAX_CHARACTERS]} ... ({len(shown) - EVIDENCE_MAX_CHARACTERS} more characters)"

@@ -1,0 +1,76 @@
+"""What a verify run found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from rackwright.checks import CheckResult, Status, worst
+from rackwright.errors import ExitCode
+
+DOCUMENT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """Every result of a run, ordered by role, check (as the role lists them) and node."""
+
+    cluster: str
+    file: str
+    sha256: str
+    """Of the cluster file's bytes."""
+    nodes: tuple[str, ...]
+    results: tuple[CheckResult, ...]
+    left_out: tuple[str, ...]
+    """Cluster-wide checks a `--limit` without the primary head left out."""
+    started: datetime
+    """UTC."""
+    seconds: float
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """How many results there are of each status, all five always present."""
+        counted = Counter(result.status for result in self.results)
+        return {status: counted[status] for status in Status}
+
+    @property
+    def status(self) -> Status:
+        """The status that decides; UNKNOWN when nothing was checked."""
+        return worst(self.counts)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 clean, 3 a check failed, 4 something is unknown."""
+        decided = {Status.FAIL: ExitCode.CHECK_FAILED, Status.UNKNOWN: ExitCode.UNKNOWN}
+        return decided.get(self.status, ExitCode.CLEAN)
+
+    @property
+    def verdict(self) -> str:
+        """The one line that says it all."""
+        counts = self.counts
+        said = ", ".join(f"{counts[status]} {status.value.lower()}" for status in Status)
+        return f"verify: {_number(len(self.nodes), 'node')}, {_number(len(self.results), 'check')}: {said}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The versioned document behind `--json`."""
+        return {
+            "kind": "rackwright.verify",
+            "version": DOCUMENT_VERSION,
+            "cluster": self.cluster,
+            "file": self.file,
+            "sha256": self.sha256,
+            "started": self.started.isoformat(timespec="seconds"),
+            "seconds": round(self.seconds, 2),
+            "status": self.status.value,
+            "exit_code": int(self.exit_code),
+            "counts": {status.value: count for status, count in self.counts.items()},
+            "nodes": list(self.nodes),
+            "left_out": list(self.left_out),
+            "results": [asdict(result) for result in self.results],
+        }
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,140 @@
+"""Runs the checks: nodes side by side, cluster-wide checks one after the other at the end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime
+
+from rackwright.checks import Check, CheckResult, Status, TestinfraHost
+from rackwright.errors import ConnectionFailed
+from rackwright.model.cluster import Cluster
+from rackwright.ssh import Pool, RootShell
+from rackwright.state_folder import state_folder
+from rackwright.verify.ahead import Ahead
+from rackwright.verify.backend import Hosts
+from rackwright.verify.judge import Patience, ask, out_of_scope, result
+from rackwright.verify.report import VerifyReport
+from rackwright.verify.selection import Question, load_checks, select
+
+WORKERS_MAX = 64
+LANES_PER_NODE = 4
+Progress = Callable[[CheckResult], None]
+
+
+def verify(
+    cluster: Cluster,
+    *,
+    limit: str | None = None,
+    roles: frozenset[str] | None = None,
+    shell: RootShell | None = None,
+    checks_of: Callable[[str], tuple[Check, ...]] = load_checks,
+    progress: Progress | None = None,
+) -> VerifyReport:
+    """Check what the roles of a cluster claim and return every result.
+
+    `limit` is a NodeSet expression, `roles` a set of role names; RackwrightError when either
+    names something the cluster does not have. Nodes are reached over ssh unless another `shell`
+    is given. Never raises for what a node does: what cannot be found out is UNKNOWN.
+    `progress` is called with each result, from several threads.
+    """
+    selection = select(cluster, limit=limit, roles=roles, checks_of=checks_of)
+    started, begun = datetime.now(UTC), time.monotonic()
+    with ExitStack() as stack:
+        reached = shell if shell is not None else stack.enter_context(Pool(cluster))
+        run = _Run(cluster, reached, selection.questions, progress)
+        results = run.all(selection.questions)
+    return VerifyReport(
+        cluster=cluster.name,
+        file=str(cluster.path),
+        sha256=cluster.sha256,
+        nodes=tuple(node.name for node in selection.nodes),
+        results=tuple(results),
+        left_out=selection.left_out,
+        started=started,
+        seconds=time.monotonic() - begun,
+    )
+
+
+class _Run:
+    def __init__(
+        self,
+        cluster: Cluster,
+        shell: RootShell,
+        questions: Sequence[Question],
+        progress: Progress | None,
+    ) -> None:
+        self._cluster = cluster
+        self._shell = shell
+        self._ahead = Ahead(cluster, shell, questions, state_folder(cluster.name) / "verify")
+        self._hosts: Callable[[str], TestinfraHost] = Hosts(cluster, shell, self._ahead)
+        self._progress = progress
+        self._unreachable: dict[str, str] = {}
+        self._patience = Patience(time.monotonic(), threading.Event())
+
+    def all(self, questions: Sequence[Question]) -> list[CheckResult]:
+        """Every question's result, in the questions' order."""
+        names = sorted({question.node.name for question in questions})
+        lanes = _lanes(questions)
+        results: dict[int, CheckResult] = {}
+        executor = ThreadPoolExecutor(
+            max(1, min(WORKERS_MAX, LANES_PER_NODE * len(names))), thread_name_prefix="verify"
+        )
+        try:
+            for name, reason in zip(names, executor.map(self._reach, names), strict=True):
+                if reason is not None:
+                    self._unreachable[name] = reason
+            for found in executor.map(
+                lambda lane: {place: self._answer(questions[place]) for place in lane}, lanes
+            ):
+                results.update(found)
+            for place in range(len(questions)):
+                # one at a time, nothing beside it: "every node is idle" and "a job runs" would
+                # otherwise disturb each other
+                if place not in results:
+                    results[place] = self._answer(questions[place])
+        finally:  # on Ctrl-C: drop what has not begun; closing the pool ends what has
+            self._patience.stop.set()
+            self._ahead.save()
+            executor.shutdown(wait=False, cancel_futures=True)
+        return [results[place] for place in range(len(questions))]
+
+    def _reach(self, name: str) -> str | None:
+        """Why a node cannot be asked anything, or None."""
+        try:
+            if self._ahead.fetch(name):
+                return None
+            said = self._shell.run(name, "true", timeout=60)
+        except ConnectionFailed as error:
+            return error.message
+        if said.exit_status != 0:
+            return f"{name} cannot run commands: `true` exited {said.exit_status}: {said.stderr.strip()}"
+        return None
+
+    def _answer(self, question: Question) -> CheckResult:
+        found = out_of_scope(question)
+        if found is None and question.node.name in self._unreachable:
+            found = result(question, Status.UNKNOWN, self._unreachable[question.node.name])
+        if found is None:
+            found = ask(question, self._cluster, self._hosts, self._patience)
+        if self._progress is not None:
+            self._progress(found)
+        return found
+
+
+def _lanes(questions: Sequence[Question]) -> list[list[int]]:
+    """Places of the node-scope questions as lists to be worked through one by one.
+
+    A node has at most LANES_PER_NODE of them, so that its checks do not use up their time waiting
+    for each other; the first lane of every node comes before the second of any.
+    """
+    per_node: dict[str, list[int]] = defaultdict(list)
+    for place, question in enumerate(questions):
+        if question.check.scope == "node":
+            per_node[question.node.name].append(place)
+    lanes = [places[turn::LANES_PER_NODE] for turn in range(LANES_PER_NODE) for places in per_node.values()]
+    return [lane for lane in lanes if lane]

@@ -1,0 +1,113 @@
+"""Which nodes, roles and checks a run is about."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ClusterShell.NodeSet import NodeSet
+
+from rackwright.checks import Check, Undetermined
+from rackwright.engine.selection import pick
+from rackwright.errors import RackwrightError
+from rackwright.model.cluster import Cluster, Node
+from rackwright.options import RoleOptions
+
+LOADING = "the role's checks can be loaded"
+"""Name of the result that stands in for the checks of a role that has none to load."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One check to be asked of one node."""
+
+    role: str
+    check: Check
+    node: Node
+    options: RoleOptions
+    order: int
+    """Place of the check within its role."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Everything a run will ask, and what its limits leave out."""
+
+    nodes: tuple[Node, ...]
+    questions: tuple[Question, ...]
+    left_out: tuple[str, ...]
+    """Cluster-wide checks ("role: check") not asked because the primary head is not selected."""
+
+
+def fold(names: Iterable[str]) -> str:
+    """Node names in the field's short form: gpu[001-016],head."""
+    return str(NodeSet.fromlist(sorted(names)))
+
+
+def load_checks(role: str) -> tuple[Check, ...]:
+    """CHECKS of `rackwright.roles.<role>.verify`; Undetermined when there is no such thing."""
+    name = f"rackwright.roles.{role}.verify"
+    try:
+        checks = importlib.import_module(name).CHECKS
+    except Exception as error:  # a broken role must not silence the others
+        raise Undetermined(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(checks, tuple) or not all(isinstance(check, Check) for check in checks):
+        raise Undetermined(f"CHECKS of {name} is not a tuple of Check")
+    if not checks:
+        raise Undetermined(f"CHECKS of {name} is empty: the role claims nothing")
+    return checks
+
+
+def select(
+    cluster: Cluster,
+    *,
+    limit: str | None,
+    roles: frozenset[str] | None,
+    checks_of: Callable[[str], tuple[Check, ...]] = load_checks,
+) -> Selection:
+    """Pair every selected node with the checks of its roles.
+
+    Checks of scope "cluster" are asked once, of the primary head, with its own options of the
+    role or else those of the first node that has the role.
+    """
+    nodes = pick(cluster, limit)
+    if not nodes:
+        raise RackwrightError("No node was named.", hint=f"its nodes are {fold(cluster.by_name)}")
+    present = {role for node in cluster.nodes for role in node.options}
+    if roles is not None and not roles <= present:
+        missing = ", ".join(sorted(roles - present))
+        raise RackwrightError(
+            f"No node of cluster {cluster.name} has the role {missing}.",
+            hint=f"its roles are {', '.join(sorted(present))}",
+        )
+    questions: list[Question] = []
+    left_out: list[str] = []
+    for role in sorted(present if roles is None else roles):
+        holders = [node for node in cluster.nodes if role in node.options]
+        for order, check in enumerate(_checks(role, checks_of)):
+            if check.scope == "node":
+                asked = [(node, node.options[role]) for node in holders if node in nodes]
+            elif cluster.primary in nodes:
+                asked = [(cluster.primary, cluster.primary.options.get(role) or holders[0].options[role])]
+            else:
+                asked = []
+                left_out.append(f"{role}: {check.name}")
+            questions += [
+                Question(role, check, node, options, order)
+                for node, options in asked
+                if check.applies is None or check.applies(node, options)
+            ]
+    return Selection(nodes, tuple(questions), tuple(left_out))
+
+
+def _checks(role: str, checks_of: Callable[[str], tuple[Check, ...]]) -> tuple[Check, ...]:
+    try:
+        return checks_of(role)
+    except Undetermined as error:
+        reason = str(error)
+
+        def unknown(_context: object) -> str:
+            raise Undetermined(reason)
+
+        return (Check(LOADING, unknown),)

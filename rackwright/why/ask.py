@@ -1,0 +1,140 @@
+"""Asks everything there is to ask about one node; what does not answer costs its own part alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rackwright.engine.journal import runs
+from rackwright.engine.plan import NodePlan
+from rackwright.engine.run import plan
+from rackwright.errors import ConnectionFailed, RackwrightError
+from rackwright.health.guard import places
+from rackwright.health.guard.slurm import NoAnswer, parse_node
+from rackwright.health.run import health
+from rackwright.model.cluster import Cluster, Node
+from rackwright.platforms import Capability, why_node_lacks
+from rackwright.scheduler import is_scheduled
+from rackwright.ssh import Pool, RootShell
+from rackwright.why import parts
+from rackwright.why.next_step import next_step
+from rackwright.why.parts import Part
+
+SECONDS = 30
+Planner = Callable[[Cluster, str], NodePlan]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The parts in their order, and what to do next."""
+
+    cluster: str
+    node: str
+    parts: tuple[Part, ...]
+    next_step: str
+
+    @property
+    def unknown(self) -> bool:
+        """Whether something could not be found out."""
+        return any(part.unknown for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "version": 1,
+            "cluster": self.cluster,
+            "node": self.node,
+            "parts": [part.to_json() for part in self.parts],
+            "next_step": self.next_step,
+        }
+
+
+def why(
+    cluster: Cluster,
+    node: Node,
+    file: Path,
+    *,
+    shell: RootShell | None = None,
+    planner: Planner | None = None,
+) -> Explanation:
+    """Everything that is known about a node. Never raises for what a node or Slurm does."""
+    if shell is None:
+        with Pool(cluster) as pool:
+            return why(cluster, node, file, shell=pool, planner=planner)
+    scheduler, drain = _scheduler(cluster, node, shell)
+    found = health(cluster, limit=node.name, shell=shell).nodes[0]
+    last = _last(node, shell) if found.why is None else None
+    differs = _declaration(cluster, node, planner or _plan)
+    simulated = "its GPUs are simulated: " if node.simulates_gpus else ""
+    checked = parts.health_part(found, last)
+    policy = last["policy"]["clean_passes"] if last is not None else None
+    return Explanation(
+        cluster.name,
+        node.name,
+        (
+            scheduler,
+            checked if not simulated else _noted(checked, simulated),
+            differs,
+            _changes(cluster, node),
+            parts.kernel_part(found.document, found.why, _no_kernel(node)),
+        ),
+        next_step(str(file), node.name, drain, found, differs.data.get("changes"), policy),
+    )
+
+
+def _noted(part: Part, simulated: str) -> Part:
+    """The part with the lab's invention said first."""
+    told = f"{simulated}what follows of them is the lab's invention"
+    return Part(part.name, (told, *part.lines), part.unknown, {**part.data, "simulated": True})
+
+
+def _no_kernel(node: Node) -> str | None:
+    """Why a node has no kernel log of its own; one with simulated GPUs has."""
+    return None if node.simulates_gpus else why_node_lacks(node, Capability.KERNEL)
+
+
+def _scheduler(cluster: Cluster, node: Node, shell: RootShell) -> tuple[Part, parts.Drain | None]:
+    if not is_scheduled(cluster):
+        drain = parts.Drain(None, "no scheduler is declared")
+        return Part("scheduler", (drain.line,)), drain
+    command = f"timeout 20 scontrol show node {node.name} -o"
+    try:
+        told = shell.run(cluster.primary.name, command, timeout=SECONDS)
+        if told.exit_status != 0:
+            said = (told.stderr.strip() or told.stdout.strip() or "nothing").splitlines()[-1]
+            return parts.not_known("scheduler", f"`scontrol` exited {told.exit_status} saying: {said}"), None
+        found = parse_node(told.stdout)
+    except (ConnectionFailed, NoAnswer) as error:
+        return parts.not_known("scheduler", str(error)), None
+    return parts.slurm_part(found), parts.drain_of(found)
+
+
+def _last(node: Node, shell: RootShell) -> dict[str, Any] | None:
+    """What the node's own program left behind, if it has one."""
+    try:
+        told = shell.run(node.name, f"cat {places.LAST}", timeout=SECONDS)
+        last = json.loads(told.stdout)
+        return last if isinstance(last, dict) and last.get("version") == 1 else None
+    except (ConnectionFailed, ValueError):
+        return None
+
+
+def _plan(cluster: Cluster, node: str) -> NodePlan:
+    return plan(cluster, limit=node).nodes[node]
+
+
+def _declaration(cluster: Cluster, node: Node, planner: Planner) -> Part:
+    try:
+        return parts.plan_part(planner(cluster, node.name))
+    except (RackwrightError, KeyError) as error:
+        return parts.not_known("declaration", f"the plan failed: {error}")
+
+
+def _changes(cluster: Cluster, node: Node) -> Part:
+    try:
+        return parts.changes_part(cluster.name, node.name, runs())
+    except (OSError, ValueError, KeyError) as error:
+        return parts.not_known("changes", f"the journals cannot be read: {error}")

@@ -1,0 +1,181 @@
+"""What each source says of the node, as plain data. A source that was not read is UNKNOWN and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from rackwright.changes import Change
+from rackwright.engine.journal import Run
+from rackwright.engine.plan import NodePlan
+from rackwright.health.guard.policy import PREFIX, NodeInSlurm
+from rackwright.health.run import NodeHealth
+from rackwright.health.verdict import HealthResult, Status
+
+SHOWN = 8
+"""Lines of each kind; the JSON has them all."""
+_ROLLOUT = "rackwright: "
+
+
+@dataclass(frozen=True)
+class Part:
+    """One answer: lines for people, data for programs."""
+
+    name: str
+    lines: tuple[str, ...]
+    unknown: bool = False
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"part": self.name, "unknown": self.unknown, "lines": list(self.lines), **self.data}
+
+
+def not_known(name: str, why: str) -> Part:
+    """The source could not be read."""
+    return Part(name, (why,), unknown=True)
+
+
+@dataclass(frozen=True)
+class Drain:
+    """Who took a node out of service; `who` is health, rollout, person, slurm, or None for nobody."""
+
+    who: str | None
+    line: str
+    run: str | None = None
+
+
+def drain_of(node: NodeInSlurm) -> Drain:
+    """By the reason's own words, and by who set it."""
+    state = "+".join(sorted(node.states))
+    said = f"{node.reason or 'no reason given'} [{node.by or 'nobody'}]"
+    if not node.drained and not node.down:
+        return Drain(None, f"in service: {state}")
+    if node.reason.startswith(PREFIX):
+        return Drain("health", f"{state}, by its own health check: {said}")
+    if node.reason.startswith(_ROLLOUT):
+        run = node.reason.removeprefix(_ROLLOUT).strip()
+        return Drain("rollout", f"{state}, by rackwright's run {run}: {said}", run)
+    person = node.by.partition("@")[0]
+    if node.drained and person not in ("", "slurm") and not _slurms_own(node.reason):
+        return Drain("person", f"{state}, by {person}: {said}")
+    return Drain("slurm", f"{state}, by Slurm itself: {said}")
+
+
+def _slurms_own(reason: str) -> bool:
+    """What slurmctld and slurmd write in root's name."""
+    words = (
+        "Prolog error",
+        "Epilog error",
+        "Kill task failed",
+        "Not responding",
+        "Low ",
+        "gres/",
+        "batch job complete",
+    )
+    return reason.startswith(words) or "unexpectedly rebooted" in reason
+
+
+def slurm_part(node: NodeInSlurm) -> Part:
+    """Whether the node takes jobs, and who decided it."""
+    drain = drain_of(node)
+    told = {"states": sorted(node.states), "reason": node.reason, "by": node.by, "drained_by": drain.who}
+    return Part("scheduler", (drain.line,), data=told)
+
+
+def health_part(found: NodeHealth, last: dict[str, Any] | None) -> Part:
+    """The checks that failed or do not know, now; and what the node itself last made of it."""
+    if found.why is not None:
+        return not_known("health", found.why)
+    wrong = [one for one in found.results if one.status is Status.FAIL]
+    silent = [one for one in found.results if one.status is Status.UNKNOWN]
+    lines = [f"{one.check} FAIL: {one.evidence}" for one in wrong]
+    reasons = list(dict.fromkeys(one.evidence for one in silent))
+    lines += [f"{_checks(silent, why)} UNKNOWN: {why}" for why in reasons]
+    passed = sum(one.status in (Status.PASS, Status.WARN) for one in found.results)
+    lines = _cut(lines) or [f"{passed} checks, nothing failed and nothing unknown"]
+    lines += _remembered(last)
+    data = {"results": [one.to_json() for one in (*wrong, *silent)], "passed": passed, "last": last}
+    return Part("health", tuple(lines), data=data)
+
+
+def _checks(results: Sequence[HealthResult], evidence: str) -> str:
+    names = [one.check for one in results if one.evidence == evidence]
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def _remembered(last: dict[str, Any] | None) -> list[str]:
+    """What the node's own program has to add."""
+    if last is None:
+        return []
+    memory, found = last["memory"], []
+    if memory["alert"]:
+        found.append(f"alert of the node: {memory['alert']}")
+    if memory["drained"]:
+        found.append(f"clean passes in a row: {memory['clean']} of {last['policy']['clean_passes']}")
+    found += [f"switched off {why}: {name}" for name, why in last["disabled"].items()]
+    return found
+
+
+def plan_part(plan: NodePlan) -> Part:
+    """What differs from the declaration."""
+    if plan.error is not None:
+        return not_known("declaration", plan.error)
+    lines = [
+        f"{operation.role}: {_difference(change)}"
+        for operation in plan.operations
+        for change in operation.changes
+    ]
+    data = {"changes": plan.changes, "operations": [operation.to_json() for operation in plan.operations]}
+    return Part("declaration", tuple(_cut(lines)) or ("nothing differs from the cluster file",), data=data)
+
+
+def _difference(change: Change) -> str:
+    """One thing that differs, in one line; the plan has the text."""
+    if change.before == change.after and change.diff:
+        added, gone = (sum(line.startswith(sign) for line in change.diff[2:]) for sign in "+-")
+        return f"{change.kind} {change.target}: its text would change, {added} lines for {gone}"
+    return f"{change.kind} {change.target}: {change.before or 'absent'} -> {change.after or 'absent'}"
+
+
+def changes_part(cluster: str, node: str, runs: Sequence[Run]) -> Part:
+    """What rackwright did to the node, the last run first."""
+    told = []
+    for run in reversed(runs):
+        done = [event for event in run.events if event["event"] == "finish" and event.get("node") == node]
+        if run.begin.get("cluster") != cluster or not done:
+            continue
+        names = [f"{event['role']}: {event['name']}" for event in done]
+        when, user = time_text(done[-1]["at"]), run.begin.get("user", "?")
+        told.append({"run": run.run, "at": done[-1]["at"], "user": user, "state": run.state, "operations": names,
+                     "line": f"{when} run {run.run} by {user}, {run.state}, {len(names)} changes: {_few(names)}"})  # fmt: skip
+    lines = [one["line"] for one in told[:SHOWN]] or ["no run from this machine has changed it"]
+    return Part("changes", tuple(lines), data={"runs": told})
+
+
+def kernel_part(document: Any, why: str | None, lacking: str | None) -> Part:  # noqa: ANN401
+    """The last complaints of the kernel, the newest first."""
+    section = document.get("sections", {}).get("kernel_log") if isinstance(document, dict) else None
+    if not isinstance(section, dict) or section.get("ok") is not True:
+        told = section.get("why") if isinstance(section, dict) else why
+        return not_known("kernel", lacking or told or "the kernel's log was not read")
+    entries = sorted(section["data"]["entries"], key=lambda entry: -entry["at"])
+    lines = [f"{time_text(entry['at'])} {entry['message']}" for entry in entries[:SHOWN]]
+    none = f"no complaint in {section['data']['lines']} lines since {time_text(section['data']['since'])}"
+    return Part("kernel", tuple(lines) or (none,), data={"entries": entries})
+
+
+def time_text(at: float) -> str:
+    """UTC, to the second."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _cut(lines: Sequence[str]) -> list[str]:
+    more = [f"... and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    return [*lines[:SHOWN], *more]
+
+
+def _few(names: Sequence[str]) -> str:
+    return "; ".join(names[:3]) + (f"; and {len(names) - 3} more" if len(names) > 3 else "")

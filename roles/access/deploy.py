@@ -1,0 +1,148 @@
+"""Brings a node to what the access role declares."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import Site, site_of
+from rackwright.errors import RackwrightError
+from rackwright.families import names, release
+from rackwright.model.types import Family
+from rackwright.operations import files, packages, settings, units, users
+from rackwright.render import render
+from rackwright.roles.access import known_hosts
+from rackwright.roles.access.options import AccessOptions, AdminUser
+
+KEYS = "/etc/ssh/authorized_keys.d"
+SSHD_FOLDER = "/etc/ssh/sshd_config.d"
+SUDOERS = "/etc/sudoers.d/90-rackwright"
+
+
+@deploy("access")
+def access(options: AccessOptions) -> None:
+    """Admin users, sudo, sshd, and logins from node to node."""
+    site = site_of()
+    for _, sentence, hint in options.problems(site.cluster):
+        raise RackwrightError(sentence, hint=hint)  # the last door: `validate` says so much earlier
+    openssh = names(site.node.family, "openssh")
+    packages.installed(name="Install ssh and sudo", packages=openssh.packages)
+    files.directory(name="Make the folder of declared keys", path=KEYS)
+    for group in host.loop(options.groups):  # type: ignore[no-untyped-call]
+        users.group(name=f"Make group {group.name}", group=group.name, gid=group.gid)
+    for user in host.loop(options.users):  # type: ignore[no-untyped-call]
+        _admin(user, options)
+    for removed in host.loop(options.removed_users):  # type: ignore[no-untyped-call]
+        _removed(removed)
+    _sudo(options)
+    _node_to_node(site, options)
+    files.file(
+        name="Write sshd's settings",
+        path=f"{SSHD_FOLDER}/00-rackwright.conf",
+        content=sshd_conf(site, options),
+        validate="sshd -t -f %s",
+    )
+    # the folder, not our file alone: somebody else's file that came or went counts too
+    units.unit(
+        name="Run sshd with its settings",
+        unit=openssh.unit or "",
+        reload_on=(SSHD_FOLDER, "/etc/ssh/sshd_config"),
+    )
+
+
+def sshd_conf(site: Site, options: AccessOptions) -> str:
+    """sshd's settings on this node."""
+    exempt = [network.cidr for network in site.cluster.networks.values()]
+    return render(
+        "access/sshd.conf.j2",
+        options=options,
+        exempt=exempt if release(site.node.os).sshd_has_penalties else (),
+    )
+
+
+def _admin(user: AdminUser, options: AccessOptions) -> None:
+    users.group(name=f"Make group {user.name}", group=user.name, gid=user.uid)
+    numbered = {group.name for group in options.groups} | {other.name for other in options.users}
+    others = [group for group in user.groups if group not in numbered]
+    for group in host.loop(others):  # type: ignore[no-untyped-call]
+        # a system number: the next ordinary one may be that of a user who comes later
+        users.group(name=f"Make group {group}", group=group, system=True)
+    users.user(
+        name=f"Make user {user.name}",
+        user=user.name,
+        uid=user.uid,
+        group=user.name,
+        groups=user.groups,
+        shell=user.shell,
+    )
+    # who was removed and is back has an account that expired; who is not there yet will be made open
+    settings.setting(
+        name=f"Open the account of {user.name}",
+        target=f"account {user.name}",
+        read=f"{_expiry(user.name)} | grep . || echo open",
+        want="open",
+        write=f"usermod --expiredate '' {quote(user.name)}",
+    )
+    files.file(
+        name=f"Write the keys of {user.name}",
+        path=f"{KEYS}/{user.name}",
+        content=render("access/authorized_keys.j2", keys=user.authorized_keys),
+    )
+
+
+def _removed(name: str) -> None:
+    files.absent(name=f"Remove the keys of {name}", path=f"{KEYS}/{name}")
+    # day 1 is long past, and it stops keys too, which a locked password alone does not; a user who
+    # is not there needs nothing
+    settings.setting(
+        name=f"Lock the account of {name}",
+        target=f"account {name}",
+        read=f"if getent passwd {quote(name)} >/dev/null; then {_expiry(name)}; else echo 1; fi",
+        want="1",
+        write=f"usermod --lock --expiredate 1 {quote(name)}",
+    )
+
+
+def _expiry(name: str) -> str:
+    """Prints field 8 of shadow: the day the account expires, empty for never."""
+    return f"getent shadow {quote(name)} | cut -d: -f8"
+
+
+def _sudo(options: AccessOptions) -> None:
+    sudoers = tuple(user.name for user in options.users if user.sudo)
+    if sudoers:
+        files.file(
+            name="Write the sudo rights",
+            path=SUDOERS,
+            content=render("access/sudoers.j2", users=sudoers),
+            mode="440",
+            validate="visudo -cqf %s",
+        )
+    else:
+        files.absent(name="Remove the sudo rights", path=SUDOERS)
+
+
+def _node_to_node(site: Site, options: AccessOptions) -> None:
+    files.file(
+        name="Write every node's host keys",
+        path="/etc/ssh/ssh_known_hosts",
+        content=known_hosts.ssh_known_hosts(site.cluster),
+    )
+    client = "/etc/ssh/ssh_config.d/00-rackwright.conf"
+    trusted = "/etc/ssh/shosts.equiv"
+    if not options.node_to_node:
+        files.absent(name="Trust no node", path=trusted)
+        files.absent(name="Remove the client's settings", path=client)
+        return
+    files.file(name="Name the trusted nodes", path=trusted, content=known_hosts.shosts_equiv(site.cluster))
+    files.file(name="Write the client's settings", path=client, content=render("access/ssh.conf.j2"))
+    if site.node.family is Family.EL:  # confined users too may have their host vouch for them
+        settings.setting(
+            name="Let SELinux pass ssh-keysign",
+            target="SELinux boolean ssh_keysign",
+            read="if selinuxenabled; then getsebool ssh_keysign; else echo 'ssh_keysign --> on'; fi",
+            want="ssh_keysign --> on",
+            write="setsebool -P ssh_keysign on",
+        )

@@ -1,0 +1,220 @@
+"""Options of the access role."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pydantic import Field, field_validator, model_validator
+
+from rackwright.options import Frozen, RoleOptions
+
+if TYPE_CHECKING:  # the model imports rackwright.options, so a run-time import would be a circle
+    from rackwright.model.cluster import Cluster
+
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
+_SHELL = re.compile(r"/[A-Za-z0-9/_.-]+")
+_KEY_KINDS = (
+    "ssh-ed25519",
+    "ssh-rsa",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "sk-ssh-ed25519@openssh.com",
+    "sk-ecdsa-sha2-nistp256@openssh.com",
+)
+
+
+def _user_name(name: str, kind: str = "user") -> str:
+    if not _USER.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is not a {kind} name: it starts with a lower-case letter or underscore and goes on "
+            "with lower-case letters, digits, '_' or '-', 31 characters at most."
+        )
+    return name
+
+
+def _wire_fields(blob: bytes) -> list[bytes]:
+    """The length-prefixed fields of a key (RFC 4253, 6.6); none when they do not fill it exactly."""
+    fields: list[bytes] = []
+    rest = blob
+    while rest:
+        size = int.from_bytes(rest[:4], "big")
+        if len(rest) < 4 + size:
+            return []
+        fields.append(rest[4 : 4 + size])
+        rest = rest[4 + size :]
+    return fields if len(fields) > 1 else []
+
+
+def _public_key(line: str) -> str:
+    """An authorized_keys line: `type base64 [comment]`, the type repeated in the base64 part."""
+    if "PRIVATE KEY" in line:
+        # the value is left out on purpose: it would end up in the error message
+        raise ValueError("This is a private key; only public keys belong here. Treat it as leaked.")
+    if "\n" in line.strip() or "\r" in line.strip():
+        raise ValueError("An authorized key is one line; give each key its own list entry.")
+    kind, _, rest = line.strip().partition(" ")
+    if kind not in _KEY_KINDS:
+        raise ValueError(
+            f"An authorized key starts with its type (one of {', '.join(_KEY_KINDS)}), not with {kind[:40]!r}."
+        )
+    try:
+        blob = base64.b64decode(rest.partition(" ")[0], validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"The {kind} key is not valid base64; was it cut off while copying?") from error
+    if _wire_fields(blob)[:1] != [kind.encode()]:
+        raise ValueError(f"The {kind} key does not hold a key of that type; was it cut off while copying?")
+    return line.strip()
+
+
+class AdminGroup(Frozen):
+    """A group with the same number on every node, for files that nodes share."""
+
+    name: str = Field(description="Group name.")
+    gid: int = Field(ge=1000, le=2_147_483_647, description="The same on every node.")
+
+    @field_validator("name")
+    @classmethod
+    def _is_group_name(cls, name: str) -> str:
+        return _user_name(name, "group")
+
+
+class AdminUser(Frozen):
+    """A person (or a service) that may log in to the nodes with a key."""
+
+    name: str = Field(description="Login name.")
+    uid: int = Field(
+        ge=1000, le=2_147_483_647, description="The same on every node: munge and shared files rely on it."
+    )
+    groups: tuple[str, ...] = Field(
+        default=(),
+        description="Further groups. One that does not exist and is not under `groups` of this role is "
+        "made with a system number of the node's own choice.",
+    )
+    authorized_keys: tuple[str, ...] = Field(
+        default=(), description="Public keys, one line each, written to a file only root can change."
+    )
+    sudo: bool = Field(
+        default=False, description="May become root; without a password, since there are none."
+    )
+    shell: str = Field(default="/bin/bash", description="Login shell, an absolute path.")
+
+    @field_validator("name")
+    @classmethod
+    def _is_user_name(cls, name: str) -> str:
+        if name == "root":
+            raise ValueError("root is not an admin user: it never logs in; give a person `sudo: true`.")
+        return _user_name(name)
+
+    @field_validator("groups")
+    @classmethod
+    def _are_group_names(cls, groups: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_user_name(group, "group") for group in groups)
+
+    @field_validator("authorized_keys")
+    @classmethod
+    def _are_public_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_public_key(key) for key in keys)
+
+    @field_validator("shell")
+    @classmethod
+    def _is_path(cls, shell: str) -> str:
+        if not _SHELL.fullmatch(shell):
+            raise ValueError(f"{shell!r} is not the absolute path of a shell.")
+        return shell
+
+
+class AccessOptions(RoleOptions):
+    """Who may log in to the nodes, and how nodes log in to each other."""
+
+    users: tuple[AdminUser, ...] = Field(
+        default=(), description="Admin users, the same on every node of the role."
+    )
+    groups: tuple[AdminGroup, ...] = Field(
+        default=(), description="Groups whose numbers are the same on every node."
+    )
+    removed_users: tuple[str, ...] = Field(
+        default=(),
+        description="Users whose keys and sudo rights are taken away and whose account is locked; their "
+        "home directories stay.",
+    )
+    node_to_node: bool = Field(
+        default=True,
+        description="Ordinary users log in from node to node without prompts, by host-based "
+        "authentication between the nodes of the cluster file. Chosen over a key per user because it "
+        "works for every user from the first login (accounts from a directory too), needs no shared home "
+        "and leaves no private keys lying in homes. The price: root on one node can log in to the others "
+        "as any ordinary user, as it can with munge and Slurm; root itself is excluded.",
+    )
+    max_startups: str = Field(
+        default="1000:30:2000",
+        description="sshd MaxStartups. sshd's own 10:30:100 drops connections when mpirun, clush or a "
+        "provisioning run opens many at once; TiDB's deployment FAQ raises it to 1000 for the same reason.",
+    )
+    max_sessions: int = Field(
+        64, ge=1, le=10000, description="sshd MaxSessions: channels per connection (sshd's own: 10)."
+    )
+
+    @field_validator("max_startups")
+    @classmethod
+    def _is_start_rate_full(cls, value: str) -> str:
+        match = re.fullmatch(r"(\d{1,6}):(\d{1,3}):(\d{1,6})", value)
+        if match is None:
+            raise ValueError(
+                f"max_startups {value!r} is not of the form start:rate:full, e.g. '1000:30:2000'."
+            )
+        start, rate, full = (int(part) for part in match.groups())
+        if not (1 <= start <= full and 1 <= rate <= 100):
+            raise ValueError(
+                f"max_startups {value!r} needs 1 <= start <= full and a rate of 1 to 100 percent."
+            )
+        return value
+
+    @field_validator("removed_users")
+    @classmethod
+    def _are_user_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if "root" in names:
+            raise ValueError("root cannot be a removed user.")
+        return tuple(_user_name(name) for name in names)
+
+    @model_validator(mode="after")
+    def _names_and_numbers_are_distinct(self) -> AccessOptions:
+        names = [user.name for user in self.users]
+        for user in self.users:
+            if names.count(user.name) > 1:
+                raise ValueError(f"User {user.name} is listed more than once.")
+            if user.name in self.removed_users:
+                raise ValueError(f"User {user.name} is both in users and in removed_users.")
+            same = [other.name for other in self.users if other.uid == user.uid]
+            if len(same) > 1:
+                raise ValueError(f"Users {same[0]} and {same[1]} have the same uid {user.uid}.")
+        # a user's own group has the user's name and number
+        groups = [(user.name, user.uid) for user in self.users] + [(g.name, g.gid) for g in self.groups]
+        for index, (name, gid) in enumerate(groups):
+            for other, other_gid in groups[:index]:
+                if name == other:
+                    raise ValueError(f"Group {name} is listed more than once, or is a user's own group.")
+                if gid == other_gid:
+                    raise ValueError(f"Groups {other} and {name} have the same gid {gid}.")
+        return self
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """What would lock rackwright itself out of the nodes; nothing is applied while there is any."""
+        login = cluster.ssh.user
+        own = f"{login} is the ssh.user rackwright logs in with"
+        if login == "root":
+            yield (
+                "",
+                "ssh.user is root, and the access role forbids root logins.",
+                "log in as an admin user that may use sudo (`ssh.user`)",
+            )
+        for index, name in enumerate(self.removed_users):
+            if name == login:
+                yield (f"removed_users[{index}]", f"{own} and cannot be a removed user.", None)
+        for index, user in enumerate(self.users):
+            if user.name == login and not user.sudo:
+                yield (f"users[{index}].sudo", f"{own} and must be able to become root.", "set `sudo: true`")

@@ -1,0 +1,58 @@
+"""What the apptainer role claims of a node."""
+
+from __future__ import annotations
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.containers import files_are, user_namespaces, where_it_runs
+from rackwright.roles.apptainer import texts
+from rackwright.roles.apptainer.options import ApptainerOptions
+
+_STARTER = "/usr/libexec/apptainer/bin/starter-suid"
+
+
+def _options(context: CheckContext) -> ApptainerOptions:
+    if not isinstance(context.options, ApptainerOptions):
+        raise TypeError(f"the apptainer role was given {type(context.options).__name__}")
+    return context.options
+
+
+def _version(context: CheckContext) -> str:
+    """`apptainer version` prints 1.4.5, or 1.4.5-2.el9 of EPEL."""
+    found = context.output("apptainer version").strip()
+    if not found[:1].isdigit():
+        raise Undetermined(f"`apptainer version` printed {found!r}")
+    wanted = _options(context).version
+    if wanted is not None and found.partition("-")[0] != wanted:
+        fail(f"apptainer {found} is installed, not {wanted}")
+    return f"apptainer {found}"
+
+
+def _files(context: CheckContext) -> str:
+    return files_are(context, texts.declared(_options(context)))
+
+
+def _starter(context: CheckContext) -> str:
+    declared = _options(context).setuid
+    result = context.host.run("env LC_ALL=C stat -c '%%a %%U' %s", _STARTER)
+    if result.rc != 0 and "No such file" not in result.stderr:
+        raise Undetermined(f"cannot look at {_STARTER}: {result.stderr.strip() or 'stat said nothing'}")
+    found = str(result.stdout).strip() if result.rc == 0 else "missing"
+    if declared and found != "4755 root":
+        fail(f"{_STARTER} is {found}, not 4755 root")
+    if not declared and found != "missing":
+        fail(f"{_STARTER} is there ({found}), and setuid is not declared")
+    return "the setuid starter is there" if declared else "no setuid program"
+
+
+CHECKS = where_it_runs(
+    (
+        Check("apptainer is the declared release", _version),
+        Check("apptainer's files are as declared", _files),
+        Check("the setuid starter is there if and only if declared", _starter),
+        Check(
+            "users may make user namespaces",
+            lambda context: user_namespaces(context, "apptainer"),
+            applies=lambda node, options: not options.setuid,
+        ),
+    )
+)

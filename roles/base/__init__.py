@@ -1,0 +1,1 @@
+"""What every node has before anything else: a name, /etc/hosts, locale, timezone, packages, mirrors."""

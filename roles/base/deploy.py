@@ -1,0 +1,186 @@
+"""Brings a node to what the base role declares."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from pyinfra.api.deploy import deploy
+
+from rackwright.data import Site, site_of
+from rackwright.families import names
+from rackwright.model.types import Family, Platform
+from rackwright.operations import files, packages, settings, units
+from rackwright.render import render
+from rackwright.roles.base import texts
+from rackwright.roles.base.options import BaseOptions
+
+
+@deploy("base")
+def base(options: BaseOptions) -> None:
+    """A name, /etc/hosts, package sources and packages, locale, timezone; nothing upgrades by itself."""
+    site = site_of()
+    _name(site, options)
+    _package_sources(site)
+    if site.node.family is Family.DEBIAN:
+        _no_apt_upgrades()
+    else:
+        _no_dnf_upgrades()
+    _packages(site, options)
+    _locale(site, options)
+    _timezone(site, options)
+    _resolver(site, options)
+    if site.node.family is Family.EL and options.firewall == "trust-cluster":
+        _firewall(site)
+
+
+def _firewall(site: Site) -> None:
+    networks = texts.cluster_networks(site.cluster)
+    settings.setting(
+        name="Let firewalld trust the cluster's networks",
+        target="firewalld's trust in the cluster's networks",
+        read=texts.firewall_read(networks),
+        want="trusted",
+        write=texts.firewall_write(networks),
+    )
+
+
+def _name(site: Site, options: BaseOptions) -> None:
+    name = site.node.name
+    # hosts before the name: from the first moment on, the new name resolves (sudo looks it up)
+    files.file(name="Write /etc/hosts", path="/etc/hosts", content=texts.hosts(site.cluster, options))
+    files.directory(name="Make the folder of cloud-init's settings", path="/etc/cloud/cloud.cfg.d")
+    files.file(
+        name="Keep cloud-init from renaming the node",
+        path="/etc/cloud/cloud.cfg.d/99-rackwright.cfg",
+        content=render("base/cloud-init.cfg.j2"),
+    )
+    files.file(name="Write /etc/hostname", path="/etc/hostname", content=f"{name}\n")
+    settings.setting(
+        name="Set the hostname",
+        target="hostname",
+        read="uname -n",
+        want=name,
+        write=f"hostnamectl set-hostname {quote(name)}",
+    )
+
+
+def _package_sources(site: Site) -> None:
+    declared = texts.package_files(site.cluster, site.node)
+    # one line per file and no loop: pyinfra orders operations by where they stand
+    _present_or_absent("Set pip's index", texts.PIP, declared)
+    if site.node.family is Family.EL:
+        _present_or_absent("Set Rocky's repositories", texts.ROCKY_REPOSITORIES, declared)
+        _present_or_absent("Set Rocky's extras", texts.ROCKY_EXTRAS, declared)
+        _present_or_absent("Set the site's repositories", texts.RHEL_REPOSITORIES, declared)
+        return
+    _present_or_absent("Set apt's proxy", texts.APT_PROXY, declared)
+    _present_or_absent("Set apt's sources", texts.SOURCES, declared)
+    if site.cluster.mirrors.apt is not None:
+        files.file(
+            name="Empty the installer's sources.list",
+            path="/etc/apt/sources.list",
+            content=render("base/sources.list.j2"),
+        )
+        files.absent(name="Remove Debian's stock sources", path=texts.STOCK_SOURCES[0])
+        files.absent(name="Remove Ubuntu's stock sources", path=texts.STOCK_SOURCES[1])
+
+
+def _present_or_absent(name: str, path: str, declared: dict[str, str | None]) -> None:
+    if path not in declared:  # not ours on this release
+        return
+    content = declared[path]
+    if content is None:
+        files.absent(name=name, path=path)
+    else:
+        files.file(name=name, path=path, content=content)
+
+
+def _no_apt_upgrades() -> None:
+    files.file(
+        name="Turn apt's periodic upgrades off",
+        path=texts.AUTO_UPGRADES,
+        content=render("base/20auto-upgrades.j2"),
+    )
+    units.unit(name="Mask apt's download timer", unit=texts.APT_TIMERS[0], masked=True)
+    units.unit(name="Mask apt's upgrade timer", unit=texts.APT_TIMERS[1], masked=True)
+    packages.absent(name="Remove unattended-upgrades", packages=("unattended-upgrades",))
+    files.directory(name="Make the folder of needrestart's settings", path="/etc/needrestart/conf.d")
+    files.file(
+        name="Keep needrestart from asking and restarting",
+        path=texts.NEEDRESTART,
+        content=render("base/needrestart.conf.j2"),
+    )
+
+
+def _no_dnf_upgrades() -> None:
+    packages.absent(name="Remove dnf-automatic", packages=("dnf-automatic",))
+    units.unit(name="Mask dnf's metadata timer", unit="dnf-makecache.timer", masked=True)
+
+
+def _packages(site: Site, options: BaseOptions) -> None:
+    family = site.node.family
+    wanted = (*names(family, "base").packages, *options.packages)
+    packages.installed(name="Install the base packages", packages=wanted)
+    if site.node.platform is Platform.BARE_METAL:
+        packages.installed(
+            name="Install the hardware tools",
+            packages=names(family, "hardware").packages,
+            start_daemons=False,
+        )
+
+
+def _locale(site: Site, options: BaseOptions) -> None:
+    locale = options.locale
+    if not locale.startswith(("C.", "POSIX.")):
+        packages.installed(
+            name="Install what makes locales", packages=names(site.node.family, "locales").packages
+        )
+        if site.node.family is Family.DEBIAN:
+            files.file(
+                name="Write /etc/locale.gen",
+                path="/etc/locale.gen",
+                content=render("base/locale.gen.j2", locale=locale),
+            )
+        settings.setting(
+            name="Generate the locale",
+            target=f"locale {locale}",
+            read=f"LC_ALL={quote(locale)} locale charmap",
+            want="UTF-8",
+            write=f"localedef -i {quote(locale.partition('.')[0])} -f UTF-8 {quote(locale)}",
+        )
+    files.file(
+        name="Write /etc/locale.conf",
+        path="/etc/locale.conf",
+        content=render("base/locale.conf.j2", locale=locale),
+    )
+    if site.node.family is Family.DEBIAN:  # as Debian 13 ships it: one file, two names
+        files.link(name="Link Debian's locale file", path="/etc/default/locale", target="../locale.conf")
+
+
+def _timezone(site: Site, options: BaseOptions) -> None:
+    files.link(
+        name="Set the timezone", path="/etc/localtime", target=f"/usr/share/zoneinfo/{options.timezone}"
+    )
+    if site.node.family is Family.DEBIAN:  # some programs read the name here and not from the link
+        files.file(name="Name the timezone", path="/etc/timezone", content=f"{options.timezone}\n")
+
+
+def _resolver(site: Site, options: BaseOptions) -> None:
+    content = texts.resolv_conf(site.cluster, options)
+    if content is None:
+        return
+    if site.node.family is Family.EL:
+        conf = "/etc/NetworkManager/conf.d/90-rackwright-dns.conf"
+        files.file(
+            name="Keep NetworkManager off /etc/resolv.conf",
+            path=conf,
+            content=render("base/networkmanager-dns.conf.j2"),
+        )
+        units.unit(
+            name="Let NetworkManager read it",
+            unit="NetworkManager.service",
+            running=None,
+            enabled=None,
+            reload_on=(conf,),
+        )
+    files.file(name="Write /etc/resolv.conf", path="/etc/resolv.conf", content=content)

@@ -1,0 +1,100 @@
+"""Options of the base role."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Address
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from rackwright.options import Frozen, RoleOptions
+
+_HOST_NAME = re.compile(
+    r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
+)
+_LOCALE = re.compile(r"(C|POSIX|[a-z]{2,3}_[A-Z]{2})\.UTF-8")
+_TIMEZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}")
+_PACKAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9+._-]*")
+
+
+def _host_name(name: str) -> str:
+    if len(name) > 253 or not _HOST_NAME.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is not a host name: labels of letters, digits and hyphens, joined by dots."
+        )
+    return name
+
+
+class ExtraHost(Frozen):
+    """A line of /etc/hosts for something that is not a node of the cluster."""
+
+    address: IPv4Address = Field(description="Its IPv4 address.")
+    names: tuple[str, ...] = Field(min_length=1, description="Its names, the canonical one first.")
+
+    @field_validator("names")
+    @classmethod
+    def _are_host_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_host_name(name) for name in names)
+
+
+class Resolver(Frozen):
+    """The content of /etc/resolv.conf."""
+
+    nameservers: tuple[IPv4Address, ...] = Field(
+        min_length=1, max_length=3, description="At most three: glibc ignores the fourth."
+    )
+    search: tuple[str, ...] = Field(default=(), description="Search domains; none: the cluster's domain.")
+
+    @field_validator("search")
+    @classmethod
+    def _are_domains(cls, search: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_host_name(name) for name in search)
+
+
+class BaseOptions(RoleOptions):
+    """What every node has before anything else."""
+
+    locale: str = Field(
+        default="C.UTF-8", description="System locale, UTF-8 only; C.UTF-8 needs nothing generated."
+    )
+    timezone: str = Field(default="UTC", description="Zone name as in the tz database, e.g. `Europe/Zurich`.")
+    packages: tuple[str, ...] = Field(
+        default=(),
+        description="Packages on top of the standard set, as they are called on the node's family.",
+    )
+    extra_hosts: tuple[ExtraHost, ...] = Field(
+        default=(), description="Lines added to the /etc/hosts that is generated from the cluster file."
+    )
+    resolver: Resolver | None = Field(
+        default=None, description="Content of /etc/resolv.conf; left as installed when not declared."
+    )
+
+    firewall: Literal["trust-cluster", "leave"] = Field(
+        default="trust-cluster",
+        description="EL: firewalld, where it is installed, lets everything from the cluster's own networks in, "
+        "since MPI, NCCL and srun use ephemeral ports. `leave`: its rules are the site's own affair. Debian and "
+        "Ubuntu come without rules, and get none.",
+    )
+
+    @field_validator("locale")
+    @classmethod
+    def _is_utf8_locale(cls, locale: str) -> str:
+        if not _LOCALE.fullmatch(locale):
+            raise ValueError(f"{locale!r} is not a UTF-8 locale such as 'C.UTF-8' or 'en_US.UTF-8'.")
+        return locale
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_zone_name(cls, timezone: str) -> str:
+        if not _TIMEZONE.fullmatch(timezone):
+            raise ValueError(f"{timezone!r} is not a zone name such as 'UTC' or 'Europe/Zurich'.")
+        return timezone
+
+    @field_validator("packages")
+    @classmethod
+    def _are_package_names(cls, packages: tuple[str, ...]) -> tuple[str, ...]:
+        for package in packages:
+            if not _PACKAGE.fullmatch(package):
+                raise ValueError(f"{package!r} is not a package name.")
+        return packages

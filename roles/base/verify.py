@@ -1,0 +1,286 @@
+"""What the base role claims of a node."""
+
+from __future__ import annotations
+
+import hashlib
+
+from rackwright.checks import Check, CheckContext, Undetermined, Warned, each, fail
+from rackwright.families import names
+from rackwright.model.cluster import Node
+from rackwright.model.types import Family, Platform
+from rackwright.platforms import Capability
+from rackwright.roles.base import texts
+from rackwright.roles.base.options import BaseOptions
+
+_NAMES_AT_ONCE = 500
+"""A command line ends at 128 KiB, and a large cluster has more names than fit."""
+
+
+def parse_getent_hosts(output: str) -> dict[str, str]:
+    """`getent hosts NAME...`: address by every name on its line."""
+    found: dict[str, str] = {}
+    for line in output.splitlines():
+        address, *line_names = line.split()
+        for name in line_names:
+            found.setdefault(name, address)
+    return found
+
+
+def parse_installed(output: str) -> frozenset[str]:
+    """Names out of lines `name installed`; every other state is not installed."""
+    pairs = (line.split() for line in output.splitlines())
+    return frozenset(pair[0] for pair in pairs if len(pair) == 2 and pair[1] == "installed")
+
+
+def parse_apt_config(output: str) -> dict[str, str]:
+    """`apt-config dump`: value by name, names in lower case as apt compares them."""
+    pairs = (line.partition(" ") for line in output.splitlines() if line.endswith('";'))
+    return {name.lower(): value.strip()[1:-2] for name, _, value in pairs}
+
+
+def _text(context: CheckContext, path: str) -> str | None:
+    """A file's content, None if there is no file."""
+    result = context.host.run("env LC_ALL=C cat %s", path)
+    if result.rc == 0:
+        return str(result.stdout)
+    if "No such file" in result.stderr:
+        return None
+    raise Undetermined(f"cannot read {path}: {result.stderr.strip() or f'cat exited {result.rc}'}")
+
+
+def _is_exactly(context: CheckContext, path: str, expected: str | None) -> None:
+    found = _text(context, path)
+    if found == expected:
+        return
+    if found is None:
+        fail(f"{path} is missing")
+    if expected is None:
+        fail(f"{path} is there, and nothing declares it")
+    wrong = [line for line in found.splitlines() if line not in expected.splitlines()]
+    fail(f"{path} is not as declared: {wrong[0] if wrong else 'lines are missing or in another order'}")
+
+
+def _hostname(context: CheckContext) -> str:
+    found = context.output("uname -n").strip()
+    if found != context.node.name:
+        fail(f"the node calls itself {found}, not {context.node.name}")
+    _is_exactly(context, "/etc/hostname", f"{context.node.name}\n")
+    return f"{found}, and after a reboot too"
+
+
+def _own_name(context: CheckContext) -> str:
+    name = context.node.name
+    expected = str(context.cluster.management_address(context.node))
+    found = _resolve(context, [name]).get(name)
+    if found is None:
+        fail(f"{name} does not resolve on itself")
+    if found != expected:
+        fail(f"{name} resolves to {found} on itself, not to {expected}")
+    return f"{name} is {found}"
+
+
+def _resolve(context: CheckContext, asked: list[str]) -> dict[str, str]:
+    # getent gives status 2 when one name is unknown, and still prints the others
+    result = context.host.run("getent hosts " + " ".join(["%s"] * len(asked)), *asked)
+    if result.rc not in (0, 2):
+        raise Undetermined(f"getent exited {result.rc}: {result.stderr.strip() or 'it said nothing'}")
+    return parse_getent_hosts(result.stdout)
+
+
+def _all_names(context: CheckContext) -> str:
+    expected = {
+        name: entry.address
+        for entry in texts.hosts_entries(context.cluster, _options(context))
+        for name in entry.names
+    }
+    found: dict[str, str] = {}
+    asked = list(expected)
+    for start in range(0, len(asked), _NAMES_AT_ONCE):
+        found |= _resolve(context, asked[start : start + _NAMES_AT_ONCE])
+    wrong = [name for name, address in expected.items() if found.get(name) != address]
+    if wrong:
+        first = wrong[0]
+        fail(
+            f"{len(wrong)} of {len(expected)} names do not resolve as declared; {first} is "
+            f"{found.get(first, 'unknown')}, not {expected[first]}"
+        )
+    return f"{len(expected)} names"
+
+
+def _same_hosts_everywhere(context: CheckContext) -> str:
+    nodes = [node for node in context.cluster.nodes if "base" in node.options]
+    digests: dict[str, list[str]] = {}
+    outputs = each(lambda node: context.output("sha256sum /etc/hosts", host=context.on(node.name)), nodes)
+    for node, output in zip(nodes, outputs, strict=True):
+        digests.setdefault(output.split()[0] if output.split() else "", []).append(node.name)
+    if "" in digests:
+        raise Undetermined(f"sha256sum printed nothing on {', '.join(digests[''])}")
+    if len(digests) > 1:
+        most = max(digests.values(), key=len)
+        others = [name for group in digests.values() if group is not most for name in group]
+        fail(f"/etc/hosts of {', '.join(others)} differs from that of {len(most)} other nodes")
+    declared = hashlib.sha256(texts.hosts(context.cluster, _options(context)).encode()).hexdigest()
+    if declared not in digests:
+        fail("/etc/hosts is the same everywhere, but not what the cluster file says")
+    return f"{len(nodes)} nodes, sha256 {declared[:12]}"
+
+
+def _packages(context: CheckContext) -> str:
+    wanted = [*names(context.node.family, "base").packages, *_options(context).packages]
+    if context.node.platform is Platform.BARE_METAL:
+        wanted += names(context.node.family, "hardware").packages
+    query = (
+        "dpkg-query -W -f='${{Package}} ${{db:Status-Status}}\\n' {}"
+        if context.node.family is Family.DEBIAN
+        else "rpm -q --qf '%%{{NAME}} installed\\n' {}"
+    )
+    # both give a status above 0 when one package is unknown, and still print the others
+    result = context.host.run(query.format(" ".join(["%s"] * len(wanted))), *wanted)
+    if result.rc in (126, 127) or not (result.stdout or result.stderr):
+        raise Undetermined(f"cannot ask for packages: {result.stderr.strip() or 'no answer'}")
+    missing = sorted(set(wanted) - parse_installed(result.stdout))
+    if missing:
+        fail(f"not installed: {', '.join(missing)}")
+    return f"{len(wanted)} packages"
+
+
+def _package_sources(context: CheckContext) -> str:
+    declared = texts.package_files(context.cluster, context.node)
+    for path, content in declared.items():
+        _is_exactly(context, path, content)
+    used = [path for path, content in declared.items() if content is not None]
+    return ", ".join(used) if used else "as installed: the cluster file declares no mirror"
+
+
+def _apt_archives(context: CheckContext) -> str:
+    """What apt itself has read out of all its files, ours and others'."""
+    mirrors = context.cluster.mirrors
+    output = context.output("apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages'")
+    found = sorted(set(output.split()))
+    if not found:
+        fail("apt knows no archive to install from")
+    if not all("://" in uri or ":/" in uri for uri in found):
+        raise Undetermined(f"apt named archives that are no addresses: {output[:80]!r}")
+    declared = {f"{uri.rstrip('/')}/" for uri in (mirrors.apt, mirrors.apt_security) if uri is not None}
+    missing = sorted(declared - set(found))
+    if missing:
+        fail(f"apt does not install from {', '.join(missing)}")
+    foreign = [uri for uri in found if uri not in declared]
+    if mirrors.apt is not None and foreign:  # another role's repository, or one left behind
+        raise Warned(f"apt installs from {', '.join(foreign)} too, which is not one of the site's mirrors")
+    return ", ".join(found)
+
+
+def _no_apt_upgrades(context: CheckContext) -> str:
+    found = parse_apt_config(context.output("apt-config dump"))
+    if "apt::architecture" not in found:
+        raise Undetermined("`apt-config dump` printed no configuration")
+    for name in ("APT::Periodic::Update-Package-Lists", "APT::Periodic::Unattended-Upgrade"):
+        if found.get(name.lower()) != "0":
+            fail(f"{name} is {found.get(name.lower(), 'not set')}, not 0")
+    for timer in texts.APT_TIMERS:
+        _is_masked(context, timer)
+    return "apt's periodic work is off, its timers are masked"
+
+
+def _no_dnf_upgrades(context: CheckContext) -> str:
+    result = context.host.run("rpm -q dnf-automatic")
+    if result.rc in (126, 127):
+        raise Undetermined(f"cannot run `rpm`: {result.stderr.strip()}")
+    if result.rc == 0:
+        fail(f"{result.stdout.strip()} is installed")
+    _is_masked(context, "dnf-makecache.timer")
+    return "dnf-automatic is not installed, dnf-makecache.timer is masked"
+
+
+def _firewall(context: CheckContext) -> str:
+    installed = context.host.run("rpm -q firewalld")
+    if "is not installed" in installed.stdout:
+        return "firewalld is not installed"
+    if installed.rc != 0 or not installed.stdout.startswith("firewalld-"):
+        raise Undetermined(f"rpm did not say whether firewalld is installed: {installed.stderr.strip()}")
+    state = context.output("systemctl show -p ActiveState --value firewalld").strip()
+    if state in ("inactive", "failed"):
+        return "firewalld does not run"
+    if state != "active":
+        raise Undetermined(f"systemd did not say whether firewalld runs: {state!r}")
+    trusted = context.output("firewall-cmd --zone=trusted --list-sources").split()
+    if missing := [net for net in texts.cluster_networks(context.cluster) if net not in trusted]:
+        fail(f"firewalld does not trust {', '.join(missing)}")
+    return f"firewalld trusts {', '.join(trusted)}"
+
+
+def _is_masked(context: CheckContext, unit: str) -> None:
+    state = context.output("systemctl show -p LoadState --value %s", unit).strip()
+    if not state:
+        raise Undetermined(f"systemd did not say whether {unit} is masked")
+    if state != "masked":
+        fail(f"{unit} is {state}, not masked")
+
+
+def _locale(context: CheckContext) -> str:
+    locale = _options(context).locale
+    _is_exactly(context, "/etc/locale.conf", f"LANG={locale}\n")
+    # a locale that was never generated falls back to plain ASCII without an error
+    charmap = context.output("env LC_ALL=%s locale charmap", locale).strip()
+    if charmap != "UTF-8":
+        fail(f"{locale} does not work: its character map is {charmap or 'empty'}, not UTF-8")
+    return locale
+
+
+def _timezone(context: CheckContext) -> str:
+    zone = _options(context).timezone
+    expected = f"/usr/share/zoneinfo/{zone}"
+    found = context.output("readlink /etc/localtime").strip()
+    if found != expected:
+        fail(f"/etc/localtime points to {found}, not to {expected}")
+    if context.host.run("test -s %s", expected).rc != 0:
+        fail(f"the node knows no timezone {zone}")
+    return f"{zone}, {context.output('date +%Z').strip()}"
+
+
+def _resolver(context: CheckContext) -> str:
+    _is_exactly(context, "/etc/resolv.conf", texts.resolv_conf(context.cluster, _options(context)))
+    return "/etc/resolv.conf is as declared"
+
+
+def _options(context: CheckContext) -> BaseOptions:
+    if not isinstance(context.options, BaseOptions):
+        raise TypeError(f"the base role was given {type(context.options).__name__}")
+    return context.options
+
+
+def _debian(node: Node, options: object) -> bool:
+    return node.family is Family.DEBIAN
+
+
+def _el(node: Node, options: object) -> bool:
+    return node.family is Family.EL
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("the hostname is the declared short name", _hostname),
+    Check("the node's own name resolves to its management address", _own_name),
+    Check("every declared name resolves to its declared address", _all_names),
+    Check(
+        "/etc/hosts is the same on every node", _same_hosts_everywhere, scope="cluster", timeout_seconds=300
+    ),
+    Check("package sources are as declared", _package_sources),
+    Check("apt installs from the declared archives", _apt_archives, applies=_debian),
+    Check("the base packages are installed", _packages),
+    Check("no package upgrades by itself", _no_apt_upgrades, applies=_debian),
+    Check("no package upgrades by itself (dnf)", _no_dnf_upgrades, applies=_el),
+    Check(
+        "the firewall lets the cluster's own networks in",
+        _firewall,
+        needs=frozenset({Capability.FIREWALL}),
+        applies=lambda node, options: node.family is Family.EL and options.firewall == "trust-cluster",
+    ),
+    Check("the system locale is set and works", _locale),
+    Check("the timezone is set", _timezone),
+    Check(
+        "the resolver is as declared",
+        _resolver,
+        applies=lambda node, options: options.resolver is not None,
+    ),
+)

@@ -1,0 +1,38 @@
+"""Brings a node to what the containerd role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import site_of
+from rackwright.operations import files, packages, units
+from rackwright.operations.docker_archive import docker_archive
+from rackwright.roles.containerd import texts
+from rackwright.roles.containerd.options import ContainerdOptions
+
+
+@deploy("containerd")
+def containerd(options: ContainerdOptions) -> None:
+    """Configuration first, so that the package starts the daemon with it."""
+    site = site_of()
+    if not options.runs_on(site.node):
+        return
+    if options.source == "docker":
+        docker_archive(site, options.repository)
+    declared = texts.declared(site.cluster, site.node, options)
+    # the mode that containerd 1.7.24 of Debian 13 was seen to give it
+    files.directory(name="Make containerd's data folder", path=options.root, mode="700")
+    folders = [path.rpartition("/")[0] for path in declared if path != texts.CRICTL]
+    for folder in host.loop([*dict.fromkeys(folders), texts.REGISTRIES]):  # type: ignore[no-untyped-call]
+        files.directory(name=f"Make {folder}", path=folder)
+    for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
+        files.file(name=f"Write {path}", path=path, content=content)
+    names = texts.names(options)
+    packages.installed(name="Install containerd", packages=names.packages)
+    units.unit(
+        name="Run containerd with its settings",
+        unit=texts.UNIT,
+        restart_on=(texts.CONF, texts.DROP_IN),
+        disruptive=False,  # every container has a shim of its own, which the daemon finds again
+    )

@@ -1,0 +1,68 @@
+"""Options of the containerd role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from rackwright.containers import NodePath, PullingOptions, source_problems
+from rackwright.model.cluster import Cluster
+from rackwright.model.types import NodeRole
+
+
+class ContainerdOptions(PullingOptions):
+    """containerd, for Kubernetes, for ctr and nerdctl, and below docker."""
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
+
+    source: Literal["distribution", "docker"] = Field(
+        default="distribution",
+        description="`distribution`: containerd of Debian or Ubuntu (1.6 and 1.7). `docker`: containerd.io of Docker's "
+        "own repository; the only one on EL.",
+    )
+    repository: str = Field(
+        default="https://download.docker.com/linux",
+        pattern=r"^https?://[A-Za-z0-9./:_-]+$",
+        description="Base URL of Docker's repository or of the site's copy of it, for `source: docker`.",
+    )
+    release: Literal["1.7", "2"] | None = Field(
+        default=None,
+        description="Which configuration is written: version 2 for 1.6 and 1.7, version 3 for 2.x, where the CRI "
+        "plugin has other names. None: 1.7 of a distribution, 2 of Docker's repository. verify compares it "
+        "with what is installed.",
+    )
+    root: NodePath = Field(
+        default="/var/lib/containerd",
+        description="Where images and snapshots are, best on local scratch. A new one starts empty.",
+    )
+    snapshotter: Literal["overlayfs", "native", "btrfs", "zfs", "fuse-overlayfs"] = Field(
+        default="overlayfs", description="How layers are stacked for CRI; native copies them whole."
+    )
+    systemd_cgroup: bool = Field(
+        default=True, description="runc asks systemd for cgroups, as the kubelet does by default."
+    )
+    cdi: bool | None = Field(
+        default=None,
+        description="Devices by CDI, from /etc/cdi and /var/run/cdi. None: where the SKU has GPUs.",
+    )
+    nvidia_runtime: NodePath | None = Field(
+        default=None,
+        description="Program of a runtime `nvidia` besides runc, e.g. /usr/bin/nvidia-container-runtime. With CDI "
+        "none is needed.",
+    )
+    sandbox_image: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9][A-Za-z0-9./:@_-]*$",
+        description="The pause image of pods, as the site's registry has it; None: containerd's own choice.",
+    )
+
+    @property
+    def effective_release(self) -> str:
+        """`1.7` or `2`."""
+        return self.release or ("2" if self.source == "docker" else "1.7")
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """A source the distribution lacks, or another one than docker's on the same node."""
+        yield from source_problems("containerd", self, cluster)

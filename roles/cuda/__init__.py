@@ -1,0 +1,1 @@
+"""cuda: the locked CUDA toolkit, found by login shells, and never newer than the driver can run."""

@@ -1,0 +1,53 @@
+"""Options of the cuda role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import Field
+
+from rackwright.lock.content import GroupLock
+from rackwright.lock.for_roles import Trouble
+from rackwright.lock.stack_options import StackOptions
+from rackwright.model.cluster import Cluster
+
+
+class CudaOptions(StackOptions):
+    """The CUDA toolkit on nodes that are declared to have NVIDIA's GPUs, as the lock says."""
+
+    role: ClassVar[str] = "cuda"
+    parts: ClassVar[tuple[str, ...]] = ("cuda",)
+
+    profile: bool = Field(
+        default=True,
+        description="Set PATH and CUDA_HOME for login shells; false where environment modules do that.",
+    )
+
+    def problems(self, cluster: Cluster) -> Iterator[Trouble]:
+        """A role that has nothing to do, or nowhere to install from."""
+        nodes, stack = self.nodes(cluster), cluster.gpu_stack
+        if not nodes:
+            yield "", "No node of the role cuda has NVIDIA's GPUs.", "remove the section"
+        if stack is None or stack.source == "distribution":
+            return
+        if any("nvidia_driver" not in node.options for node in nodes):
+            yield (
+                "",
+                "The toolkit comes from the repository that the role nvidia_driver sets up, and it does not run.",
+                "add a section nvidia_driver",
+            )
+
+
+def home(group: GroupLock) -> str:
+    """CUDA_HOME: releases of NVIDIA's stand side by side, Debian has one, with its tools in /usr/bin.
+
+    Sources: CUDA installation guide for Linux, "Post-installation actions"; contents of
+    nvidia-cuda-toolkit in bookworm, read 2026-11-21.
+    """
+    return "/usr/lib/cuda" if group.source == "distribution" else f"/usr/local/cuda-{group.cuda}"
+
+
+def tools(group: GroupLock) -> str:
+    """The folder of nvcc and its like."""
+    return "/usr/bin" if group.source == "distribution" else f"{home(group)}/bin"

@@ -1,0 +1,38 @@
+"""Brings a node to what the dcgm role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+
+from rackwright.data import site_of
+from rackwright.lock.for_roles import component, group_for
+from rackwright.operations import files, packages, units
+from rackwright.render import render
+from rackwright.roles.dcgm.options import DcgmOptions
+
+# DCGM 4's unit; the packages still ship dcgm.service for old scripts, and both would want port 5555.
+# Names and the unit's command line: NVIDIA/DCGM, config-files/systemd/, read 2026-11-21.
+UNIT = "nvidia-dcgm.service"
+DROP_IN = f"/etc/systemd/system/{UNIT}.d"
+
+
+@deploy("dcgm")
+def dcgm(options: DcgmOptions) -> None:
+    """Where it listens, four packages of one version, the host engine."""
+    site = site_of()
+    if not options.needed_on(site.node):
+        return
+    # before the unit it belongs to: systemd 252 overlooks a folder made after it first saw the unit
+    files.directory(name="Make the folder of the host engine's drop-ins", path=DROP_IN)
+    files.file(
+        name="Write where the host engine listens",
+        path=f"{DROP_IN}/90-rackwright.conf",
+        content=render("dcgm/drop-in.conf.j2", options=options),
+    )
+    packages.installed(
+        name="Install DCGM as locked",
+        packages=component(group_for(site), *options.parts),
+        start_daemons=False,
+        hold=True,
+    )
+    units.unit(name="Run the host engine", unit=UNIT, restart_on=(DROP_IN,), disruptive=False)

@@ -1,0 +1,70 @@
+"""What the dcgm role claims of a node."""
+
+from __future__ import annotations
+
+import re
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.gpu_checks import as_locked, declared_gpus, runs
+from rackwright.lock.for_roles import group_of
+from rackwright.lock.versions import upstream
+from rackwright.roles.dcgm.options import DcgmOptions
+
+_DEFAULT = "127.0.0.1:5555"
+"""Where dcgmi asks by itself."""
+
+
+def parse_discovery(text: str) -> int:
+    """`dcgmi discovery -l` begins with `8 GPUs found.` or `1 GPU found.`; and lists each by its number."""
+    found = re.search(r"^\s*(\d+) GPUs? found\.", text, re.MULTILINE)
+    if found is None:
+        raise Undetermined(f"dcgmi counts no GPUs: {text.strip()[:80]!r}")
+    listed = len(re.findall(r"PCI Bus ID:", text))
+    if listed != int(found[1]):
+        raise Undetermined(f"dcgmi says {found[1]} GPUs and lists {listed}")
+    return listed
+
+
+def parse_version(text: str) -> str:
+    """`dcgmi  version: 4.6.0`."""
+    found = re.search(r"version:\s*([0-9.]+)", text)
+    if found is None:
+        raise Undetermined(f"dcgmi names no version: {text.strip()[:80]!r}")
+    return found[1]
+
+
+def _options(context: CheckContext) -> DcgmOptions:
+    options = context.options
+    assert isinstance(options, DcgmOptions)
+    return options
+
+
+def _runs(context: CheckContext) -> str:
+    return runs(context, "nvidia-dcgm.service")
+
+
+def _counts(context: CheckContext) -> str:
+    options, declared = _options(context), declared_gpus(context)
+    engine = f"{options.listen}:{options.port}"
+    host = "" if engine == _DEFAULT else f"--host {engine} "
+    found = parse_discovery(context.output(f"timeout 30 dcgmi discovery {host}-l"))
+    if found != declared:
+        fail(f"the host engine finds {found} of {declared} declared GPUs")
+    return f"{found} GPUs"
+
+
+def _version(context: CheckContext) -> str:
+    packages = group_of(context.cluster, context.node).packages
+    locked = upstream(packages["datacenter-gpu-manager-4-core"])
+    found = parse_version(context.output("dcgmi --version"))
+    if found != locked:
+        fail(f"dcgmi is {found}, the lock says {locked}")
+    return found
+
+
+CHECKS = (
+    Check("DCGM is installed as locked and held", as_locked, applies=DcgmOptions.needed_on),
+    Check("dcgmi is of the locked version", _version, applies=DcgmOptions.needed_on),
+    Check("the DCGM host engine runs", _runs, settle_seconds=20, applies=DcgmOptions.needed_on),
+    Check("DCGM finds the declared GPUs", _counts, settle_seconds=30, applies=DcgmOptions.needed_on),
+)

@@ -1,0 +1,66 @@
+"""Brings a node to what the docker role declares."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import site_of
+from rackwright.facts.settings import Answer
+from rackwright.operations import files, packages, settings, units, users
+from rackwright.operations.docker_archive import docker_archive
+from rackwright.render import render
+from rackwright.roles.docker.options import DockerOptions
+from rackwright.roles.docker.settings import (
+    CONF,
+    DROP_IN,
+    STARTED,
+    UNIT,
+    daemon_json,
+    declared,
+    loses_containers,
+    names,
+    needs_restart,
+)
+
+
+@deploy("docker")
+def docker(options: DockerOptions) -> None:
+    """Settings first, so that the package starts the daemon with them; then the engine and its group."""
+    site = site_of()
+    if not options.runs_on(site.node):
+        return
+    if options.source == "docker":
+        docker_archive(site, options.repository)
+    users.group(name="Make group docker", group="docker", system=True)
+    files.directory(name="Make docker's folder", path="/etc/docker")
+    # 710 is what dockerd gives it: nobody looks into the layers of others
+    files.directory(name="Make docker's data folder", path=options.data_root, mode="710")
+    files.file(name="Write daemon.json", path=CONF, content=daemon_json(site.cluster, site.node, options))
+    files.directory(name="Make the folder of docker's unit settings", path=DROP_IN.rpartition("/")[0])
+    files.file(
+        name="Write docker's unit settings",
+        path=DROP_IN,
+        content=render("docker/unit.conf.j2", conf=CONF, started=STARTED),
+    )
+    packages.installed(name="Install docker", packages=names(site.node, options).packages)
+    started: str | None = host.get_fact(Answer, read=f"cat {STARTED}")
+    wanted = declared(site.cluster, site.node, options)
+    restart = needs_restart(started, wanted)
+    units.unit(
+        name="Run docker with its settings",
+        unit=UNIT,
+        restart_on=(DROP_IN, CONF) if restart else (DROP_IN,),
+        reload_on=() if restart else (CONF,),
+        disruptive=loses_containers(started, wanted),
+    )
+    members = ",".join(sorted(options.users))
+    settings.setting(
+        name="Set the members of group docker",
+        target="members of group docker (each is root on this node)",
+        read="getent group docker | cut -d: -f4 | tr , '\\n' | sort | paste -sd, | grep . || echo nobody",
+        want=members or "nobody",
+        write=f"gpasswd --members {quote(members)} docker",
+    )

@@ -1,0 +1,101 @@
+"""Options of the docker role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Network
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from rackwright.containers import (
+    AddressPool,
+    NodePath,
+    PullingOptions,
+    pool_problems,
+    source_problems,
+    user_problems,
+)
+from rackwright.model.cluster import Cluster
+from rackwright.model.types import NodeRole
+
+
+class DockerOptions(PullingOptions):
+    """Docker Engine."""
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
+
+    source: Literal["distribution", "docker"] = Field(
+        default="distribution",
+        description="`distribution`: docker.io of Debian or Ubuntu. `docker`: docker-ce of Docker's own repository, "
+        "whose key is checked by its published fingerprint; the only one on EL.",
+    )
+    repository: str = Field(
+        default="https://download.docker.com/linux",
+        pattern=r"^https?://[A-Za-z0-9./:_-]+$",
+        description="Base URL of Docker's repository or of the site's copy of it, for `source: docker`.",
+    )
+    users: tuple[str, ...] = Field(
+        default=(),
+        description="Members of the group docker, all of them. Each is root on every node of the role: "
+        "`docker run -v /:/host` needs no password.",
+    )
+    data_root: NodePath = Field(
+        default="/var/lib/docker",
+        description="Where images and containers are, best on local scratch (NVMe). A new one starts empty.",
+    )
+    storage_driver: Literal["overlay2", "fuse-overlayfs", "btrfs", "zfs", "vfs"] = Field(
+        default="overlay2",
+        description="overlay2 wants ext4, or xfs with ftype=1, below data_root. vfs copies every layer whole.",
+    )
+    log_driver: Literal["json-file", "local", "journald", "none"] = Field(
+        default="json-file", description="Where the output of containers goes."
+    )
+    log_max_size_mib: int = Field(
+        default=50, ge=1, description="json-file and local: size of one log file. Docker's own has no bound."
+    )
+    log_max_files: int = Field(default=3, ge=1, description="json-file and local: log files per container.")
+    live_restore: bool = Field(
+        default=True, description="Containers live on while the daemon is down or restarts."
+    )
+    cgroup_driver: Literal["systemd", "cgroupfs"] = Field(
+        default="systemd", description="systemd, so that one manager owns the cgroup tree."
+    )
+    runtimes: dict[str, NodePath] = Field(
+        default_factory=dict,
+        description="OCI runtimes besides runc, name to program, e.g. {nvidia: /usr/bin/nvidia-container-runtime}.",
+    )
+    default_runtime: str = Field(default="runc", description="runc, or one of `runtimes`.")
+    cdi: bool | None = Field(
+        default=None,
+        description="Devices by CDI (`--device nvidia.com/gpu=all`); docker from 25 on. None: where the SKU "
+        "has GPUs.",
+    )
+    address_pools: tuple[AddressPool, ...] = Field(
+        default=(AddressPool(base=IPv4Network("172.17.0.0/16")),),
+        min_length=1,
+        description="Ranges for docker0 and further networks; docker's own guess may hit a network of the site.",
+    )
+    iptables: bool = Field(
+        default=True,
+        description="Docker writes firewall rules: FORWARD drops by default, and published ports are open past "
+        "firewalld and ufw. false: no rules, so containers reach out by `--network host` only.",
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.default_runtime != "runc" and self.default_runtime not in self.runtimes:
+            raise ValueError(f"The default runtime {self.default_runtime} is not among the runtimes.")
+        if "runc" in self.runtimes:
+            raise ValueError("runc is docker's own runtime and is not declared.")
+        for pool in self.address_pools:
+            if pool.size < pool.base.prefixlen:
+                raise ValueError(f"No subnet of /{pool.size} fits into the address pool {pool.base}.")
+        return self
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Overlapping ranges, a source the distribution lacks, users nobody declares."""
+        pools = ((f"address_pools[{index}].base", pool.base) for index, pool in enumerate(self.address_pools))
+        yield from pool_problems(cluster, pools)
+        yield from source_problems("docker", self, cluster)
+        yield from user_problems(cluster, "docker", self, self.users)

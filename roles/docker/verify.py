@@ -1,0 +1,101 @@
+"""What the docker role claims of a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.containers import files_are, same, unit_is_active, where_it_runs
+from rackwright.roles.docker.options import DockerOptions
+from rackwright.roles.docker.settings import CONF, STARTED, UNIT, daemon_json, declared, needs_restart
+
+_INFO = "docker info --format %s"
+_JSON = "{{json .}}"
+
+
+def _options(context: CheckContext) -> DockerOptions:
+    if not isinstance(context.options, DockerOptions):
+        raise TypeError(f"the docker role was given {type(context.options).__name__}")
+    return context.options
+
+
+def _running(context: CheckContext) -> str:
+    return unit_is_active(context, UNIT)
+
+
+def _conf(context: CheckContext) -> str:
+    wanted = daemon_json(context.cluster, context.node, _options(context))
+    return files_are(context, {CONF: wanted})
+
+
+def _started(context: CheckContext) -> str:
+    settings = declared(context.cluster, context.node, _options(context))
+    if needs_restart(context.output("cat %s", STARTED), settings):
+        fail("the daemon was started with other settings than the declared ones")
+    return "the daemon was started with the declared settings"
+
+
+def _info(context: CheckContext) -> dict[str, Any]:
+    info = context.json(_INFO, _JSON)
+    if not isinstance(info, dict) or not info.get("ServerVersion"):
+        raise Undetermined("the docker daemon does not answer")
+    return info
+
+
+def _settings(context: CheckContext) -> str:
+    options, info = _options(context), _info(context)
+    for key, wanted in (
+        ("DockerRootDir", options.data_root),
+        ("Driver", options.storage_driver),
+        ("LoggingDriver", options.log_driver),
+        ("CgroupDriver", options.cgroup_driver),
+        ("LiveRestoreEnabled", options.live_restore),
+        ("DefaultRuntime", options.default_runtime),
+    ):
+        if key not in info:
+            raise Undetermined(f"docker does not say its {key}")
+        same(info[key], wanted, f"docker's {key}")
+    missing = sorted(set(options.runtimes) - set(info.get("Runtimes") or {}))
+    if missing:
+        fail(f"docker does not know the runtime {missing[0]}")
+    return f"docker {info['ServerVersion']}: {info['Driver']} in {info['DockerRootDir']}"
+
+
+def _registries(context: CheckContext) -> str:
+    options, info = _options(context), _info(context)
+    config = info.get("RegistryConfig")
+    if not isinstance(config, dict):
+        raise Undetermined("docker does not say its registries")
+    mirror = options.mirror(context.cluster)
+    found = [url.rstrip("/") for url in config.get("Mirrors") or []]
+    same(found, [] if mirror is None else [mirror], "docker's mirror")
+    known = {
+        name for name, entry in (config.get("IndexConfigs") or {}).items() if not entry.get("Secure", True)
+    }
+    same(sorted(known), sorted(options.insecure_registries), "docker's list of insecure registries")
+    return f"mirror {mirror or 'none'}, insecure: {', '.join(options.insecure_registries) or 'none'}"
+
+
+def _members(context: CheckContext) -> str:
+    fields = context.output("getent group docker").strip().split(":")
+    if len(fields) != 4:
+        raise Undetermined("getent did not print the group docker")
+    found = sorted(filter(None, fields[3].split(",")))
+    wanted = sorted(_options(context).users)
+    if extra := [name for name in found if name not in wanted]:
+        fail(f"{', '.join(extra)} may become root through the group docker, and nothing declares it")
+    if missing := [name for name in wanted if name not in found]:
+        fail(f"{', '.join(missing)} is not in the group docker")
+    return f"{', '.join(found)}: each is root on this node" if found else "nobody"
+
+
+CHECKS = where_it_runs(
+    (
+        Check("docker runs", _running, settle_seconds=20),
+        Check("daemon.json is as declared", _conf),
+        Check("docker was started with its declared settings", _started),
+        Check("docker has its declared settings", _settings, settle_seconds=10),
+        Check("docker knows the declared mirror and insecure registries", _registries, settle_seconds=10),
+        Check("nobody else is in the group docker", _members),
+    )
+)

@@ -1,0 +1,84 @@
+"""Brings a node to what the enroot_pyxis role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import Site, site_of
+from rackwright.model.types import Family, NodeRole
+from rackwright.operations import archives, files, packages, settings, units
+from rackwright.roles.enroot_pyxis import texts
+from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
+
+_FOLDERS = 'stat -c "%a %n" /run/enroot {root}/cache {root}/data {root}/tmp | grep -c "^1777 "'
+
+
+@deploy("enroot_pyxis")
+def enroot_pyxis(options: EnrootPyxisOptions) -> None:
+    """enroot, its settings and hooks, and the plugin before the line that makes Slurm load it."""
+    site = site_of()
+    if not options.runs_on(site.node):
+        return
+    files.directory(name="Make the folder of downloads", path=texts.DOWNLOADS)
+    if site.node.family is Family.DEBIAN:
+        packages.installed(name="Install what downloads", packages=("curl",))
+    _packages(site, options)
+    if options.pyxis_source == "build":
+        _build(site, options)
+    declared = texts.declared(options)
+    files.directory(name="Make the folder of hooks", path=texts.HOOKS)
+    for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
+        files.file(name=f"Write {path}", path=path, content=content)
+    settings.setting(
+        name="Make the folders of users' images",
+        target="folders of users' images",
+        read=_FOLDERS.format(root=options.root),
+        want="4",
+        write=f"systemd-tmpfiles --create {texts.TMPFILES}",
+    )
+    for hook in host.loop(options.hooks):  # type: ignore[no-untyped-call]
+        files.link(
+            name=f"Turn on {hook}", path=f"{texts.HOOKS}/{hook}", target=f"{texts.SHIPPED_HOOKS}/{hook}"
+        )
+    if site.node.holds(NodeRole.WORKER):
+        # jobs go on: their slurmstepd are processes of their own
+        units.unit(
+            name="Let slurmd load pyxis",
+            unit="slurmd.service",
+            running=None,
+            enabled=None,
+            restart_on=(texts.PYXIS_CONF, texts.plugin(options)),
+            disruptive=False,
+        )
+
+
+def _packages(site: Site, options: EnrootPyxisOptions) -> None:
+    for file, (package, version) in host.loop(options.packages(site.node).items()):  # type: ignore[no-untyped-call]
+        _download(site, options, file)
+        archives.installed(
+            name=f"Install {package}", package=package, version=version, path=f"{texts.DOWNLOADS}/{file}"
+        )
+
+
+def _build(site: Site, options: EnrootPyxisOptions) -> None:
+    _download(site, options, options.tarball)
+    packages.installed(
+        name="Install what builds pyxis", packages=texts.BUILD_PACKAGES[site.node.family], start_daemons=False
+    )
+    settings.setting(
+        name="Build pyxis",
+        target=f"pyxis {options.pyxis_version}, built for the installed Slurm",
+        read=texts.built_read(options),
+        want="current",
+        write=texts.build(options),
+    )
+
+
+def _download(site: Site, options: EnrootPyxisOptions, file: str) -> None:
+    archives.download(
+        name=f"Fetch {file}",
+        path=f"{texts.DOWNLOADS}/{file}",
+        url=texts.url(site.cluster, options, file),
+        sha256=options.sha256[file],
+    )

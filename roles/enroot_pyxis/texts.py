@@ -1,0 +1,64 @@
+"""Files of enroot and pyxis: what is downloaded, what is written."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from rackwright.model.cluster import Cluster
+from rackwright.model.types import Family
+from rackwright.render import render
+from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
+
+ENROOT_CONF = "/etc/enroot/enroot.conf"
+TMPFILES = "/etc/tmpfiles.d/rackwright-enroot.conf"
+PYXIS_CONF = "/etc/slurm/plugstack.conf.d/pyxis.conf"
+HOOKS = "/etc/enroot/hooks.d"
+SHIPPED_HOOKS = "/usr/share/enroot/hooks.d"
+DOWNLOADS = "/var/cache/rackwright"
+BUILT = "/usr/local/lib/slurm/spank_pyxis.so"
+MARK = "/usr/local/share/pyxis/rackwright-built"
+_FROM_PACKAGE = "/usr/lib/slurm/spank_pyxis.so"
+
+BUILD_PACKAGES = {
+    Family.DEBIAN: ("gcc", "libc6-dev", "libslurm-dev", "make", "binutils"),
+    Family.EL: ("gcc", "glibc-devel", "make", "slurm-devel", "binutils"),
+}
+
+
+def url(cluster: Cluster, options: EnrootPyxisOptions, file: str) -> str:
+    """Where a file comes from: the site's mirror, else NVIDIA's releases on GitHub."""
+    if cluster.mirrors.files:
+        return f"{cluster.mirrors.files.rstrip('/')}/{file}"
+    if file == options.tarball:
+        return f"https://github.com/NVIDIA/pyxis/archive/refs/tags/v{options.pyxis_version}.tar.gz"
+    return f"https://github.com/NVIDIA/enroot/releases/download/v{options.enroot_version}/{file}"
+
+
+def plugin(options: EnrootPyxisOptions) -> str:
+    """The SPANK plugin that Slurm loads."""
+    return BUILT if options.pyxis_source == "build" else _FROM_PACKAGE
+
+
+def declared(options: EnrootPyxisOptions) -> dict[str, str]:
+    """Every file the role writes, by path."""
+    return {
+        ENROOT_CONF: render("enroot_pyxis/enroot.conf.j2", options=options),
+        TMPFILES: render("enroot_pyxis/tmpfiles.conf.j2", root=options.root),
+        PYXIS_CONF: render("enroot_pyxis/pyxis.conf.j2", options=options, plugin=plugin(options)),
+    }
+
+
+def built_read(options: EnrootPyxisOptions) -> str:
+    """Shell: `current` when the plugin was built from this release for the Slurm that is installed."""
+    version = quote(options.pyxis_version)
+    return f'[ -s {BUILT} ] && [ "$(cat {MARK})" = {version}" $(srun --version)" ] && echo current'
+
+
+def build(options: EnrootPyxisOptions) -> str:
+    """Shell: builds and installs the plugin; the mark is written last."""
+    return render(
+        "enroot_pyxis/build.sh.j2",
+        tarball=f"{DOWNLOADS}/{options.tarball}",
+        version=options.pyxis_version,
+        mark=MARK,
+    )

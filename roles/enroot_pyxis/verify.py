@@ -1,0 +1,78 @@
+"""What the enroot_pyxis role claims of a node."""
+
+from __future__ import annotations
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.containers import files_are, user_namespaces, where_it_runs
+from rackwright.roles.enroot_pyxis import texts
+from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
+
+
+def _options(context: CheckContext) -> EnrootPyxisOptions:
+    if not isinstance(context.options, EnrootPyxisOptions):
+        raise TypeError(f"the enroot_pyxis role was given {type(context.options).__name__}")
+    return context.options
+
+
+def _version(context: CheckContext) -> str:
+    found = context.output("enroot version").strip()
+    if not found[:1].isdigit():
+        raise Undetermined(f"`enroot version` printed {found!r}")
+    wanted = _options(context).enroot_version
+    if found != wanted:
+        fail(f"enroot {found} is installed, not {wanted}")
+    return f"enroot {found}"
+
+
+def _files(context: CheckContext) -> str:
+    return files_are(context, texts.declared(_options(context)))
+
+
+def _flags(context: CheckContext) -> str:
+    """srun loads the plugin to print its own help, so this is Slurm's word for it."""
+    result = context.host.run("srun --help")
+    output = str(result.stdout) + str(result.stderr)
+    if result.rc in (126, 127):
+        raise Undetermined(f"cannot run `srun`: {result.stderr.strip() or 'not found'}")
+    if "--container-image" in output:
+        return "srun knows --container-image"
+    if "plugin" in output and "pyxis" in output:
+        line = next(line for line in output.splitlines() if "pyxis" in line)
+        fail(f"srun cannot load pyxis: {line.strip()}")
+    if "--partition" not in output:
+        raise Undetermined("`srun --help` did not print its options")
+    return fail("srun does not know --container-image")
+
+
+def _built(context: CheckContext) -> str:
+    result = context.host.run("sh -c %s", texts.built_read(_options(context)))
+    if str(result.stdout).strip() == "current":
+        return f"pyxis {_options(context).pyxis_version}, built for the installed Slurm"
+    if result.rc in (126, 127):
+        raise Undetermined(f"cannot find out: {result.stderr.strip()}")
+    mark = context.output("cat %s", texts.MARK).strip()
+    return fail(f"pyxis was built as {mark}, which is not the declared release with the installed Slurm")
+
+
+def _hooks(context: CheckContext) -> str:
+    hooks = _options(context).hooks
+    listed = context.output("ls %s", texts.HOOKS).split()
+    if missing := [hook for hook in hooks if hook not in listed]:
+        fail(f"{missing[0]} is not among enroot's hooks")
+    return f"{', '.join(hooks) or 'none'} turned on"
+
+
+CHECKS = where_it_runs(
+    (
+        Check("enroot is the declared release", _version),
+        Check("the files of enroot and pyxis are as declared", _files),
+        Check("enroot's declared hooks are on", _hooks),
+        Check(
+            "pyxis was built for the installed Slurm",
+            _built,
+            applies=lambda node, options: options.pyxis_source == "build",
+        ),
+        Check("srun knows --container-image", _flags),
+        Check("users may make user namespaces", lambda context: user_namespaces(context, "enroot")),
+    )
+)

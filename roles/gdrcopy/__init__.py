@@ -1,0 +1,1 @@
+"""GDRCopy: low-latency copies by the CPU to and from GPU memory, through the kernel module gdrdrv."""

@@ -1,0 +1,43 @@
+"""Options of the gdrcopy role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import Field
+
+from rackwright.lock.for_roles import has_stack
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.types import NodeRole
+from rackwright.options import RoleOptions
+
+
+class GdrcopyOptions(RoleOptions):
+    """gdrdrv built by DKMS, its library and, if asked for, its tests.
+
+    NVIDIA publishes GDRCopy's packages as files (developer.download.nvidia.com/compute/redist/gdrcopy/, read
+    2026-11-21), so a site puts them into its own repository, and says here which version that is.
+    """
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER, NodeRole.LOGIN})
+
+    version: str = Field(
+        default="2.5.1-1",
+        pattern=r"^[0-9][0-9A-Za-z.+~-]*$",
+        description="Exact package version of all its packages; held.",
+    )
+    tests: bool = Field(
+        default=False,
+        description="gdrcopy-tests too (gdrcopy_sanity, gdrcopy_copybw); it needs CUDA's runtime.",
+    )
+
+    @classmethod
+    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
+        """NVIDIA's GPUs."""
+        return has_stack(node)
+
+    def problems(self, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
+        """A role without GPUs."""
+        if not any(self.needed_on(node) for node in cluster.nodes if "gdrcopy" in node.options):
+            yield "", "No node of the role gdrcopy has NVIDIA's GPUs.", "remove the section"

@@ -1,0 +1,55 @@
+"""What the gdrcopy role claims of a node."""
+
+from __future__ import annotations
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.gpu_checks import held_at
+from rackwright.lock.versions import upstream
+from rackwright.platforms import Capability
+from rackwright.roles.gdrcopy import software
+from rackwright.roles.gdrcopy.options import GdrcopyOptions
+
+_MODULES = frozenset({Capability.KERNEL_MODULES})
+
+
+def _options(context: CheckContext) -> GdrcopyOptions:
+    options = context.options
+    assert isinstance(options, GdrcopyOptions)
+    return options
+
+
+def _installed(context: CheckContext) -> str:
+    return held_at(context, software.packages(context.node.family, _options(context)))
+
+
+def _loaded(context: CheckContext) -> str:
+    modules = context.output("cat /proc/modules")
+    if not modules.strip():
+        raise Undetermined("/proc/modules is empty")
+    if not any(line.startswith("gdrdrv ") for line in modules.splitlines()):
+        fail("gdrdrv is not loaded")
+    found, wanted = context.output("modinfo -F version gdrdrv").strip(), upstream(_options(context).version)
+    if found != wanted:
+        fail(f"gdrdrv is {found or 'of no version'}, declared {wanted}")
+    return f"gdrdrv {found}"
+
+
+def _device(context: CheckContext) -> str:
+    result = context.host.run("stat -c %s %s", "%F %a", "/dev/gdrdrv")
+    said = result.stdout.strip()
+    if result.rc != 0:
+        if "No such file" not in result.stderr:
+            raise Undetermined(f"cannot look at /dev/gdrdrv: {result.stderr.strip() or 'nothing was said'}")
+        fail("/dev/gdrdrv is missing")
+    if said != "character special file 666":
+        fail(f"/dev/gdrdrv is a {said}, not a character special file 666: jobs cannot open it")
+    return "/dev/gdrdrv is open to every user"
+
+
+CHECKS = (
+    Check("GDRCopy is installed as declared and held", _installed, applies=GdrcopyOptions.needed_on),
+    Check(
+        "gdrdrv is loaded at the declared version", _loaded, needs=_MODULES, applies=GdrcopyOptions.needed_on
+    ),
+    Check("every user may open /dev/gdrdrv", _device, needs=_MODULES, applies=GdrcopyOptions.needed_on),
+)

@@ -1,0 +1,73 @@
+"""Options of the gpudirect role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from rackwright.errors import RackwrightError
+from rackwright.lock.for_roles import Trouble, has_stack, lock_problems
+from rackwright.lock.lock_file import read_lock
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.types import NodeRole
+from rackwright.options import RoleOptions
+
+
+class GpudirectOptions(RoleOptions):
+    """How NICs reach GPU memory, and what must not stand in between."""
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER})
+
+    peermem: bool = Field(
+        default=False,
+        description="Load nvidia-peermem: only where dma-buf cannot be (proprietary modules). It needs the "
+        "peer-memory interface of DOCA-OFED; inbox RDMA drivers do not have it.",
+    )
+    iommu: Literal["passthrough", "leave"] = Field(
+        default="passthrough",
+        description="passthrough: `iommu=pt` at the next boot, so that devices address memory directly. "
+        "leave: the kernel command line is the site's own affair.",
+    )
+    acs: Literal["off", "leave"] = Field(
+        default="off",
+        description="off: a unit clears the ACS control bits of every PCI bridge at each boot (they come back "
+        "with a reset), as NCCL's troubleshooting guide asks for on bare metal. leave: for hosts of guests, which "
+        "ACS keeps apart, and for boards whose maker wants it on (HGX B300 guests with ATS).",
+    )
+
+    @classmethod
+    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
+        """NVIDIA's GPUs."""
+        return has_stack(node)
+
+    def problems(self, cluster: Cluster) -> Iterator[Trouble]:
+        """A role without GPUs, or nvidia-peermem without what it builds on."""
+        if not any(self.needed_on(node) for node in cluster.nodes if "gpudirect" in node.options):
+            yield "", "No node of the role gpudirect has NVIDIA's GPUs.", "remove the section"
+        if self.peermem and (cluster.gpu_stack is None or cluster.gpu_stack.ofed == "inbox"):
+            yield (
+                "peermem",
+                "nvidia-peermem needs DOCA-OFED's peer-memory interface, and the RDMA drivers are inbox.",
+                "leave peermem out (dma-buf needs neither), or set `gpu_stack.ofed: doca`",
+            )
+
+    def lock_problems(self, cluster: Cluster) -> Iterator[Trouble]:
+        """dma-buf with proprietary modules."""
+        nodes = [node for node in cluster.nodes if node.options.get("gpudirect") == self and has_stack(node)]
+        if self.peermem or cluster.gpu_stack is None or any(lock_problems(cluster, "gpudirect")):
+            return
+        try:
+            lock = read_lock(cluster)
+        except RackwrightError:
+            return
+        for node in nodes:
+            group = lock.group_of(node)
+            if group is not None and not group.open_modules:
+                yield (
+                    "peermem",
+                    f"{node.name} is locked to proprietary kernel modules, which know no dma-buf.",
+                    "set `peermem: true` (with DOCA-OFED), or take the role from such nodes",
+                )
+                return

@@ -1,0 +1,98 @@
+"""What the gpudirect role claims of a node, from its live state."""
+
+from __future__ import annotations
+
+import re
+
+from rackwright.checks import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.model.cluster import Node
+from rackwright.platforms import Capability
+from rackwright.roles.gpudirect import bridges
+from rackwright.roles.gpudirect.options import GpudirectOptions
+
+_KERNEL = (5, 12)
+"""The first with dma-buf for peers: NVIDIA GPU Operator, "GPUDirect RDMA", read 2026-11-20."""
+
+
+def _options(context: CheckContext) -> GpudirectOptions:
+    options = context.options
+    assert isinstance(options, GpudirectOptions)
+    return options
+
+
+def can_dmabuf(module: str, kernel: str) -> str:
+    """From /proc/driver/nvidia/version and `uname -r`."""
+    version = re.match(r"(\d+)\.(\d+)", kernel)
+    if version is None or "NVRM version" not in module:
+        raise Undetermined("neither the driver nor the kernel names its version")
+    if "Open Kernel Module" not in module:
+        fail("the loaded driver is the proprietary one, which knows no dma-buf")
+    if (int(version[1]), int(version[2])) < _KERNEL:
+        fail(f"the kernel is {kernel.strip()}; dma-buf for peers came with 5.12")
+    return f"open kernel modules on {kernel.strip()}"
+
+
+def _dmabuf(context: CheckContext) -> str:
+    return can_dmabuf(context.output("cat /proc/driver/nvidia/version"), context.output("uname -r"))
+
+
+def _peermem(context: CheckContext) -> str:
+    modules = context.output("cat /proc/modules")
+    if not modules.strip():
+        raise Undetermined("/proc/modules is empty")
+    loaded = any(line.startswith("nvidia_peermem ") for line in modules.splitlines())
+    if _options(context).peermem and not loaded:
+        fail("nvidia_peermem is not loaded")
+    if loaded and not _options(context).peermem:
+        raise Warned("nvidia_peermem is loaded though not declared: which way NCCL takes is its own choice")
+    return "nvidia_peermem is loaded" if loaded else "dma-buf alone"
+
+
+def _iommu(context: CheckContext) -> str:
+    there = context.output("cat /proc/cmdline").split()
+    if not there:
+        raise Undetermined("/proc/cmdline is empty")
+    missing = [one for one in bridges.kernel_arguments(context.node) if one not in there]
+    if missing:
+        fail(f"the kernel runs without {' '.join(missing)}: reboot the node, or see what its boot loader has")
+    kinds = set(context.output("cat /sys/kernel/iommu_groups/*/type").split())
+    if not kinds:
+        raise Undetermined("the kernel names no IOMMU group")
+    if kinds != {"identity"}:
+        fail(f"IOMMU groups are {', '.join(sorted(kinds))}, not identity alone")
+    return "every IOMMU group is identity"
+
+
+def _acs(context: CheckContext) -> str:
+    context.output("command -v setpci")
+    found = bridges.parse(context.output("sh -c %s", bridges.READ))
+    if found.redirecting:
+        some = ", ".join(f"{bridge} ({bits})" for bridge, bits in list(found.redirecting.items())[:4])
+        fail(f"ACS is on at {len(found.redirecting)} bridges, e.g. {some}")
+    return f"{found.quiet} bridges redirect nothing"
+
+
+def _by_dmabuf(node: Node, options: GpudirectOptions) -> bool:
+    return options.needed_on(node) and not options.peermem
+
+
+def _passthrough(node: Node, options: GpudirectOptions) -> bool:
+    return options.needed_on(node) and options.iommu == "passthrough"
+
+
+def _acs_off(node: Node, options: GpudirectOptions) -> bool:
+    return options.needed_on(node) and options.acs == "off"
+
+
+_MODULES = frozenset({Capability.KERNEL_MODULES})
+CHECKS = (
+    Check("NICs can reach GPU memory by dma-buf", _dmabuf, needs=_MODULES, applies=_by_dmabuf),
+    Check(
+        "nvidia-peermem is loaded only as declared",
+        _peermem,
+        needs=_MODULES,
+        applies=GpudirectOptions.needed_on,
+    ),
+    Check("the IOMMU passes through", _iommu, needs=frozenset({Capability.KERNEL}), applies=_passthrough),
+    Check("no PCI bridge redirects peers", _acs, needs=frozenset({Capability.HARDWARE}), applies=_acs_off),
+)

@@ -1,0 +1,63 @@
+"""The files of the health role, whole. Pure: what is applied is what is verified."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from rackwright.health.bundle import GUARD, script
+from rackwright.health.declare import expected_of
+from rackwright.health.guard import places
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.types import NodeRole
+from rackwright.render import render
+from rackwright.roles.health.options import HealthRoleOptions
+
+STAGES = ("prolog", "epilog")
+
+
+def program() -> str:
+    """The script every node has."""
+    return script(GUARD)
+
+
+def expected(cluster: Cluster, node: Node) -> str:
+    """What this node is declared to be."""
+    return json.dumps(expected_of(cluster, node).to_json(), indent=1, sort_keys=True) + "\n"
+
+
+def policy(options: HealthRoleOptions) -> str:
+    """What the site wants done."""
+    return json.dumps(asdict(options.policy), indent=1, sort_keys=True) + "\n"
+
+
+def files_of(cluster: Cluster, node: Node, options: HealthRoleOptions) -> dict[str, tuple[str, str]]:
+    """(content, mode) by path."""
+    found = {
+        places.PROGRAM: (program(), "755"),
+        places.EXPECTED: (expected(cluster, node), "644"),
+        places.POLICY: (policy(options), "644"),
+    }
+    for stage in STAGES:
+        if drops_in(node, options, stage):
+            found[drop_in(stage)] = (
+                render("health/drop-in.sh.j2", program=places.PROGRAM, stage=stage),
+                "755",
+            )
+    return found
+
+
+def drop_in(stage: str) -> str:
+    """In the folder that Slurm's prolog and epilog run."""
+    return f"/etc/slurm/{stage}.d/20-rackwright-health"
+
+
+def drops_in(node: Node, options: HealthRoleOptions, stage: str) -> bool:
+    """Whether jobs start and end on this node, and the site wants it looked at then."""
+    return runs_jobs(node) and bool(getattr(options.drain, stage))
+
+
+def runs_jobs(node: Node) -> bool:
+    """Whether slurmd runs here."""
+    slurm = any(options.scheduler == "slurm" for options in node.options.values())
+    return slurm and node.holds(NodeRole.WORKER)

@@ -1,0 +1,119 @@
+"""What the health role claims of a node."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from rackwright.checks import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.health.guard import places
+from rackwright.model.cluster import Node
+from rackwright.roles.health import texts
+from rackwright.roles.health.options import HealthRoleOptions
+
+GRACE_SECONDS = 120
+"""Beyond two intervals: Slurm spreads the passes of a large cluster over one."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What `health-check show` prints."""
+
+    outcome: str
+    why: str | None
+    results: list[dict[str, Any]]
+
+    def named(self, status: str) -> list[str]:
+        """The checks of one status, with what they found."""
+        found = (f"{one['check']}: {one['evidence']}" for one in self.results if one["status"] == status)
+        return list(dict.fromkeys(found))
+
+
+def parse_shown(output: str) -> Shown:
+    """Read it; Undetermined when it is not that."""
+    try:
+        told = json.loads(output)
+        return Shown(str(told["outcome"]), told["why"], list(told["results"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise Undetermined(f"the health check printed no verdict: {error!r}") from None
+
+
+def parse_config(output: str) -> dict[str, str]:
+    """`scontrol show config`: value by key."""
+    return dict(re.findall(r"^(\S+)\s*= (.*?)\s*$", output, re.MULTILINE))
+
+
+def _options(context: CheckContext) -> HealthRoleOptions:
+    options: HealthRoleOptions = context.options  # type: ignore[assignment]
+    return options
+
+
+def _files(context: CheckContext) -> str:
+    wanted = texts.files_of(context.cluster, context.node, _options(context))
+    result = context.host.run("sha256sum " + " ".join(["%s"] * len(wanted)), *wanted)
+    if result.rc not in (0, 1):  # 1: some of them are missing
+        raise Undetermined(f"`sha256sum` exited {result.rc}: {result.stderr.strip()}")
+    found = {path: digest for digest, path in re.findall(r"^(\S{64}) [ *](.*)$", result.stdout, re.MULTILINE)}
+    wrong = [
+        f"{path} {'differs' if path in found else 'is missing'}"
+        for path, (content, _) in wanted.items()
+        if found.get(path) != hashlib.sha256(content.encode()).hexdigest()
+    ]
+    if wrong:
+        fail("; ".join(wrong))
+    return f"{len(wanted)} files are the declared ones"
+
+
+def _healthy(context: CheckContext) -> str:
+    result = context.host.run("timeout 60 %s show", places.PROGRAM)
+    shown = parse_shown(result.stdout)
+    if shown.why is not None:
+        raise Undetermined(shown.why)
+    if shown.outcome == "bad":
+        fail("; ".join(shown.named("FAIL")))
+    if shown.outcome != "clean":
+        raise Undetermined("; ".join(shown.named("UNKNOWN")) or "nothing was judged")
+    passed = sum(one["status"] in ("PASS", "WARN") for one in shown.results)
+    gpus = context.node.sku.gpus
+    simulated = f"; its {gpus.count} GPUs are simulated" if gpus and context.node.simulates_gpus else ""
+    return f"{passed} checks find nothing that drains the node{simulated}"
+
+
+def _regular(context: CheckContext) -> str:
+    config = parse_config(context.output("timeout 30 scontrol show config"))
+    program = config.get("HealthCheckProgram")
+    if program is None:
+        raise Undetermined("`scontrol show config` does not mention HealthCheckProgram")
+    if program != places.PROGRAM:
+        fail(f"HealthCheckProgram is {program}")
+    interval = re.match(r"\d+", config.get("HealthCheckInterval", ""))
+    if interval is None or int(interval[0]) == 0:
+        fail(f"HealthCheckInterval is {config.get('HealthCheckInterval', 'not set')}")
+    last = context.json("cat %s", places.LAST)
+    age = time.time() - float(last["at"])
+    if age > 2 * int(interval[0]) + GRACE_SECONDS:
+        fail(f"the last pass was {age:.0f} s ago, and every {interval[0]} s there should be one")
+    return f"every {interval[0]} s; the last pass came to: {last['outcome']}"
+
+
+def _switched_off(context: CheckContext) -> str:
+    off = context.output("ls %s", places.DISABLED).split()
+    if off:
+        raise Warned(f"switched off on this node: {', '.join(off)}")
+    return "none is"
+
+
+def _in_scheduler(node: Node, options: HealthRoleOptions) -> bool:
+    return texts.runs_jobs(node)
+
+
+CHECKS = (
+    Check("the health check's files are the declared ones", _files),
+    Check("the node finds itself healthy", _healthy, settle_seconds=45, timeout_seconds=90),
+    Check("Slurm runs the node's health check", _regular, settle_seconds=60, applies=_in_scheduler),
+    Check("no health check is switched off on the node", _switched_off),
+)

@@ -1,0 +1,79 @@
+"""What the imex role claims of a node and of its NVLink domain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.gpu_checks import as_locked, runs
+from rackwright.model.cluster import Node
+from rackwright.platforms import Capability
+from rackwright.roles.imex.domains import addresses
+from rackwright.roles.imex.options import ImexOptions
+
+
+def _options(context: CheckContext) -> ImexOptions:
+    options = context.options
+    assert isinstance(options, ImexOptions)
+    return options
+
+
+def whole(told: Any, declared: tuple[str, ...]) -> str:  # noqa: ANN401 - JSON
+    """`nvidia-imex-ctl -N -j`: the domain is UP, and its members are the declared nodes, all READY."""
+    nodes = told.get("nodes") if isinstance(told, dict) else None
+    if not isinstance(nodes, dict) or not isinstance(told.get("status"), str):
+        raise Undetermined("nvidia-imex-ctl tells neither nodes nor a status")
+    ready = {str(node.get("host")): str(node.get("status")) for node in nodes.values()}
+    missing = [address for address in declared if address not in ready]
+    strange = [address for address in ready if address not in declared]
+    idle = [
+        f"{address} is {ready[address]}" for address in declared if ready.get(address, "READY") != "READY"
+    ]
+    wrong = [f"{address} is not in it" for address in missing]
+    wrong += [f"{address} is, and is not declared" for address in strange]
+    if wrong or idle:
+        fail(f"the domain is {told['status']}: {'; '.join([*wrong, *idle])}")
+    if told["status"] != "UP":
+        fail(f"the domain is {told['status']}, though every node is READY: look at the connections")
+    return f"UP, {len(declared)} of {len(declared)} nodes READY"
+
+
+def _runs(context: CheckContext) -> str:
+    return runs(context, "nvidia-imex.service")
+
+
+def _domain(context: CheckContext) -> str:
+    declared = addresses(context.cluster, context.node, _options(context))
+    return whole(context.json("timeout 20 nvidia-imex-ctl -N -j"), tuple(map(str, declared)))
+
+
+def _channels(context: CheckContext) -> str:
+    wanted = _options(context).channels
+    listed = context.output("find /dev/nvidia-caps-imex-channels -type c -perm 0666 -name %s", "channel*")
+    there = {line.rpartition("/channel")[2] for line in listed.splitlines()}
+    missing = [str(number) for number in range(wanted) if str(number) not in there]
+    if missing:
+        fail(f"channel {', '.join(missing[:5])} is missing or not open to every user")
+    return f"channels 0 to {wanted - 1}"
+
+
+def _makes_channels(node: Node, options: ImexOptions) -> bool:
+    return options.needed_on(node) and options.channels > 0
+
+
+CHECKS = (
+    Check("IMEX is installed as locked and held", as_locked, applies=ImexOptions.needed_on),
+    Check("IMEX runs", _runs, settle_seconds=60, applies=ImexOptions.needed_on),
+    Check(
+        "the NVLink domain is up with every declared node",
+        _domain,
+        settle_seconds=90,
+        applies=ImexOptions.needed_on,
+    ),
+    Check(
+        "the declared IMEX channels exist",
+        _channels,
+        needs=frozenset({Capability.KERNEL_MODULES}),
+        applies=_makes_channels,
+    ),
+)

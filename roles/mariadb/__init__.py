@@ -1,0 +1,1 @@
+"""mariadb: the database behind slurmdbd, on the primary head, reachable from there only."""

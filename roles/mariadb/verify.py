@@ -1,0 +1,147 @@
+"""What the mariadb role claims of the primary head."""
+
+from __future__ import annotations
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer, parse_server
+from rackwright.families import names
+from rackwright.model.cluster import Node
+from rackwright.options import RoleOptions
+from rackwright.roles.mariadb.options import MariadbOptions
+from rackwright.roles.mariadb.sizes import buffer_pool_mib
+
+_MIB = 1024**2
+_ROOT = DatabaseAccount("root", "localhost")
+
+# slurmdbd's own credentials, in a file that root alone reads and that is gone afterwards.
+_LOGIN = """\
+set -eu
+umask 077
+conf=/etc/slurm/slurmdbd.conf
+[ -r "$conf" ] || { echo "there is no $conf" >&2; exit 3; }
+f=$(mktemp)
+trap 'rm -f "$f"' EXIT
+{ echo '[client]'; sed -n 's/^StorageUser=/user=/p; s/^StoragePass=/password=/p' "$conf"; } >"$f"
+exec 2>&1
+timeout 20 mariadb --defaults-file="$f" --batch --skip-column-names -e 'SHOW DATABASES'
+"""
+
+
+def parse_variables(output: str) -> dict[str, str]:
+    """`SHOW GLOBAL VARIABLES` in batch mode: name, tab, value."""
+    return dict(line.split("\t", 1) for line in output.splitlines() if "\t" in line)
+
+
+def parse_listeners(output: str, port: int) -> frozenset[str]:
+    """Addresses of `ss -Hltn` that listen on a port."""
+    ends = (line.split()[3] for line in output.splitlines() if len(line.split()) >= 4)
+    return frozenset(end.rpartition(":")[0].strip("[]") for end in ends if end.endswith(f":{port}"))
+
+
+def _options(context: CheckContext) -> MariadbOptions:
+    options: MariadbOptions = context.options  # type: ignore[assignment]
+    return options
+
+
+def _server(context: CheckContext) -> DatabaseServer:
+    # The command has percent signs of nobody's but SQL's; it takes no arguments.
+    server = parse_server(context.output("sh -c %s", MariadbServer().command()).splitlines())
+    if server is None:
+        raise Undetermined("MariaDB does not answer root over its socket")
+    return server
+
+
+def _running(context: CheckContext) -> str:
+    unit = names(context.node.family, "mariadb").unit or ""
+    state = context.host.run("systemctl is-active %s", unit).stdout.strip()
+    if not state:
+        raise Undetermined("systemctl does not say whether MariaDB runs")
+    if state != "active":
+        fail(f"MariaDB is {state}")
+    return "MariaDB is active"
+
+
+def _local_only(context: CheckContext) -> str:
+    found = parse_listeners(context.output("ss -Hltn"), 3306)
+    strangers = sorted(found - {"127.0.0.1", "::1"})
+    if strangers:
+        fail(f"MariaDB listens on {', '.join(strangers)}")
+    return f"listens on {', '.join(sorted(found)) or 'its socket alone'}"
+
+
+def _settings(context: CheckContext) -> str:
+    options = _options(context)
+    declared = {
+        "innodb_buffer_pool_size": buffer_pool_mib(context.node, options) * _MIB,
+        "innodb_lock_wait_timeout": options.lock_wait_timeout_seconds,
+        "max_allowed_packet": options.max_allowed_packet_mib * _MIB,
+    }
+    found = parse_variables(
+        context.output("mariadb --no-defaults --batch --skip-column-names -e 'SHOW GLOBAL VARIABLES'")
+    )
+    wrong = []
+    for name, value in declared.items():
+        if not found.get(name, "").isdigit():
+            raise Undetermined(f"MariaDB does not say its {name}")
+        # InnoDB rounds its pool up to whole chunks of at most 128 MiB.
+        slack = 128 * _MIB if name == "innodb_buffer_pool_size" else 0
+        if not value <= int(found[name]) <= value + slack:
+            wrong.append(f"{name} is {found[name]}, not {value}")
+    if wrong:
+        fail("; ".join(wrong))
+    return ", ".join(f"{name} {found[name]}" for name in declared)
+
+
+def _nobody_else(context: CheckContext) -> str:
+    server, ours = _server(context), DatabaseAccount(_options(context).user, "localhost")
+    strangers = [
+        account
+        for account in sorted(server.plugins)
+        if account.user == "" or (account.user in ("root", ours.user) and account not in (_ROOT, ours))
+    ]
+    if strangers:
+        fail(f"{', '.join(map(str, strangers))} may log in")
+    if server.plugins.get(_ROOT) != "unix_socket":
+        fail(f"{_ROOT} proves itself by {server.plugins.get(_ROOT, 'nothing')}, not by unix_socket alone")
+    if server.databases.get("test") == 0:
+        fail("there is an empty database test")
+    return f"root by unix_socket, {ours}, no anonymous users"
+
+
+def _login(context: CheckContext) -> str:
+    database = _options(context).database
+    result = context.host.run("sh -c %s", _LOGIN)
+    if result.rc != 0 and "Access denied" in result.stdout:
+        fail("MariaDB refuses the user and password of slurmdbd.conf")
+    if result.rc != 0:
+        said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
+        raise Undetermined(f"logging in exited {result.rc} saying: {said}")
+    seen = set(result.stdout.split()) - {"information_schema"}
+    if seen != {database}:
+        fail(f"slurmdbd's user sees {', '.join(sorted(seen)) or 'no database'}, not {database} alone")
+    return f"slurmdbd's credentials reach {database} and nothing else"
+
+
+def _rights(context: CheckContext) -> str:
+    options = _options(context)
+    account = DatabaseAccount(options.user, "localhost")
+    held = {scope for scope, rights in _server(context).rights.get(account, {}).items() if rights}
+    if held != {options.database}:
+        fail(
+            f"{account} has rights on {', '.join(sorted(held)) or 'nothing'}, not on {options.database} alone"
+        )
+    return f"{account} has rights on {options.database} alone"
+
+
+def _here(node: Node, options: RoleOptions) -> bool:
+    return node.primary
+
+
+CHECKS = (
+    Check("MariaDB runs", _running, settle_seconds=20, applies=_here),
+    Check("MariaDB listens on this machine only", _local_only, applies=_here),
+    Check("MariaDB has its declared settings", _settings, applies=_here),
+    Check("nobody but root and slurmdbd gets into MariaDB", _nobody_else, applies=_here),
+    Check("slurmdbd's database user has rights on its database alone", _rights, applies=_here),
+    Check("slurmdbd's database user reaches its database and no other", _login, applies=_here),
+)

@@ -1,0 +1,79 @@
+"""Brings a node to what the mig role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+
+from rackwright.data import site_of
+from rackwright.model.cluster import Node
+from rackwright.operations import files, packages, settings, units
+from rackwright.render import render
+from rackwright.roles.mig import cuts
+from rackwright.roles.mig.options import MigOptions
+
+PROGRAM = "/usr/local/sbin/rackwright-mig"
+UNIT = "rackwright-mig.service"
+CONFIG = "/etc/rackwright/mig.yaml"
+
+
+@deploy("mig")
+def mig(options: MigOptions) -> None:
+    """What cuts the GPUs at boot, and the cut itself where they are not as declared."""
+    node = site_of().node
+    if not options.needed_on(node):
+        return
+    if options.tool == "mig-parted":
+        _mig_parted(node, options)
+    files.file(
+        name="Write what cuts the GPUs",
+        path=PROGRAM,
+        content=program(node, options),
+        mode="755",
+        validate="sh -n %s",
+    )
+    files.file(
+        name="Write the unit that cuts them at boot",
+        path=f"/etc/systemd/system/{UNIT}",
+        content=render("mig/rackwright-mig.service.j2"),
+    )
+    units.unit(name="Cut the GPUs at every boot", unit=UNIT, running=None)
+    if node.simulates_gpus:
+        return  # its nvidia-smi tells of the declared layout, and takes no other
+    settings.setting(
+        name="Cut the GPUs as declared",
+        target="MIG layout",
+        read=cuts.SUMMARY,
+        want=cuts.wanted_summary(node),
+        write=f"systemctl restart {UNIT} || {{ journalctl -u {UNIT} -n 15 --no-pager -o cat >&2; exit 1; }}",
+        disruptive=True,
+    )
+
+
+def program(node: Node, options: MigOptions) -> str:
+    """/usr/local/sbin/rackwright-mig."""
+    return render(
+        "mig/rackwright-mig.sh.j2",
+        read=cuts.READ,
+        wanted=cuts.wanted(node),
+        creation=cuts.creation(node),
+        tool=options.tool,
+        config=CONFIG,
+        stop_services=options.stop_services,
+    )
+
+
+def _mig_parted(node: Node, options: MigOptions) -> None:
+    packages.installed(
+        name="Install mig-parted",
+        packages=(f"nvidia-mig-manager={options.version}",),
+        start_daemons=False,
+        hold=True,
+    )
+    # its unit makes up a layout of its own at each boot, and reboots the node where a GPU cannot be reset
+    units.unit(name="Mask mig-parted's own unit", unit="nvidia-mig-manager.service", masked=True)
+    files.directory(name="Make rackwright's folder", path="/etc/rackwright")
+    files.file(
+        name="Write the layout for mig-parted",
+        path=CONFIG,
+        content=render("mig/mig-parted.yaml.j2", layout=node.mig),
+    )

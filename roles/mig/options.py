@@ -1,0 +1,61 @@
+"""Options of the mig role; the layout itself is the node's `mig:`, which Slurm and the checks read too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.mig import profiles_of
+from rackwright.model.text import mistake
+from rackwright.model.types import NodeRole
+from rackwright.options import RoleOptions
+
+_UNIT = re.compile(r"[A-Za-z0-9@_.:-]+\.service")
+
+
+class MigOptions(RoleOptions):
+    """Who cuts the GPUs, and what has to let go of them meanwhile."""
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER, NodeRole.LOGIN})
+
+    tool: Literal["nvidia-smi", "mig-parted"] = Field(
+        default="nvidia-smi",
+        description="nvidia-smi comes with the driver; mig-parted is NVIDIA's own for layouts, in the package "
+        "nvidia-mig-manager, which NVIDIA publishes as files and not in its repositories.",
+    )
+    version: str | None = Field(
+        default=None,
+        pattern=r"^[0-9][0-9A-Za-z.+~-]*$",
+        description="Exact package version of nvidia-mig-manager, with `tool: mig-parted`; held.",
+    )
+    stop_services: tuple[str, ...] = Field(
+        default=("nvidia-dcgm.service", "nvidia-dcgm-exporter.service"),
+        description="Units that keep GPUs open; those that run are stopped for the cut and started again.",
+    )
+
+    @field_validator("stop_services")
+    @classmethod
+    def _are_services(cls, units: tuple[str, ...]) -> tuple[str, ...]:
+        for unit in units:
+            if not _UNIT.fullmatch(unit):
+                raise mistake(f"{unit} is no service unit.", "e.g. `nvidia-dcgm.service`")
+        return units
+
+    @classmethod
+    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
+        """GPUs that can be cut; where nothing is declared, MIG is kept off."""
+        return profiles_of(node.sku.gpus) is not None
+
+    def problems(self, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
+        """A role without GPUs, or a tool without its version."""
+        nodes = [node for node in cluster.nodes if "mig" in node.options]
+        if not any(self.needed_on(node) for node in nodes):
+            yield "", "No node of the role mig has GPUs whose MIG profiles are known.", "remove the section"
+        if self.tool == "mig-parted" and self.version is None:
+            yield "version", "mig-parted is installed at an exact version only.", "e.g. `version: 0.12.1-1`"
+        if self.tool == "nvidia-smi" and self.version is not None:
+            yield "version", "A version is of nvidia-mig-manager.", "set `tool: mig-parted` or leave it out"

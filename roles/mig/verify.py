@@ -1,0 +1,61 @@
+"""What the mig role claims of a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.gpu_checks import declared_gpus, held_at, smi
+from rackwright.model.cluster import Node
+from rackwright.roles.mig import cuts
+from rackwright.roles.mig.options import MigOptions
+
+
+def as_declared(gpus: list[dict[str, Any]], node: Node, declared: int) -> str:
+    """Every GPU has its MIG mode, with no change pending, and exactly the declared instances."""
+    if len(gpus) != declared:
+        fail(f"nvidia-smi lists {len(gpus)} of {declared} GPUs")
+    wanted, wrong = sorted(cuts.instances(node)), []
+    for gpu in gpus:
+        name, told = f"GPU {gpu['index']}", gpu["mig"]
+        if told["current"] is None or told["pending"] is None:
+            raise Undetermined(f"nvidia-smi does not say the MIG mode of {name}")
+        if told["current"] != bool(wanted):
+            wrong.append(f"MIG of {name} is {'on' if told['current'] else 'off'}")
+        elif told["pending"] != bool(wanted):
+            wrong.append(f"MIG of {name} changes at its next reset")
+        elif sorted(told["profiles"]) != wanted:
+            wrong.append(f"{name} is cut into {' '.join(sorted(told['profiles'])) or 'nothing'}")
+    if wrong:
+        fail(f"{'; '.join(wrong)}; declared: {' '.join(wanted) or 'off'}")
+    return f"{declared} GPUs: {' '.join(wanted) or 'MIG is off'}"
+
+
+def _layout(context: CheckContext) -> str:
+    return as_declared(smi(context)["gpus"], context.node, declared_gpus(context))
+
+
+def _at_boot(context: CheckContext) -> str:
+    said = context.host.run("systemctl is-enabled %s", "rackwright-mig.service").stdout.strip()
+    if not said:
+        raise Undetermined("systemctl does not say whether rackwright-mig.service is enabled")
+    if said != "enabled":
+        fail(f"rackwright-mig.service is {said}: the instances are gone after a reboot")
+    return "rackwright-mig.service is enabled"
+
+
+def _installed(context: CheckContext) -> str:
+    options = context.options
+    assert isinstance(options, MigOptions)
+    return held_at(context, (f"nvidia-mig-manager={options.version}",))
+
+
+def _by_mig_parted(node: Node, options: MigOptions) -> bool:
+    return options.needed_on(node) and options.tool == "mig-parted"
+
+
+CHECKS = (
+    Check("every GPU is cut as declared", _layout, applies=MigOptions.needed_on),
+    Check("the GPUs are cut again at boot", _at_boot, applies=MigOptions.needed_on),
+    Check("mig-parted is installed as declared and held", _installed, applies=_by_mig_parted),
+)

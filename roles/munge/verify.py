@@ -1,0 +1,209 @@
+"""What the munge role claims of a node, and of every pair of nodes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rackwright.checks import Check, CheckContext, Undetermined, Warned, each, fail
+from rackwright.families import names
+from rackwright.model.cluster import Node
+from rackwright.roles.munge.options import MungeOptions
+from rackwright.secrets import store_of
+
+# A credential in the name of nobody that only root may decode: it stands in a process list for a
+# moment, and is worth nothing there.
+_ENCODE = "munge -n -U nobody -u root"
+_DECODE = "sh -c %s decode "
+_DECODE_SCRIPT = (
+    'for c; do out=$(printf %s "$c" | unmunge -n -N -k ENCODE_TIME,DECODE_TIME -m - 2>/dev/null); '
+    "echo $? $out; done"
+)
+_EXIT_NO_SOCKET = 6
+_CLOCK = {15: "expired", 16: "rewound"}
+_SAID = {14: "not of this key", 17: "seen before", 18: "not for root"}
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What unmunge made of one credential; `skew_seconds` is decoding minus encoding time."""
+
+    status: int
+    skew_seconds: float | None
+
+
+def parse_decoded(output: str) -> list[Decoded]:
+    """One line per credential: `0 ENCODE_TIME: 1795206675 DECODE_TIME: 1795206676`."""
+    found = []
+    for line in output.splitlines():
+        words = line.split()
+        if not words or not words[0].isdigit():
+            raise Undetermined(f"unreadable answer of unmunge: {line!r}")
+        times = dict(zip(words[1::2], words[2::2], strict=False))
+        encoded, decoded = times.get("ENCODE_TIME:", ""), times.get("DECODE_TIME:", "")
+        skew = float(decoded) - float(encoded) if encoded.isdigit() and decoded.isdigit() else None
+        found.append(Decoded(int(words[0]), skew))
+    return found
+
+
+def pairs(nodes: tuple[Node, ...], hub: Node, all_pairs_max: int) -> dict[str, tuple[str, ...]]:
+    """Which credentials each node decodes: everybody's, or with many nodes its neighbour's and the hub's."""
+    everybody = tuple(node.name for node in nodes)
+    if len(nodes) <= all_pairs_max:
+        return dict.fromkeys(everybody, everybody)
+    ring = {
+        name: tuple(dict.fromkeys((everybody[index - 1], hub.name))) for index, name in enumerate(everybody)
+    }
+    return {**ring, hub.name: everybody}
+
+
+def _running(context: CheckContext) -> str:
+    unit = names(context.node.family, "munge").unit or ""
+    state = context.host.run("systemctl is-active %s", unit).stdout.strip()
+    if not state:
+        raise Undetermined("systemctl does not say whether munge runs")
+    if state != "active":
+        fail(f"munge is {state}")
+    return "munged is active"
+
+
+def _key_access(context: CheckContext) -> str:
+    path = names(context.node.family, "munge").paths["key"]
+    found = context.output("stat -c '%%a %%U:%%G' %s", path).strip()
+    if found != "400 munge:munge":
+        fail(f"{path} is {found}, not 400 munge:munge")
+    return f"{path} is {found}"
+
+
+def _key_is_declared(context: CheckContext) -> str:
+    path = names(context.node.family, "munge").paths["key"]
+    key = base64.b64decode(store_of(context.cluster).get("munge_key").reveal())
+    found = context.output("sha256sum %s", path).split(maxsplit=1)[0]
+    if found != hashlib.sha256(key).hexdigest():
+        fail(f"{path} holds another key than the declared one")
+    return "the key's digest is the declared one's"
+
+
+def _ids(context: CheckContext) -> str:
+    options: MungeOptions = context.options  # type: ignore[assignment]
+    found = context.output("id -u munge").strip(), context.output("id -g munge").strip()
+    if found != (str(options.uid), str(options.gid)):
+        fail(f"munge has uid {found[0]} and gid {found[1]}, not {options.uid} and {options.gid}")
+    return f"munge is {options.uid}:{options.gid}"
+
+
+def _round_trip(context: CheckContext) -> str:
+    (decoded,) = parse_decoded(
+        context.output(_DECODE + "%s", _DECODE_SCRIPT, _credential(context, context.node))
+    )
+    if decoded.status == _EXIT_NO_SOCKET:
+        raise Undetermined("munged does not answer on this node")
+    if decoded.status != 0:
+        fail(f"unmunge refuses this node's own credential: {_reason(decoded.status)}")
+    return "encodes and decodes"
+
+
+def _credential(context: CheckContext, node: Node) -> str:
+    return context.output(_ENCODE, host=context.on(node.name)).strip()
+
+
+def _reason(status: int) -> str:
+    return {**_CLOCK, **_SAID}.get(status, f"exit status {status}")
+
+
+def _cross_node(context: CheckContext) -> str:
+    options: MungeOptions = context.options  # type: ignore[assignment]
+    nodes = tuple(node for node in context.cluster.nodes if "munge" in node.options)
+    wanted = pairs(nodes, context.node, options.all_pairs_nodes_max)
+    silent: list[str] = []
+    credentials: dict[str, str] = {}
+
+    def encode(node: Node) -> None:
+        try:
+            credentials[node.name] = _credential(context, node)
+        except Undetermined as error:
+            silent.append(f"{node.name}: {error}")
+
+    def decode(name: str) -> list[tuple[str, Decoded]]:
+        usable = tuple(source for source in wanted[name] if source in credentials)
+        return list(_decode(context, name, usable, credentials, silent))
+
+    each(encode, nodes)
+    refused, skewed = [], []
+    for name, answers in zip(wanted, each(decode, wanted), strict=True):
+        for source, decoded in answers:
+            if decoded.status in _CLOCK:
+                refused.append(f"{name} refuses {source}: {_reason(decoded.status)}, their clocks differ")
+            elif decoded.status != 0:
+                refused.append(f"{name} refuses {source}: {_reason(decoded.status)}")
+            elif abs(decoded.skew_seconds or 0) > options.clock_skew_seconds_max:
+                skewed.append(f"{name} is {decoded.skew_seconds:+.0f} s against {source}")
+    return _verdict(nodes, wanted, refused, skewed, silent)
+
+
+def _decode(
+    context: CheckContext,
+    name: str,
+    sources: tuple[str, ...],
+    credentials: dict[str, str],
+    silent: list[str],
+) -> Iterator[tuple[str, Decoded]]:
+    if not sources:
+        return
+    try:
+        output = context.output(
+            _DECODE + " ".join(["%s"] * len(sources)),
+            _DECODE_SCRIPT,
+            *(credentials[source] for source in sources),
+            host=context.on(name),
+        )
+    except Undetermined as error:
+        silent.append(f"{name}: {error}")
+        return
+    answers = parse_decoded(output)
+    if len(answers) != len(sources) or any(answer.status == _EXIT_NO_SOCKET for answer in answers):
+        silent.append(f"{name}: munged does not answer")
+        return
+    yield from zip(sources, answers, strict=True)
+
+
+def _verdict(
+    nodes: tuple[Node, ...],
+    wanted: dict[str, tuple[str, ...]],
+    refused: list[str],
+    skewed: list[str],
+    silent: list[str],
+) -> str:
+    if refused:
+        fail(_first(refused))
+    if silent:
+        raise Undetermined(_first(silent))
+    if skewed:
+        raise Warned(f"clocks are far apart: {_first(skewed)}")
+    count = sum(len(sources) for sources in wanted.values())
+    if count == len(nodes) ** 2:
+        return f"{count} pairs: every node decodes every node's credential"
+    return f"{count} pairs of {len(nodes)} nodes: each decodes its neighbour's and the head's, the head all"
+
+
+def _first(sentences: list[str]) -> str:
+    more = f" (and {len(sentences) - 3} more)" if len(sentences) > 3 else ""
+    return "; ".join(sentences[:3]) + more
+
+
+CHECKS = (
+    Check("munged runs", _running, settle_seconds=10),
+    Check("munge has its declared ids", _ids),
+    Check("the munge key is readable by munge alone", _key_access),
+    Check("the munge key is the declared one", _key_is_declared),
+    Check("munge encodes and decodes", _round_trip, settle_seconds=10, live=True),
+    Check(
+        "munge credentials are valid between nodes",
+        _cross_node,
+        scope="cluster",
+        settle_seconds=20,
+        timeout_seconds=300,
+    ),
+)

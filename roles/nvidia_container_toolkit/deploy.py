@@ -1,0 +1,81 @@
+"""Brings a node to what the nvidia_container_toolkit role declares."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from pyinfra.api.deploy import deploy
+
+from rackwright.data import site_of
+from rackwright.lock.for_roles import component, group_for
+from rackwright.lock.versions import at_least, upstream
+from rackwright.operations import files, packages, settings, units
+from rackwright.render import render
+from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
+
+CONFIG = "/etc/nvidia-container-runtime/config.toml"
+CONTAINERD = "/etc/containerd/conf.d/99-nvidia.toml"
+SPEC = "/var/run/cdi/nvidia.yaml"
+OWN_UNIT = "rackwright-cdi.service"
+_PLUGINS = {"v2": (2, "io.containerd.grpc.v1.cri"), "v3": (3, "io.containerd.cri.v1.runtime")}
+# Both ways the toolkit ships it: on a driver's installation or removal, and at boot.
+_REFRESH = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
+_REFRESH_FROM = "1.18"
+"""Release notes of the toolkit (https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/), read 2026-11-20."""
+
+
+@deploy("nvidia_container_toolkit")
+def nvidia_container_toolkit(options: NvidiaContainerToolkitOptions) -> None:
+    """Four packages of one version, the runtime's mode, the CDI spec."""
+    site = site_of()
+    if not options.needed_on(site.node):
+        return
+    group = group_for(site)
+    packages.installed(
+        name="Install the container toolkit as locked", packages=component(group, *options.parts), hold=True
+    )
+    settings.setting(
+        name="Choose how the runtime gives devices",
+        target="mode of nvidia-container-runtime",
+        read=f"sed -n '/^\\[nvidia-container-runtime\\]/,/^\\[/s/^ *mode *= *\"\\(.*\\)\"/\\1/p' {CONFIG}",
+        want=options.mode,
+        write="nvidia-ctk config --in-place "
+        f"--set {quote(f'nvidia-container-runtime.mode={options.mode}')} --config-file={CONFIG}",
+    )
+    _containerd(options)
+    _spec(upstream(group.packages["nvidia-container-toolkit"]))
+
+
+def _containerd(options: NvidiaContainerToolkitOptions) -> None:
+    if options.containerd == "off":
+        files.absent(name="Give containerd no runtime of NVIDIA's", path=CONTAINERD)
+        return
+    version, plugin = _PLUGINS[options.containerd]
+    files.directory(name="Make the folder of containerd's drop-ins", path="/etc/containerd/conf.d")
+    files.file(
+        name="Tell containerd of the nvidia runtime",
+        path=CONTAINERD,
+        content=render("nvidia_container_toolkit/containerd.toml.j2", version=version, plugin=plugin),
+    )
+
+
+def _spec(version: str) -> None:
+    """The toolkit's own units where it has them, else one of ours; and the spec itself, now."""
+    if at_least(version, _REFRESH_FROM):
+        service = _REFRESH[1]
+        units.unit(name="Renew the CDI spec with the driver", unit=_REFRESH[0])
+    else:
+        service = OWN_UNIT
+        files.file(
+            name="Write the unit that makes the CDI spec",
+            path=f"/etc/systemd/system/{OWN_UNIT}",
+            content=render("nvidia_container_toolkit/cdi.service.j2"),
+        )
+    units.unit(name="Make the CDI spec at boot", unit=service, running=None)
+    settings.setting(
+        name="Make the CDI spec",
+        target=SPEC,
+        read=f"[ -s {SPEC} ] && echo there",
+        want="there",
+        write=f"systemctl restart {service}",
+    )

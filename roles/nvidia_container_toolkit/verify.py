@@ -1,0 +1,83 @@
+"""What the nvidia_container_toolkit role claims of a node."""
+
+from __future__ import annotations
+
+import re
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.gpu_checks import as_locked, declared_gpus
+from rackwright.lock.for_roles import group_of
+from rackwright.lock.versions import upstream
+from rackwright.model.cluster import Node
+from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
+
+
+def devices(node: Node, gpus: int) -> set[str]:
+    """Names the spec has to have: each GPU's number, or number and instance where MIG cuts it; and `all`."""
+    each = sum(node.mig.values())
+    numbers = (
+        {f"{gpu}:{one}" for gpu in range(gpus) for one in range(each)} if each else set(map(str, range(gpus)))
+    )
+    return {*numbers, "all"}
+
+
+def listed(text: str, wanted: set[str]) -> str:
+    """`nvidia-ctk cdi list` prints `nvidia.com/gpu=0` and the like, by number and by UUID."""
+    there = set(re.findall(r"^nvidia\.com/gpu=(\S+)$", text, re.MULTILINE))
+    if not there and "Found 0 CDI devices" not in text:
+        raise Undetermined(f"nvidia-ctk lists no devices and does not say so: {text.strip()[:80]!r}")
+    missing = sorted(wanted - there)
+    if missing:
+        fail(
+            f"the CDI spec lacks nvidia.com/gpu={', '.join(missing[:5])}: restart nvidia-cdi-refresh.service"
+        )
+    cut = any(":" in name for name in wanted)
+    strange = sorted(
+        name for name in there - wanted if re.fullmatch(r"\d+:\d+" if cut else r"\d+(:\d+)?", name)
+    )
+    if strange:
+        fail(f"the CDI spec has nvidia.com/gpu={', '.join(strange[:5])}, which is not declared")
+    return f"{len(wanted) - 1} devices, and all of them as one"
+
+
+def _devices(context: CheckContext) -> str:
+    result = context.host.run("timeout 30 nvidia-ctk cdi list")
+    if result.rc != 0:
+        raise Undetermined(
+            f"nvidia-ctk cdi list exited {result.rc}: {result.stderr.strip()[-120:] or 'nothing'}"
+        )
+    # the count is written to the log, the names to the output
+    return listed(result.stdout + result.stderr, devices(context.node, declared_gpus(context)))
+
+
+def _version(context: CheckContext) -> str:
+    locked = upstream(group_of(context.cluster, context.node).packages["nvidia-container-toolkit"])
+    said = context.output("nvidia-ctk --version")
+    found = re.search(r"version ([0-9.]+)", said)
+    if found is None:
+        raise Undetermined(f"nvidia-ctk names no version: {said.strip()[:80]!r}")
+    if found[1] != locked:
+        fail(f"nvidia-ctk is {found[1]}, the lock says {locked}")
+    return found[1]
+
+
+def _mode(context: CheckContext) -> str:
+    options = context.options
+    assert isinstance(options, NvidiaContainerToolkitOptions)
+    text = context.output("cat /etc/nvidia-container-runtime/config.toml")
+    section = re.search(r"^\[nvidia-container-runtime\]\n((?:(?!\[).*\n?)*)", text, re.MULTILINE)
+    mode = re.search(r'^ *mode *= *"(\w+)"', section[1], re.MULTILINE) if section else None
+    if mode is None:
+        raise Undetermined("config.toml names no mode of nvidia-container-runtime")
+    if mode[1] != options.mode:
+        fail(f"nvidia-container-runtime gives devices by {mode[1]}, not {options.mode}")
+    return mode[1]
+
+
+_NEEDED = NvidiaContainerToolkitOptions.needed_on
+CHECKS = (
+    Check("the container toolkit is installed as locked and held", as_locked, applies=_NEEDED),
+    Check("nvidia-ctk is of the locked version", _version, applies=_NEEDED),
+    Check("the runtime gives devices as declared", _mode, applies=_NEEDED),
+    Check("the CDI spec has the declared GPUs", _devices, settle_seconds=15, applies=_NEEDED),
+)

@@ -1,0 +1,157 @@
+"""Brings a node to what the nvidia_driver role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+
+from rackwright.data import Site, site_of
+from rackwright.lock.content import GroupLock
+from rackwright.lock.for_roles import component, group_for
+from rackwright.model.types import Family
+from rackwright.operations import dkms, files, packages, settings
+from rackwright.platforms import Capability, has
+from rackwright.render import render
+from rackwright.roles.nvidia_driver import texts
+from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
+from rackwright.roles.nvidia_driver.sources import kernel_packages, origin, usual_headers
+
+
+@deploy("nvidia_driver")
+def nvidia_driver(options: NvidiaDriverOptions) -> None:
+    """Sources, what modprobe reads, kernel and driver as locked and held, modules built, a reboot noted."""
+    site = site_of()
+    if not options.needed_on(site.node):
+        return
+    group = group_for(site)
+    if group.source != "distribution":
+        _repository(site, options, group)
+    if site.node.family is Family.DEBIAN:
+        files.file(
+            name="Keep what the driver needs at its version", path=texts.APT_PIN, content=texts.pin(group)
+        )
+    _modprobe(options, group)
+    _install(site, options, group)
+    dkms.built(
+        name="Build the driver's modules",
+        sources=f"/usr/src/nvidia*-{group.driver_version}",
+        kernel=group.kernel,
+    )
+    if has(site.node.platform, Capability.KERNEL):
+        _boot(group)
+    if has(site.node.platform, Capability.KERNEL_MODULES):
+        _load(group)
+
+
+def _repository(site: Site, options: NvidiaDriverOptions, group: GroupLock) -> None:
+    url = options.repository or origin(site.node.os, site.node.sku.cpu_architecture).url
+    key = options.key_text(site.cluster)
+    if site.node.family is Family.DEBIAN:
+        files.file(name="Write the key of the driver's repository", path=texts.APT_KEY, content=key)
+        files.file(
+            name="Write the driver's repository",
+            path=texts.APT_SOURCE,
+            content=render("nvidia_driver/apt.sources.j2", url=url, key=texts.APT_KEY),
+        )
+        return
+    files.file(name="Write the key of the driver's rpm repository", path=texts.RPM_KEY, content=key)
+    files.file(
+        name="Write the driver's rpm repository",
+        path=texts.RPM_SOURCE,
+        content=render("nvidia_driver/dnf.repo.j2", url=url, key=texts.RPM_KEY),
+    )
+    stream = f"{group.driver_branch}-{'open' if group.open_modules else 'dkms'}"
+    settings.setting(
+        name="Choose the module stream of the driver's branch",
+        target="module stream nvidia-driver",
+        read="dnf -q module list --enabled nvidia-driver | awk '$1 == \"nvidia-driver\" {print $2; exit}'",
+        want=stream,
+        write=f"dnf -q -y module reset nvidia-driver && dnf -q -y module enable nvidia-driver:{stream}",
+    )
+
+
+def _modprobe(options: NvidiaDriverOptions, group: GroupLock) -> None:
+    # before any package: the initramfs that a kernel package makes has read it
+    files.file(
+        name="Write the modules' options and keep nouveau out",
+        path=texts.MODPROBE,
+        content=texts.modprobe(options, group),
+    )
+    files.file(
+        name="Name the modules to load at boot",
+        path=texts.MODULES_LOAD,
+        content=render("nvidia_driver/modules-load.conf.j2"),
+    )
+    if options.signing is None:
+        files.absent(name="Leave DKMS its own signing key", path=texts.DKMS_SIGNING)
+        return
+    files.directory(name="Make the folder of DKMS's settings", path="/etc/dkms/framework.conf.d")
+    files.file(
+        name="Name the key DKMS signs with",
+        path=texts.DKMS_SIGNING,
+        content=render("nvidia_driver/dkms-signing.conf.j2", signing=options.signing),
+    )
+
+
+def _install(site: Site, options: NvidiaDriverOptions, group: GroupLock) -> None:
+    if group.kernel is None:
+        packages.installed(
+            name="Install kernel headers",
+            packages=options.headers or usual_headers(site.node.os, site.node.sku.cpu_architecture),
+        )
+    else:
+        packages.installed(
+            name="Install the locked kernel and its headers",
+            packages=kernel_packages(group, site.node),
+            hold=True,
+            build_modules=False,
+        )
+    packages.installed(
+        name="Install the locked driver",
+        packages=component(group, *options.parts),
+        start_daemons=False,
+        hold=True,
+        disruptive=True,
+        build_modules=False,
+    )
+    if has(site.node.platform, Capability.KERNEL):
+        packages.installed(name="Install what reads Secure Boot", packages=("mokutil",))
+
+
+def _boot(group: GroupLock) -> None:
+    if group.kernel is not None:
+        files.directory(name="Make the folder of GRUB's settings", path="/etc/default/grub.d")
+        files.file(
+            name="Let GRUB boot the locked kernel",
+            path=texts.GRUB,
+            content=render("nvidia_driver/grub.cfg.j2", kernel=group.kernel),
+        )
+        read, write = texts.boots(group.kernel)
+        settings.setting(
+            name="Write GRUB's menu", target="kernel that boots", read=read, want=group.kernel, write=write
+        )
+    read, write = texts.initramfs(group)
+    settings.setting(
+        name="Update the initramfs",
+        target="initramfs",
+        read=read,
+        want="current",
+        write=write,
+        because=f"{texts.MODPROBE} is newer",
+    )
+
+
+def _load(group: GroupLock) -> None:
+    settings.setting(
+        name="Load the driver",
+        target="driver",
+        read=texts.load_read(group),
+        want="loaded",
+        write="modprobe nvidia",
+    )
+    settings.setting(
+        name="Note that a reboot is due",
+        target="reboot",
+        read=texts.reboot_read(group),
+        want=texts.NO_REBOOT,
+        write=f"echo {texts.REBOOT_NOTE} >>/run/reboot-required.pkgs && touch /run/reboot-required",
+    )

@@ -1,0 +1,190 @@
+"""What the nvidia_driver role claims of a node: installed, held, built, loaded, all as locked."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from rackwright.checks import Check, CheckContext, NotInScope, Undetermined, fail
+from rackwright.gpu_checks import as_locked, held_at
+from rackwright.lock.content import GroupLock
+from rackwright.lock.for_roles import group_of
+from rackwright.model.cluster import Node
+from rackwright.model.types import Family
+from rackwright.platforms import Capability
+from rackwright.roles.nvidia_driver import texts
+from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
+from rackwright.roles.nvidia_driver.readings import (
+    parse_dkms,
+    parse_loaded,
+    parse_parameters,
+    parse_secure_boot,
+)
+from rackwright.roles.nvidia_driver.sources import kernel_packages, module_name
+
+_REBOOT = "a reboot is due"
+
+
+def _options(context: CheckContext) -> NvidiaDriverOptions:
+    options = context.options
+    assert isinstance(options, NvidiaDriverOptions)
+    return options
+
+
+def _group(context: CheckContext) -> GroupLock:
+    return group_of(context.cluster, context.node)
+
+
+def _kernel(context: CheckContext) -> str:
+    group = _group(context)
+    if group.kernel is None:
+        raise NotInScope(f"the lock names no kernel: the tables know none of {group.os}")
+    return group.kernel
+
+
+def _kernel_held(context: CheckContext) -> str:
+    _kernel(context)
+    return held_at(context, kernel_packages(_group(context), context.node))
+
+
+def _audit(context: CheckContext) -> str:
+    said = context.output("dpkg --audit").strip()
+    if said:
+        fail(f"dpkg is not whole: {' '.join(said.split())[:200]}")
+    return "dpkg has nothing half-way"
+
+
+def _kernels_to_build_for(context: CheckContext) -> tuple[str, ...]:
+    kernel = _group(context).kernel
+    if kernel is not None:
+        return (kernel,)
+    found = context.output("sh -c %s", "ls -d /lib/modules/*/build").split()
+    return tuple(path.split("/")[3] for path in found)
+
+
+def _built(context: CheckContext) -> str:
+    version = _group(context).driver_version
+    kernels = _kernels_to_build_for(context)
+    built = [entry for entry in parse_dkms(context.output("dkms status")) if entry.version == version]
+    for kernel in kernels:
+        there = [entry for entry in built if entry.kernel == kernel]
+        if not there:
+            fail(f"no module of {version} is built for {kernel}")
+        for entry in there:
+            if entry.state != "installed" or entry.warning:
+                fail(f"{entry.module} {version} is {entry.state} {entry.warning}".strip() + f" for {kernel}")
+    return f"{version} is installed for {', '.join(kernels)}"
+
+
+def _module_file(context: CheckContext) -> str:
+    group, kernels = _group(context), _kernels_to_build_for(context)
+    name = module_name(group)
+    for kernel in kernels:
+        result = context.host.run("modinfo -k %s -F version %s", kernel, name)
+        if result.rc in (126, 127):
+            raise Undetermined("cannot run `modinfo`: not found")
+        found = result.stdout.strip()
+        if found != group.driver_version:
+            fail(
+                f"modprobe would load {name} {found or 'not at all'} on {kernel}, not {group.driver_version}"
+            )
+    return f"{name} {group.driver_version} on {', '.join(kernels)}"
+
+
+def _runs_kernel(context: CheckContext) -> str:
+    locked, found = _kernel(context), context.output("uname -r").strip()
+    if found != locked:
+        fail(f"{found} runs, the lock says {locked}: {_REBOOT}")
+    return found
+
+
+def _loaded(context: CheckContext) -> str:
+    group = _group(context)
+    result = context.host.run("cat /proc/driver/nvidia/version")
+    if result.rc != 0:
+        if "No such file" in result.stderr:
+            fail("no driver is loaded: see `dmesg` for why, or load it with `modprobe nvidia`")
+        raise Undetermined(f"/proc/driver/nvidia/version cannot be read: {result.stderr.strip()}")
+    version, is_open = parse_loaded(result.stdout)
+    if version != group.driver_version:
+        fail(f"{version} is loaded, the lock says {group.driver_version}: {_REBOOT}")
+    if is_open != group.open_modules:
+        kinds = {True: "open", False: "proprietary"}
+        fail(f"{kinds[is_open]} modules are loaded, the lock says {kinds[group.open_modules]}: {_REBOOT}")
+    return f"{version}, {'open' if is_open else 'proprietary'} modules"
+
+
+def _parameters(context: CheckContext) -> str:
+    declared = texts.parameters(_options(context))
+    found = parse_parameters(context.output("cat /proc/driver/nvidia/params"))
+    for name, value in declared.items():
+        key, wanted = name.removeprefix("NVreg_"), value.strip('"')
+        key = {"RestrictProfilingToAdminUsers": "RmProfilingAdminOnly"}.get(key, key)
+        there = found.get(key)
+        if there is None:
+            raise Undetermined(f"the loaded driver does not tell its {key}")
+        if there.strip('"') != wanted:
+            fail(f"{key} is {there}, not {wanted}: {_REBOOT}")
+    return f"{len(declared)} parameters"
+
+
+def _no_nouveau(context: CheckContext, *, loaded: bool) -> str:
+    if loaded:
+        modules = [line.split()[0] for line in context.output("cat /proc/modules").splitlines() if line]
+        if "nouveau" in modules:
+            fail(f"nouveau is loaded and holds the GPUs: {_REBOOT}")
+        return "nouveau is not loaded"
+    if "blacklist nouveau" not in context.output("modprobe --showconfig").splitlines():
+        fail("modprobe may load nouveau: no configuration it reads keeps it out")
+    return "nouveau is blacklisted"
+
+
+def _declares_secure_boot(context: CheckContext) -> bool:
+    stack = context.cluster.gpu_stack
+    return stack is not None and stack.secure_boot
+
+
+def _secure_boot(context: CheckContext) -> str:
+    result = context.host.run("mokutil --sb-state")
+    declared = _declares_secure_boot(context)
+    found = parse_secure_boot(result.rc, result.stdout, result.stderr)
+    words = {True: "on", False: "off"}
+    if found != declared:
+        fail(f"Secure Boot is {words[found]}, declared `gpu_stack.secure_boot` is {words[declared]}")
+    return f"Secure Boot is {words[found]}"
+
+
+def _signed_by_site(context: CheckContext) -> str:
+    if not _declares_secure_boot(context):
+        raise NotInScope("`gpu_stack.secure_boot` is declared off: nobody asks for signatures")
+    signing = _options(context).signing
+    certificate = "/var/lib/dkms/mok.pub" if signing is None else signing.certificate
+    said = context.host.run("mokutil --test-key %s", certificate)
+    if "is already enrolled" in said.stdout + said.stderr:
+        return f"{certificate} is enrolled"
+    if "is not enrolled" in said.stdout + said.stderr:
+        fail(f"{certificate} is not enrolled: `mokutil --import {certificate}`, then reboot at the console")
+    raise Undetermined(f"mokutil does not say whether {certificate} is enrolled")
+
+
+def _on_debian(node: Node, options: NvidiaDriverOptions) -> bool:
+    return options.needed_on(node) and node.family is Family.DEBIAN
+
+
+_MODULES = frozenset({Capability.KERNEL_MODULES})
+_KERNEL = frozenset({Capability.KERNEL})
+_claim = partial(Check, applies=NvidiaDriverOptions.needed_on)
+
+CHECKS = (
+    _claim("the driver is installed as locked and held", as_locked),
+    _claim("the locked kernel is installed and held", _kernel_held),
+    Check("no package is left half-way", _audit, applies=_on_debian),
+    _claim("the driver's modules are built for the locked kernel", _built),
+    _claim("modprobe would load the locked driver", _module_file),
+    _claim("the locked kernel runs", _runs_kernel, needs=_KERNEL),
+    _claim("the loaded driver is the locked one", _loaded, needs=_MODULES),
+    _claim("the driver's parameters are the declared ones", _parameters, needs=_MODULES),
+    _claim("nouveau is kept out", partial(_no_nouveau, loaded=False)),
+    _claim("nouveau is not loaded", partial(_no_nouveau, loaded=True), needs=_MODULES),
+    _claim("Secure Boot is as declared", _secure_boot, needs=_MODULES),
+    _claim("the key that signs modules is enrolled", _signed_by_site, needs=_MODULES),
+)

@@ -1,0 +1,45 @@
+"""What the persistence role claims of a node."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.gpu_checks import as_locked, declared_gpus, runs
+from rackwright.platforms import Capability
+from rackwright.roles.persistence.options import PersistenceOptions
+
+_DEVICE = frozenset({Capability.KERNEL_MODULES})
+
+
+def _runs(context: CheckContext) -> str:
+    return runs(context, "nvidia-persistenced.service")
+
+
+def parse_modes(text: str) -> list[bool]:
+    """One line per GPU, `Enabled` or `Disabled`."""
+    words = text.split()
+    if not words or not set(words) <= {"Enabled", "Disabled"}:
+        raise Undetermined(f"nvidia-smi does not tell persistence modes: {text.strip()[:80]!r}")
+    return [word == "Enabled" for word in words]
+
+
+def _on(context: CheckContext) -> str:
+    modes = parse_modes(
+        context.output("timeout 30 nvidia-smi --query-gpu=persistence_mode --format=csv,noheader")
+    )
+    declared = declared_gpus(context)
+    if len(modes) != declared:
+        fail(f"nvidia-smi lists {len(modes)} of {declared} declared GPUs")
+    if not all(modes):
+        fail(f"persistence mode is off on {modes.count(False)} of {declared} GPUs")
+    return f"on for {declared} GPUs"
+
+
+_claim = partial(Check, applies=PersistenceOptions.needed_on)
+
+CHECKS = (
+    _claim("the persistence daemon is installed as locked and held", as_locked),
+    _claim("the persistence daemon runs", _runs, needs=_DEVICE, settle_seconds=20),
+    _claim("persistence mode is on for every GPU", _on, needs=_DEVICE, settle_seconds=20),
+)

@@ -1,0 +1,28 @@
+"""Brings a node to what the podman role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import site_of
+from rackwright.operations import files, packages
+from rackwright.roles.podman import texts
+from rackwright.roles.podman.options import PodmanOptions
+
+
+@deploy("podman")
+def podman(options: PodmanOptions) -> None:
+    """Settings, then the packages: podman has no daemon, so nothing is ever restarted."""
+    site = site_of()
+    if not options.runs_on(site.node):
+        return
+    files.directory(name="Make podman's folder", path="/etc/containers")
+    files.directory(name="Make the folder of registries", path=texts.REGISTRIES.rpartition("/")[0])
+    files.directory(name="Make podman's data folder", path=options.graph_root, mode="700")
+    if options.rootless_root is not None:
+        # as /tmp: everybody makes a folder of their own, and nobody takes another one's away
+        files.directory(name="Make the folder of users' images", path=options.rootless_root, mode="1777")
+    for path, content in host.loop(texts.declared(site.cluster, site.node, options).items()):  # type: ignore[no-untyped-call]
+        files.file(name=f"Write {path}", path=path, content=content)
+    packages.installed(name="Install podman", packages=texts.packages(site.node.os))

@@ -1,0 +1,91 @@
+"""Options of the podman role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Network
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from rackwright.containers import AddressPool, NodePath, PullingOptions, pool_problems
+from rackwright.model.cluster import Cluster
+from rackwright.model.types import NodeRole
+
+SUBIDS = 65536
+"""Subordinate ids of one user: as many as an image may use."""
+HIGHEST_UID = (1 << 32) // SUBIDS - 2
+"""The range of a higher uid would not end below 2^32 - 1."""
+
+
+class PodmanOptions(PullingOptions):
+    """podman for root and, with subordinate ids, for every user of the access role."""
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
+
+    graph_root: NodePath = Field(
+        default="/var/lib/containers/storage",
+        description="root's images and containers, best on local scratch.",
+    )
+    rootless_root: NodePath | None = Field(
+        default=None,
+        description="Folder for users' images, one folder per uid below it, best on local scratch. None: in their "
+        "homes, which does not work where homes are on NFS (no overlay, no subordinate ids there).",
+    )
+    storage_driver: Literal["overlay", "btrfs", "vfs"] = Field(
+        default="overlay", description="overlay wants a kernel from 5.13 on for users without root."
+    )
+    cgroup_manager: Literal["systemd", "cgroupfs"] = Field(
+        default="systemd", description="Who makes cgroups."
+    )
+    pids_limit: int = Field(
+        default=2048,
+        ge=0,
+        description="Processes and threads in one container (2048 is podman's own); 0: no limit, and no need of "
+        "the pids controller.",
+    )
+    subnet: IPv4Network = Field(
+        default=IPv4Network("10.88.0.0/16"),
+        description="The default network of root's containers (podman's own).",
+    )
+    subnet_pools: tuple[AddressPool, ...] = Field(
+        default=(AddressPool(base=IPv4Network("10.89.0.0/16")),),
+        min_length=1,
+        description="Ranges for further networks.",
+    )
+
+    @model_validator(mode="after")
+    def _pools_are_pools(self) -> Self:
+        for pool in self.subnet_pools:
+            if pool.size < pool.base.prefixlen:
+                raise ValueError(f"No subnet of /{pool.size} fits into the subnet pool {pool.base}.")
+        return self
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Overlapping ranges, and users whose subordinate ids would not fit into 32 bits."""
+        yield from pool_problems(
+            cluster,
+            [
+                ("subnet", self.subnet),
+                *((f"subnet_pools[{index}].base", pool.base) for index, pool in enumerate(self.subnet_pools)),
+            ],
+        )
+        for node in cluster.nodes:
+            if node.options.get("podman") != self or not self.runs_on(node):
+                continue
+            for name, uid in users(node.options.get("access")):
+                if uid > HIGHEST_UID:
+                    yield (
+                        "",
+                        (
+                            f"User {name} has uid {uid}, and subordinate ids are only there for uids up to "
+                            f"{HIGHEST_UID}."
+                        ),
+                        "give users of podman lower uids, or keep the role off these nodes (`on`)",
+                    )
+                    return
+
+
+def users(access: object) -> list[tuple[str, int]]:
+    """Name and uid of every user that the access role declares, ordered by uid."""
+    return sorted(((user.name, user.uid) for user in getattr(access, "users", ())), key=lambda user: user[1])

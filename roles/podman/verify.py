@@ -1,0 +1,97 @@
+"""What the podman role claims of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.containers import files_are, same, where_it_runs
+from rackwright.roles.podman import texts
+from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
+
+
+def _options(context: CheckContext) -> PodmanOptions:
+    if not isinstance(context.options, PodmanOptions):
+        raise TypeError(f"the podman role was given {type(context.options).__name__}")
+    return context.options
+
+
+def _files(context: CheckContext) -> str:
+    declared = texts.declared(context.cluster, context.node, _options(context))
+    files_are(context, declared)
+    return f"{len(declared)} files"
+
+
+def _said(info: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
+    """A value of `podman info`; Undetermined where it is not said."""
+    for key in keys:
+        if not isinstance(info, Mapping) or key not in info:
+            raise Undetermined(f"podman does not say its {'.'.join(keys)}")
+        info = info[key]
+    return info
+
+
+def _settings(context: CheckContext) -> str:
+    options = _options(context)
+    info = context.json("podman info --format json")
+    same(_said(info, "store", "graphRoot"), options.graph_root, "podman's graphRoot")
+    same(_said(info, "store", "graphDriverName"), options.storage_driver, "podman's storage driver")
+    same(_said(info, "host", "cgroupManager"), options.cgroup_manager, "podman's cgroup manager")
+    same(_said(info, "host", "ociRuntime", "name"), "crun", "podman's runtime")
+    if texts.has_netavark(context.node.os):
+        same(_said(info, "host", "networkBackend"), "netavark", "podman's network backend")
+    return f"podman {_said(info, 'version', 'Version')}: {options.storage_driver} in {options.graph_root}"
+
+
+def _mirror(context: CheckContext) -> str:
+    wanted = context.cluster.mirrors.containers
+    registries = _said(context.json("podman info --format json"), "registries")
+    entry = registries.get("docker.io") if isinstance(registries, Mapping) else None
+    mirrors = (entry or {}).get("Mirrors") or []
+    found = [mirror.get("Location") for mirror in mirrors]
+    same(found, [] if wanted is None else [wanted], "podman's mirror of docker.io")
+    return f"docker.io by way of {wanted}" if wanted else "no mirror, as declared"
+
+
+def _subids(context: CheckContext) -> str:
+    """What newuidmap will allow, as the kernel's own helper sees it: no two ranges may meet."""
+    declared = users(context.node.options.get("access"))
+    for path in (texts.SUBUID, texts.SUBGID):
+        found: dict[str, tuple[int, int]] = {}
+        for line in context.output("cat %s", path).splitlines():
+            fields = line.split(":")
+            if len(fields) != 3 or not (fields[1] + fields[2]).isdigit():
+                raise Undetermined(f"{path} has an unreadable line: {line!r}")
+            start, count = int(fields[1]), int(fields[2])
+            for other, (first, many) in found.items():
+                if start < first + many and first < start + count:
+                    fail(f"{fields[0]} and {other} share ids in {path}")
+            found[fields[0]] = (start, count)
+        for name, uid in declared:
+            same(found.get(name), (uid * SUBIDS, SUBIDS), f"{name}'s range in {path}")
+    return f"{len(declared)} users, {SUBIDS} ids each"
+
+
+def _helpers(context: CheckContext) -> str:
+    """Without their capabilities (or setuid bit) no user gets more than one id."""
+    for tool in ("newuidmap", "newgidmap"):
+        path = context.output("sh -c %s", f"command -v {tool}").strip()
+        mode = context.output("stat -L -c %%a %s", path).strip()
+        caps = context.host.run("getcap %s", path)
+        if not (mode.startswith("4") and len(mode) == 4) and f"cap_set{tool[3]}id" not in str(caps.stdout):
+            if caps.rc in (126, 127):
+                raise Undetermined(f"{path} is not setuid, and getcap is not there to ask for capabilities")
+            fail(f"{path} has mode {mode} and no capabilities: users get no subordinate ids")
+    return "newuidmap and newgidmap have their rights"
+
+
+CHECKS = where_it_runs(
+    (
+        Check("podman's files are as declared", _files),
+        Check("podman has its declared settings", _settings),
+        Check("podman pulls by way of the declared mirror", _mirror),
+        Check("every user has subordinate ids of their own", _subids),
+        Check("users may use their subordinate ids", _helpers),
+    )
+)

@@ -1,0 +1,51 @@
+"""Brings the primary head to what the registry_cache role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import Site, site_of
+from rackwright.operations import files, packages, units
+from rackwright.render import render
+from rackwright.roles.registry_cache import texts
+from rackwright.roles.registry_cache.options import RegistryCacheOptions
+
+
+@deploy("registry_cache")
+def registry_cache(options: RegistryCacheOptions) -> None:
+    """The package without its own daemon, then one unit per registry."""
+    site = site_of()
+    if not options.runs_on(site.node):
+        return
+    packages.installed(name="Install the registry", packages=("docker-registry",), start_daemons=False)
+    units.unit(name="Mask the package's own registry", unit=texts.PACKAGED_UNIT, masked=True)
+    files.file(
+        name="Write the registries' unit",
+        path=texts.UNIT_FILE,
+        content=render("registry_cache/unit.j2", etc=texts.ETC),
+    )
+    # the site's own first: a cache does not start without its upstream, which may be one of them
+    own_first = sorted(options.registries, key=lambda name: options.registries[name].upstream is not None)
+    for name in host.loop(own_first):  # type: ignore[no-untyped-call]
+        _registry(name, site, options)
+
+
+def _registry(name: str, site: Site, options: RegistryCacheOptions) -> None:
+    conf = texts.conf_path(name)
+    files.directory(
+        name=f"Make the folder of registry {name}",
+        path=texts.storage(name, options),
+        mode="750",
+        owner=texts.USER,
+        group=texts.USER,
+    )
+    files.file(
+        name=f"Write the settings of registry {name}",
+        path=conf,
+        content=texts.config_yml(name, site.cluster, options, lambda secret: site.secret(secret).reveal()),
+        mode="640",
+        group=texts.USER,
+        sensitive=True,
+    )
+    units.unit(name=f"Run registry {name}", unit=texts.unit(name), restart_on=(conf, texts.UNIT_FILE))

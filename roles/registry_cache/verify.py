@@ -1,0 +1,110 @@
+"""What the registry_cache role claims of the primary head, and of every node that pulls."""
+
+from __future__ import annotations
+
+import hashlib
+
+from rackwright.checks import Check, CheckContext, TestinfraHost, Undetermined, fail
+from rackwright.containers import PullingOptions, unit_is_active, where_it_runs
+from rackwright.roles.registry_cache import texts
+from rackwright.roles.registry_cache.options import RegistryCacheOptions
+from rackwright.secrets import store_of
+
+_ASK = "curl -s -o /dev/null -w '%%{http_code}' --noproxy '*' --max-time 10 %s"
+_REFUSED = (6, 7, 28, 35, 52, 56, 60)
+"""Exit statuses of curl that say something of the other side: no name, no connection, no answer, no trust."""
+
+
+def _options(context: CheckContext) -> RegistryCacheOptions:
+    if not isinstance(context.options, RegistryCacheOptions):
+        raise TypeError(f"the registry_cache role was given {type(context.options).__name__}")
+    return context.options
+
+
+def _running(context: CheckContext) -> str:
+    names = _options(context).registries
+    for name in names:
+        unit_is_active(context, texts.unit(name))
+    return f"{', '.join(names)}: active"
+
+
+def _packaged_is_off(context: CheckContext) -> str:
+    state = context.output("systemctl show -p LoadState --value %s", texts.PACKAGED_UNIT).strip()
+    if not state:
+        raise Undetermined(f"systemd did not say whether {texts.PACKAGED_UNIT} is masked")
+    if state != "masked":
+        fail(f"{texts.PACKAGED_UNIT} is {state}, not masked: it listens on every address")
+    return f"{texts.PACKAGED_UNIT} is masked"
+
+
+def _confs(context: CheckContext) -> str:
+    """Compared by digest: the files hold secrets."""
+    options, store = _options(context), store_of(context.cluster)
+    for name in options.registries:
+        path = texts.conf_path(name)
+        wanted = texts.config_yml(name, context.cluster, options, lambda secret: store.get(secret).reveal())
+        if context.host.run("test -e %s", path).rc == 1:
+            fail(f"{path} is missing")
+        found = context.output("sha256sum %s", path).split()
+        if found[:1] != [hashlib.sha256(wanted.encode()).hexdigest()]:
+            fail(f"{path} is not as declared")
+        access = context.output("stat -c '%%a %%U:%%G' %s", path).strip()
+        if access != f"640 root:{texts.USER}":
+            fail(f"{path} is {access}, not 640 root:{texts.USER}")
+    return f"{len(options.registries)} registries"
+
+
+def _status(host: TestinfraHost, url: str) -> str:
+    """HTTP status of the API's root; fails where nobody answers."""
+    result = host.run(_ASK, f"{url}/v2/")
+    if result.rc in _REFUSED:
+        fail(f"{url}/v2/ does not answer (curl exited {result.rc})")
+    if result.rc != 0:
+        raise Undetermined(f"cannot ask {url}/v2/: {result.stderr.strip() or f'curl exited {result.rc}'}")
+    return str(result.stdout).strip()
+
+
+def _answers(context: CheckContext) -> str:
+    options = _options(context)
+    urls = [texts.url(name, context.cluster, options) for name in options.registries]
+    for url in urls:
+        if (status := _status(context.host, url)) != "200":
+            fail(f"{url}/v2/ answers with status {status}, not 200")
+    return ", ".join(urls)
+
+
+def _reached(context: CheckContext) -> str:
+    """From every other node that pulls images, by whatever runtime."""
+    options = _options(context)
+    pulling = [
+        node
+        for node in context.cluster.nodes
+        if any(isinstance(role, PullingOptions) and role.runs_on(node) for role in node.options.values())
+    ]
+    urls = [texts.url(name, context.cluster, options) for name in options.registries]
+    for node in pulling:
+        for url in urls:
+            try:
+                status = _status(context.on(node.name), url)
+            except AssertionError as error:
+                fail(f"{node.name}: {error}")
+            if status != "200":
+                fail(f"{node.name}: {url}/v2/ answers with status {status}, not 200")
+    return f"{len(urls)} registries from {len(pulling)} nodes"
+
+
+CHECKS = where_it_runs(
+    (
+        Check("every registry runs", _running, settle_seconds=10),
+        Check("the package's own registry is off", _packaged_is_off),
+        Check("the registries' settings are as declared", _confs),
+        Check("every registry answers", _answers, settle_seconds=15),
+        Check(
+            "every node that pulls reaches the registries",
+            _reached,
+            scope="cluster",
+            settle_seconds=15,
+            timeout_seconds=300,
+        ),
+    )
+)

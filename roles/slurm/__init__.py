@@ -1,0 +1,27 @@
+"""slurm: controller and accounting on the heads, slurmd on the workers, clients on login nodes.
+
+Decisions, each with its reason:
+
+Rendered, not configless. Every node has its own /etc/slurm, written whole from the cluster file.
+So each file stands in the plan, drift on one node is seen there, slurmd starts while the
+controller is away, and it works on releases without sackd (before 24.05), which login nodes of a
+configless cluster need. The price is one reload per node after a change, which apply does anyway.
+
+Two files, by what a change costs. slurm.conf holds what `scontrol reconfigure` takes, and a change
+of it reloads the daemons; slurm-restart.conf, which it includes, holds names, ports, authentication
+and places, and a change of it restarts them (as one of job_container.conf does, by its manual).
+Before Slurm 23.11 a reload leaves nodes and plugins as they were, so there everything restarts.
+
+prolog.sh and epilog.sh run the folders prolog.d and epilog.d. Slurm takes `prolog.d/*` itself, but
+with 24.11 an empty folder then drains every node ("Unable to create list of paths"), scripts run
+from z to a, and a failure does not say whose it was.
+
+DefMemPerCPU for the cluster, DefMemPerGPU for partitions of GPU nodes. With the latter alone a job
+that asks for CPUs only gets all memory of its nodes; both in one partition make it invalid.
+
+Accounting entities before slurmctld: it refuses a partition whose QOS slurmdbd does not know.
+
+In containers nothing is contained: slurmd cannot own a cgroup v2 tree there, so processes are
+tracked by linuxproc, and /tmp, devices, memory and pam_slurm_adopt are out of scope by declaration.
+GPUs of a container are links to /dev/null: counted and scheduled, with no device behind them.
+"""

@@ -1,0 +1,95 @@
+"""The declared accounts, users and QOS in slurmdbd's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rackwright.facts.slurm import Books, Member, normal
+from rackwright.model.cluster import Cluster
+from rackwright.roles.slurm.entities import Account, Limits, Qos, User
+from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.texts import BURNIN
+
+
+def declared_books(cluster: Cluster, options: SlurmOptions) -> Books:
+    """All entities of the cluster file, and the burn-in's account."""
+    accounts = {**options.accounts, BURNIN: _burnin(options)}
+    members = {Member("root", BURNIN): _settings({"fairshare": 1})}
+    for name, user in options.users.items():
+        for account in dict.fromkeys((user.default_account, *user.accounts)):
+            members[Member(name, account)] = _settings({"fairshare": user.fairshare, **_limits(user.limits)})
+    return Books(
+        clusters=frozenset({cluster.name}),
+        qos={name: _qos(name, qos) for name, qos in options.qos.items()},
+        accounts={name: _account(name, account) for name, account in accounts.items()},
+        users={name: _user(user) for name, user in options.users.items()},
+        members=members,
+    )
+
+
+def _burnin(options: SlurmOptions) -> Account:
+    """May use every QOS, since a partition may ask for any."""
+    declared = options.accounts.get(BURNIN, Account(description="acceptance and burn-in runs"))
+    qos = tuple(dict.fromkeys(("normal", *options.qos))) if options.qos else declared.qos
+    return declared.model_copy(update={"qos": qos})
+
+
+def _account(name: str, account: Account) -> dict[str, str]:
+    return _settings(
+        {
+            "parent": account.parent,
+            "description": account.description or name,
+            "organization": account.organization,
+            "fairshare": account.fairshare,
+            **_limits(account.limits),
+            "qos": ",".join(account.qos),
+            "defaultqos": account.default_qos,
+        }
+    )
+
+
+def _user(user: User) -> dict[str, str]:
+    return _settings({"defaultaccount": user.default_account, "adminlevel": user.admin})
+
+
+def _limits(limits: Limits) -> dict[str, object]:
+    return {
+        "grptres": _tres(limits.grp_tres),
+        "grpjobs": limits.grp_jobs,
+        "grpsubmit": limits.grp_submit_jobs,
+        "maxtres": _tres(limits.max_tres_per_job),
+        "maxjobs": limits.max_jobs,
+        "maxsubmit": limits.max_submit_jobs,
+        "maxwall": limits.max_wall,
+    }
+
+
+def _qos(name: str, qos: Qos) -> dict[str, str]:
+    return _settings(
+        {
+            "description": qos.description or name,
+            "priority": qos.priority,
+            "preempt": ",".join(qos.preempt),
+            "preemptmode": qos.preempt_mode,
+            "gracetime": qos.grace_seconds,
+            "flags": ",".join(qos.flags),
+            "usagefactor": qos.usage_factor,
+            "grptres": _tres(qos.grp_tres),
+            "grpjobs": qos.grp_jobs,
+            "maxwall": qos.max_wall,
+            "maxtres": _tres(qos.max_tres_per_job),
+            "maxtrespu": _tres(qos.max_tres_per_user),
+            "maxtrespa": _tres(qos.max_tres_per_account),
+            "maxjobspu": qos.max_jobs_per_user,
+            "maxsubmitpu": qos.max_submit_jobs_per_user,
+        }
+    )
+
+
+def _tres(tres: Mapping[str, int]) -> str:
+    return ",".join(f"{name}={count}" for name, count in tres.items())
+
+
+def _settings(values: Mapping[str, object]) -> dict[str, str]:
+    found = {key: normal(key, str(value)) for key, value in values.items() if value is not None}
+    return {key: value for key, value in found.items() if value}

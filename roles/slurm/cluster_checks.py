@@ -1,0 +1,286 @@
+"""What the slurm role claims of the cluster as a whole, asked on the primary head."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rackwright.accounting import steps
+from rackwright.checks import Check, CheckContext, NotInScope, Undetermined, fail
+from rackwright.facts.slurm import Books, normal, parse, read_command
+from rackwright.model.cluster import Node
+from rackwright.model.types import Family
+from rackwright.roles.slurm import duties, layout, reading
+from rackwright.roles.slurm.books import declared_books
+from rackwright.roles.slurm.options import SlurmOptions
+
+# A node at work is a healthy node.
+_READY = frozenset({"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESERVED", "CLOUD", "BLOCKED"})
+
+# The smallest footprint, so that it fits beside other jobs; and bounded: waiting for a busy
+# cluster is not what a check is for.
+_SRUN = "srun -Q -A burnin --immediate={wait} -t 2 -J rackwright-verify --mem-per-cpu=16 --ntasks-per-node=1"
+_WAIT_SECONDS = 30
+_NO_ANSWER = ("Requested nodes are busy", "Unable to contact slurm controller", "Connection refused")
+_ROW = """\
+for try in $(seq 20); do
+  row=$(timeout 10 sacct -X -P -n -S now-1hour -j "$1" --format=JobID,State,ExitCode,NodeList)
+  case $row in *COMPLETED*|*FAILED*) break ;; esac
+  sleep 1
+done
+printf '%s\\n' "$row"
+"""
+_GIVEN = "sh -c 'echo rackwright-gpu $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES'"
+_ALL_REDUCE = (
+    "from mpi4py import MPI; c = MPI.COMM_WORLD; "
+    "print('rackwright-mpi', c.rank, c.size, c.allreduce(c.rank + 1), MPI.Get_processor_name())"
+)
+
+
+def _options(context: CheckContext) -> SlurmOptions:
+    options: SlurmOptions = context.options  # type: ignore[assignment]
+    return options
+
+
+def _first(sentences: list[str]) -> str:
+    more = f" (and {len(sentences) - 5} more)" if len(sentences) > 5 else ""
+    return "; ".join(sentences[:5]) + more
+
+
+def _slurmctld_answers(context: CheckContext) -> str:
+    result = context.host.run("timeout 20 scontrol ping")
+    up = [line for line in result.stdout.splitlines() if line.endswith(" is UP")]
+    down = [line for line in result.stdout.splitlines() if line.endswith(" is DOWN")]
+    if not up and not down:
+        raise Undetermined(f"`scontrol ping` says: {(result.stderr or result.stdout).strip() or 'nothing'}")
+    if down:
+        fail("; ".join(down))
+    return "; ".join(up)
+
+
+def _nodes_ready(context: CheckContext) -> str:
+    found = reading.parse_nodes(context.output("timeout 30 scontrol show node -o"))
+    wrong, at_work = [], 0
+    for node in duties.workers(context.cluster):
+        report = found.get(node.name)
+        if report is None:
+            wrong.append(f"{node.name} is unknown to slurmctld")
+            continue
+        wrong += _node_mistakes(node, report, _options(context))
+        at_work += "IDLE" not in report.states
+    strangers = sorted(set(found) - {node.name for node in duties.workers(context.cluster)})
+    wrong += [f"{name} is not declared" for name in strangers]
+    if wrong:
+        fail(_first(wrong))
+    return f"{len(found)} nodes ready with their declared CPUs, memory and Gres, {at_work} of them at work"
+
+
+def _node_mistakes(node: Node, report: reading.NodeReport, options: SlurmOptions) -> list[str]:
+    bad = sorted(report.states - _READY)
+    if bad:
+        because = f" ({report.reason})" if report.reason else ""
+        return [f"{node.name} is {'+'.join(bad)}{because}"]
+    declared = (layout.hardware(node).cpus, layout.real_memory(node, options), layout.gres(node) or "")
+    found = (report.cpus, report.memory_mib, re.sub(r"\([^)]*\)", "", report.gres))  # (S:0-1): where they sit
+    words = ("CPUs", "MiB", "Gres")
+    return [
+        f"{node.name} has {word} {there or 'none'}, not {want or 'none'}"
+        for word, want, there in zip(words, declared, found, strict=True)
+        if want != there
+    ]
+
+
+def _partitions(context: CheckContext) -> str:
+    rows = reading.parse_lines_of_keys(context.output("timeout 30 scontrol show partition -o"))
+    found = {row["PartitionName"]: row for row in rows if "PartitionName" in row}
+    options, wrong = _options(context), []
+    for name, partition in options.partitions.items():
+        row = found.get(name)
+        if row is None:
+            wrong.append(f"partition {name} is missing")
+            continue
+        declared = {
+            "Default": "YES" if partition.default else "NO",
+            "State": partition.state,
+            "PriorityTier": str(partition.priority_tier),
+            "QoS": partition.qos or "N/A",
+            "TotalNodes": str(len(layout.partition_nodes(context.cluster, partition))),
+        }
+        if normal("maxwall", row.get("MaxTime", "0")) != normal("maxwall", partition.max_time):
+            wrong.append(f"MaxTime of partition {name} is {row.get('MaxTime')}, not {partition.max_time}")
+        wrong += [
+            f"{key} of partition {name} is {row.get(key)}, not {value}"
+            for key, value in declared.items()
+            if row.get(key) != value
+        ]
+    wrong += [f"partition {name} is not declared" for name in sorted(set(found) - set(options.partitions))]
+    if wrong:
+        fail(_first(wrong))
+    return f"{', '.join(sorted(found))} as declared"
+
+
+def _topology(context: CheckContext) -> str:
+    kind = layout.topology_kind(context.cluster, _options(context))
+    if kind == "flat":
+        return "flat: every node is as near as any other"
+    rows = reading.parse_lines_of_keys(context.output("timeout 30 scontrol show topology"))
+    key = "BlockName" if kind == "block" else "SwitchName"
+    found = {row[key]: row.get("Nodes", "") for row in rows if key in row}
+    wrong = []
+    for group in layout.groups(context.cluster, kind):
+        there = found.get(group.name)
+        if there is None:
+            wrong.append(f"{group.name} is missing")
+        elif layout.names_of(there) != layout.names_of(group.nodes):
+            wrong.append(f"{group.name} has {there}, not {group.nodes}")
+    if wrong:
+        fail(_first(wrong))
+    return f"{kind} of {len(layout.groups(context.cluster, kind))}, as the racks and switches are declared"
+
+
+def _books(context: CheckContext) -> str:
+    there = parse(context.output("sh -c %s", read_command(context.cluster.name)).splitlines())
+    if there is None:
+        raise Undetermined("slurmdbd did not answer every question")
+    wanted = declared_books(context.cluster, _options(context))
+    to_do = steps(context.cluster.name, there, wanted, prune=_options(context).prune)
+    if to_do:
+        fail(
+            _first(
+                [f"{step.target}: {step.before or 'missing'}, not {step.after or 'there'}" for step in to_do]
+            )
+        )
+    return _counted(there)
+
+
+def _counted(there: Books) -> str:
+    return f"{len(there.accounts)} accounts, {len(there.users)} users, {len(there.qos)} QOS as declared"
+
+
+def _by_partition(context: CheckContext) -> dict[str, tuple[Node, ...]]:
+    """Every worker once, under a partition that takes jobs for it."""
+    found: dict[str, tuple[Node, ...]] = {}
+    for node in duties.workers(context.cluster):
+        name = layout.partition_of(context.cluster, _options(context), node)
+        if name is None:
+            fail(f"{node.name} is in no partition that is UP, so no job reaches it")
+        found[name] = (*found.get(name, ()), node)
+    return found
+
+
+def _submit(context: CheckContext, partition: str, nodes: tuple[Node, ...], more: str, *args: str) -> str:
+    """Output of a task on each node. Undetermined where the cluster has no room just now."""
+    allowed = _options(context).partitions[partition].allow_qos
+    qos = f" -q {allowed[0]}" if allowed and "normal" not in allowed else ""
+    command = f"{_SRUN.format(wait=_WAIT_SECONDS)}{qos} -p %s -N %s -w %s {more}"
+    result = context.host.run(
+        f"timeout 100 {command}", partition, str(len(nodes)), layout.fold(n.name for n in nodes), *args
+    )
+    if result.rc == 0:
+        return str(result.stdout)
+    said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
+    if result.rc in (124, 126, 127) or any(word in result.stderr for word in _NO_ANSWER):
+        raise Undetermined(f"the job did not start within {_WAIT_SECONDS} s in {partition}: {said}")
+    return fail(f"srun in {partition} exited {result.rc} saying: {said}")
+
+
+def _job_everywhere(context: CheckContext) -> str:
+    evidence = []
+    for partition, nodes in _by_partition(context).items():
+        said = _submit(
+            context, partition, nodes, "sh -c 'echo rackwright-job $SLURM_JOB_ID $SLURMD_NODENAME'"
+        )
+        jobs = reading.parse_greetings(said)
+        silent = [node.name for node in nodes if node.name not in jobs]
+        if silent:
+            fail(f"the job in {partition} did not run on {layout.fold(silent)}")
+        evidence.append(_accounted(context, next(iter(jobs.values())), nodes))
+    return "; ".join(evidence)
+
+
+def _accounted(context: CheckContext, job: str, nodes: tuple[Node, ...]) -> str:
+    row = reading.parse_jobs(context.output("sh -c %s row %s", _ROW, job)).get(job)
+    if row is None:
+        fail(f"job {job} ran, but sacct has no row of it")
+    if row.state != "COMPLETED" or row.exit_code != "0:0":
+        fail(f"job {job} ran, but sacct has it as {row.state}, exit code {row.exit_code}")
+    if layout.names_of(row.nodes) != {node.name for node in nodes}:
+        fail(f"job {job} ran on {layout.fold(n.name for n in nodes)}, but sacct says {row.nodes}")
+    return f"job {job} ran on {row.nodes} and is accounted for"
+
+
+def _gpus_given(context: CheckContext) -> str:
+    evidence = []
+    for partition, nodes in _by_partition(context).items():
+        there = tuple(node for node in nodes if layout.gres(node))
+        if there:
+            given = reading.parse_given(_submit(context, partition, there, f"--gres=gpu:1 {_GIVEN}"))
+            without = [node.name for node in there if not given.get(node.name)]
+            if without:
+                fail(f"a job that asks for a GPU sees none on {layout.fold(without)}")
+            simulated = ", simulated" if any(node.simulates_gpus for node in there) else ""
+            evidence.append(f"one GPU each for a job on {layout.fold(given)}{simulated}")
+    if not evidence:
+        raise NotInScope("no worker is declared to have GPUs")
+    return "; ".join(evidence)
+
+
+def _mpi(context: CheckContext) -> str:
+    evidence = []
+    for partition, nodes in _by_partition(context).items():
+        able = tuple(
+            node for node in nodes if "mpi" in duties.software(context.cluster, node, _options_of(node)).other
+        )
+        if able:
+            evidence.append(_all_reduce(context, partition, able))
+    if not evidence:
+        raise NotInScope("no worker has Open MPI installed by this role (mpi_packages)")
+    return "; ".join(evidence)
+
+
+def _options_of(node: Node) -> SlurmOptions:
+    options: Any = node.options["slurm"]
+    return options  # type: ignore[no-any-return]
+
+
+def _all_reduce(context: CheckContext, partition: str, nodes: tuple[Node, ...]) -> str:
+    # Ranks spin while they wait; where there are fewer cores than ranks that takes seconds.
+    program = "env OMPI_MCA_mpi_yield_when_idle=1 python3 -c %s"
+    if nodes[0].family is Family.EL:  # there MPI's commands and modules are behind a module
+        program = "bash -lc 'module load mpi && exec python3 -c \"$0\"' %s"
+    ranks = reading.parse_ranks(_submit(context, partition, nodes, f"--mpi=pmix {program}", _ALL_REDUCE))
+    count = len(nodes)
+    if [rank.rank for rank in ranks] != list(range(count)) or {rank.size for rank in ranks} != {count}:
+        fail(f"{len(ranks)} ranks of {count} answered, in worlds of {sorted({rank.size for rank in ranks})}")
+    if {rank.total for rank in ranks} != {count * (count + 1) // 2}:
+        fail(f"the all-reduce over {count} ranks gave {sorted({rank.total for rank in ranks})}")
+    return f"all-reduce over {count} ranks on {layout.fold(node.name for node in nodes)} through PMIx"
+
+
+CHECKS = (
+    Check("slurmctld answers", _slurmctld_answers, scope="cluster", settle_seconds=20),
+    Check(
+        "every declared node is ready with its declared hardware",
+        _nodes_ready,
+        scope="cluster",
+        settle_seconds=60,
+    ),
+    Check("partitions are as declared", _partitions, scope="cluster", settle_seconds=10),
+    Check("the topology is as declared", _topology, scope="cluster", settle_seconds=10),
+    Check("accounts, users and QOS are as declared", _books, scope="cluster", timeout_seconds=120),
+    Check(
+        "a job runs on every node and is accounted for",
+        _job_everywhere,
+        scope="cluster",
+        settle_seconds=60,
+        timeout_seconds=240,
+    ),
+    Check(
+        "a job that asks for a GPU is given one",
+        _gpus_given,
+        scope="cluster",
+        settle_seconds=60,
+        timeout_seconds=240,
+    ),
+    Check("an MPI job spans the workers", _mpi, scope="cluster", settle_seconds=60, timeout_seconds=240),
+)

@@ -1,0 +1,194 @@
+"""Brings a node to what the slurm role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import Site, site_of
+from rackwright.families import names
+from rackwright.operations import files, packages, settings, units, users
+from rackwright.operations.slurm_accounting import entities
+from rackwright.roles.slurm import duties, layout, texts
+from rackwright.roles.slurm.books import declared_books
+from rackwright.roles.slurm.options import SlurmOptions
+
+ETC = "/etc/slurm"
+RESTART = (f"{ETC}/slurm-restart.conf", f"{ETC}/job_container.conf")
+RELOAD = tuple(
+    f"{ETC}/{name}"
+    for name in (
+        "slurm.conf",
+        "topology.conf",
+        "gres.conf",
+        "cgroup.conf",
+        "plugstack.conf",
+    )
+)
+# Clients stop working on a slurm.conf they cannot read, and daemons do not start again: what
+# Slurm's own parser refuses does not land. Before Slurm is installed there is no parser to ask.
+PARSES = (
+    "if command -v scontrol >/dev/null && SLURM_CONF=%s timeout 20 scontrol ping 2>&1 "
+    "| grep -E 'Pars(e|ing) error|Unable to process configuration' >&2; then exit 1; fi"
+)
+
+
+@deploy("slurm")
+def slurm(options: SlurmOptions) -> None:
+    """Configuration first, then the packages, then the daemons from the database upwards."""
+    site = site_of()
+    _ground(options)
+    for path, content in host.loop(texts.shared_files(site.cluster, options).items()):  # type: ignore[no-untyped-call]
+        _shared_file(path, content)
+    for stage in host.loop(("prolog", "epilog")):  # type: ignore[no-untyped-call]
+        _scripts(site, options, stage)
+    _install(site, options)
+    if duties.daemons(site.cluster, site.node, options):
+        timer = names(site.node.family, "logrotate").unit or ""
+        units.unit(name="Rotate logs every day", unit=timer)
+    if duties.runs_slurmdbd(site.node):
+        _slurmdbd(site, options)
+    if duties.runs_slurmctld(site.cluster, site.node, options):
+        _slurmctld(site, options)
+    if duties.runs_slurmd(site.node):
+        _slurmd(site, options)
+    if duties.adopts_logins(site.node, options):
+        _adopt_logins(site, options)
+
+
+def _ground(options: SlurmOptions) -> None:
+    users.group(name="Make group slurm", group="slurm", gid=options.gid)
+    users.user(
+        name="Make user slurm",
+        user="slurm",
+        uid=options.uid,
+        group="slurm",
+        shell="/usr/sbin/nologin",
+        home="/nonexistent",
+        system=True,
+        create_home=False,
+    )
+    files.directory(name="Make Slurm's folder", path=ETC)
+    files.directory(name="Make the folder of SPANK plugins", path=f"{ETC}/plugstack.conf.d")
+    files.directory(name="Make Slurm's log folder", path="/var/log/slurm", owner="slurm", group="slurm")
+
+
+def _shared_file(path: str, content: str | None) -> None:
+    if content is None:
+        files.absent(name=f"Remove {path}", path=path)
+        return
+    files.file(
+        name=f"Write {path}",
+        path=path,
+        content=content,
+        validate=PARSES if path == f"{ETC}/slurm.conf" else None,
+    )
+
+
+def _scripts(site: Site, options: SlurmOptions, stage: str) -> None:
+    files.directory(name=f"Make the folder of {stage} scripts", path=f"{ETC}/{stage}.d")
+    files.file(
+        name=f"Write the runner of {stage} scripts",
+        path=f"{ETC}/{stage}.sh",
+        content=texts.script_runner(site.cluster, options, stage),
+        mode="755",
+        validate="sh -n %s",
+    )
+
+
+def _install(site: Site, options: SlurmOptions) -> None:
+    wanted = duties.software(site.cluster, site.node, options)
+    versioned = f"={options.packages.version}" if options.packages.version else ""
+    prefix = "schedmd/" if options.packages.source == "schedmd" else ""
+    slurms = [name for part in wanted.slurm for name in names(site.node.family, prefix + part).packages]
+    others = [name for part in wanted.other for name in names(site.node.family, part).packages]
+    packages.installed(
+        name="Install Slurm",
+        packages=tuple(dict.fromkeys([*(f"{name}{versioned}" for name in slurms), *others])),
+        start_daemons=False,  # in their own order, below
+    )
+
+
+def _slurmdbd(site: Site, options: SlurmOptions) -> None:
+    conf = f"{ETC}/slurmdbd.conf"
+    password = site.secret("slurmdbd_password").reveal()
+    files.file(
+        name="Write slurmdbd.conf",
+        path=conf,
+        content=texts.slurmdbd_conf(site.cluster, options, password),
+        mode="600",
+        owner="slurm",
+        group="slurm",
+        sensitive=True,
+    )
+    _rotate(site, options, "slurmdbd")
+    units.unit(name="Run slurmdbd with its settings", unit="slurmdbd.service", restart_on=(conf,))
+    # Before slurmctld: it refuses a partition whose QOS it has never heard of.
+    entities(
+        name="Declare accounts, users and QOS",
+        cluster=site.cluster.name,
+        wanted=declared_books(site.cluster, options),
+        prune=options.prune,
+    )
+
+
+def _slurmctld(site: Site, options: SlurmOptions) -> None:
+    files.directory(
+        name="Make the state folder of slurmctld",
+        path=options.state_dir,
+        mode="700",
+        owner="slurm",
+        group="slurm",
+    )
+    _daemon(site, options, "slurmctld")
+
+
+def _slurmd(site: Site, options: SlurmOptions) -> None:
+    files.directory(name="Make the spool folder of slurmd", path=options.spool_dir)
+    gpus = layout.simulated_gpus(site.node)
+    if gpus:
+        conf = "/etc/tmpfiles.d/rackwright-gpus.conf"
+        files.file(name="Declare simulated GPUs", path=conf, content=texts.simulated_gpus_conf(gpus))
+        settings.setting(
+            name="Make simulated GPUs",
+            target="simulated GPUs",
+            read=f"ls -d {texts.SIMULATED_GPUS}* 2>/dev/null | wc -l",
+            want=str(gpus),
+            write=f"systemd-tmpfiles --create {conf}",
+        )
+    _daemon(site, options, "slurmd")
+
+
+def _daemon(site: Site, options: SlurmOptions, daemon: str) -> None:
+    """Reloaded where that is enough, so that jobs and state stay; restarted for what it never reads again."""
+    _rotate(site, options, daemon)
+    # Before 23.11 a reload leaves nodes, plugins and topology as they were.
+    by_reload = duties.release_on(site.node, options) >= (23, 11)
+    units.unit(
+        name=f"Run {daemon} with its settings",
+        unit=f"{daemon}.service",
+        restart_on=RESTART if by_reload else (*RESTART, *RELOAD),
+        reload_on=RELOAD if by_reload else (),
+    )
+
+
+def _rotate(site: Site, options: SlurmOptions, daemon: str) -> None:
+    files.file(
+        name=f"Rotate the log of {daemon}",
+        path=f"/etc/logrotate.d/{daemon}",
+        content=texts.logrotate(site.cluster, options, daemon),
+    )
+
+
+def _adopt_logins(site: Site, options: SlurmOptions) -> None:
+    # Who may always come in is written before anybody is kept out.
+    files.file(
+        name="Write who may log in without a job",
+        path="/etc/security/access-slurm.conf",
+        content=texts.access_conf(site.cluster, options),
+    )
+    files.file(
+        name="Let only users with a job log in",
+        path="/etc/pam.d/sshd",
+        content=texts.sshd_pam(site.node.family),
+    )

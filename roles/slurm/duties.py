@@ -1,0 +1,127 @@
+"""Which node does what for Slurm, and with which packages and release. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.types import NodeRole, OsRelease
+from rackwright.platforms import Capability, has
+from rackwright.roles.slurm.options import SlurmOptions
+
+# Slurm release each distribution ships: Debian and Ubuntu archives, EPEL 9; read 2026-11.
+_SHIPPED: dict[OsRelease, str] = {
+    OsRelease.DEBIAN_12: "22.05",
+    OsRelease.DEBIAN_13: "24.11",
+    OsRelease.UBUNTU_22_04: "21.08",
+    OsRelease.UBUNTU_24_04: "23.11",
+    OsRelease.ROCKY_9: "22.05",
+    OsRelease.RHEL_9: "22.05",
+}
+
+
+def slurm_nodes(cluster: Cluster) -> tuple[Node, ...]:
+    """Nodes the slurm role runs on."""
+    return tuple(node for node in cluster.nodes if "slurm" in node.options)
+
+
+def workers(cluster: Cluster) -> tuple[Node, ...]:
+    """Nodes that run slurmd, in natural order of their names."""
+    found = (node for node in slurm_nodes(cluster) if node.holds(NodeRole.WORKER))
+    return tuple(sorted(found, key=lambda node: natural(node.name)))
+
+
+def controllers(cluster: Cluster, options: SlurmOptions) -> tuple[Node, ...]:
+    """The primary head, then the backups in their order."""
+    return (cluster.primary, *(cluster.by_name[name] for name in options.backups))
+
+
+def runs_slurmdbd(node: Node) -> bool:
+    """The primary head does."""
+    return node.primary
+
+
+def runs_slurmctld(cluster: Cluster, node: Node, options: SlurmOptions) -> bool:
+    """The primary head and the backups do."""
+    return node.name in {controller.name for controller in controllers(cluster, options)}
+
+
+def runs_slurmd(node: Node) -> bool:
+    """Every worker does."""
+    return node.holds(NodeRole.WORKER)
+
+
+def daemons(cluster: Cluster, node: Node, options: SlurmOptions) -> tuple[str, ...]:
+    """Slurm's daemons of a node; none on a login node."""
+    found = {
+        "slurmctld": runs_slurmctld(cluster, node, options),
+        "slurmdbd": runs_slurmdbd(node),
+        "slurmd": runs_slurmd(node),
+    }
+    return tuple(daemon for daemon, runs in found.items() if runs)
+
+
+def wants_adoption(node: Node, options: SlurmOptions) -> bool:
+    """Workers that are nothing else do: a head or a login node has to let users in."""
+    alone = not node.holds(NodeRole.HEAD, NodeRole.LOGIN, NodeRole.STORAGE)
+    return runs_slurmd(node) and alone and options.pam_adopt
+
+
+def adopts_logins(node: Node, options: SlurmOptions) -> bool:
+    """Those of them whose platform lets slurmd hold jobs in cgroups."""
+    return wants_adoption(node, options) and has(node.platform, Capability.CGROUP_V2)
+
+
+@dataclass(frozen=True)
+class Software:
+    """What is installed on a node, by the names of rackwright.families."""
+
+    slurm: tuple[str, ...]
+    other: tuple[str, ...]
+
+
+def software(cluster: Cluster, node: Node, options: SlurmOptions) -> Software:
+    """Daemons of the node, clients everywhere."""
+    slurm = ["slurm-client", *daemons(cluster, node, options)]
+    slurm += ["pam-slurm-adopt"] if adopts_logins(node, options) else []
+    has_gpus = node.sku.gpus is not None
+    if runs_slurmd(node) and has_gpus and (options.gres_autodetect == "nvml" or node.mig):
+        slurm += ["slurm-nvml"] if options.packages.source == "distribution" else []
+    mpi = options.mpi_packages if options.mpi_packages is not None else not has_gpus
+    other = ["logrotate"] if daemons(cluster, node, options) else []
+    other += ["mpi"] if mpi and runs_slurmd(node) else []
+    return Software(tuple(slurm), tuple(other))
+
+
+def health_program(cluster: Cluster, options: SlurmOptions) -> str | None:
+    """What slurmd runs to see whether its node is well: declared, or offered by another role."""
+    offered = (
+        other.node_health_program
+        for node in workers(cluster)
+        for other in node.options.values()
+        if other.node_health_program is not None
+    )
+    return options.health_check.program or next(offered, None)
+
+
+def release_on(node: Node, options: SlurmOptions) -> tuple[int, int]:
+    """Slurm release on one node, e.g. (24, 11)."""
+    year, _, month = (options.packages.release or _SHIPPED[node.os]).partition(".")
+    return int(year), int(month)
+
+
+def release(cluster: Cluster, options: SlurmOptions) -> tuple[int, int]:
+    """The oldest release of the cluster: slurm.conf is one for all, so the oldest must read it."""
+    return min(release_on(node, options) for node in (cluster.primary, *slurm_nodes(cluster)))
+
+
+def confined(cluster: Cluster) -> bool:
+    """Whether every worker can own its cgroup v2 tree; slurm.conf knows one answer for all."""
+    return all(has(node.platform, Capability.CGROUP_V2) for node in workers(cluster))
+
+
+def natural(name: str) -> tuple[tuple[int, int | str], ...]:
+    """Sorts node2 before node10."""
+    parts = re.split(r"(\d+)", name)
+    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts if part)

@@ -1,0 +1,260 @@
+"""The declared cluster in Slurm's terms: node lines, shares, switches, blocks. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import expand
+from rackwright.model.sku import Gpus
+from rackwright.model.types import Platform
+from rackwright.roles.slurm.duties import natural, workers
+from rackwright.roles.slurm.entities import Partition
+from rackwright.roles.slurm.options import SlurmOptions
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What a node offers to Slurm, before anything is kept back."""
+
+    sockets: int
+    cores_per_socket: int
+    threads_per_core: int
+    memory_mib: int
+    gpus: Gpus | None
+
+    @property
+    def cpus(self) -> int:
+        """Hardware threads."""
+        return self.sockets * self.cores_per_socket * self.threads_per_core
+
+
+def hardware(node: Node) -> Hardware:
+    """From the SKU; a container of the lab is as large as its `lab:` entry says instead."""
+    if node.platform is Platform.CONTAINER and node.lab is not None:
+        return Hardware(1, node.lab.cpus, 1, node.lab.memory_mib, node.sku.gpus)
+    sku = node.sku
+    return Hardware(sku.sockets, sku.cores_per_socket, sku.threads_per_core, sku.memory_mib, sku.gpus)
+
+
+def real_memory(node: Node, options: SlurmOptions) -> int:
+    """RealMemory= of a node: its memory less the headroom, in MiB."""
+    whole = hardware(node).memory_mib
+    return int(whole * (100 - options.memory_headroom_percent) / 100) - options.memory_headroom_mib
+
+
+def gres_types(node: Node) -> dict[str, int]:
+    """What a job may ask for of a node's GPUs: type and number. A GPU that MIG cuts is its instances.
+
+    An instance's type is its profile alone: slurmd names it by the product and the profile
+    (nvidia_h100_80gb_hbm3_1g.10gb), and a declared type has to be a substring of that name (gres.conf(5)).
+    """
+    gpus = hardware(node).gpus
+    if gpus is None:
+        return {}
+    if node.mig:
+        return {profile: each * gpus.count for profile, each in node.mig.items()}
+    return {gpus.gres_type: gpus.count}
+
+
+def gres(node: Node) -> str | None:
+    """Gres= of a node, e.g. `gpu:h100:8`, or `gpu:1g.10gb:56` where MIG cuts each of 8 GPUs into 7."""
+    return ",".join(f"gpu:{kind}:{count}" for kind, count in gres_types(node).items()) or None
+
+
+def features(node: Node) -> tuple[str, ...]:
+    """Feature= of a node: its SKU and its rack."""
+    words = [node.sku.name, *([f"rack-{node.rack}"] if node.rack else [])]
+    return tuple(re.sub(r"[^A-Za-z0-9_.-]", "-", word) for word in words)
+
+
+def node_parameters(node: Node, options: SlurmOptions) -> str:
+    """Everything of a NodeName line but the name and the address."""
+    has_ = hardware(node)
+    pairs: list[tuple[str, object]] = [
+        ("CPUs", has_.cpus),
+        ("Sockets", has_.sockets),
+        ("CoresPerSocket", has_.cores_per_socket),
+        ("ThreadsPerCore", has_.threads_per_core),
+        ("RealMemory", real_memory(node, options)),
+        ("MemSpecLimit", options.mem_spec_limit_mib or None),
+        ("CoreSpecCount", options.core_spec_count or None),
+        ("Gres", gres(node)),
+        ("Feature", ",".join(features(node))),
+    ]
+    return " ".join(f"{key}={value}" for key, value in pairs if value is not None)
+
+
+def node_lines(cluster: Cluster, options: SlurmOptions) -> tuple[str, ...]:
+    """NodeName lines: one per run of nodes with equal parameters and consecutive names and addresses."""
+    runs: list[list[Node]] = []
+    for node in workers(cluster):
+        last = runs[-1][-1] if runs else None
+        if last and _follows(cluster, last, node) and _same(last, node, options):
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+    return tuple(
+        f"NodeName={fold(node.name for node in run)} "
+        f"NodeAddr={_fold_addresses([cluster.management_address(node) for node in run])} "
+        f"{node_parameters(run[0], options)}"
+        for run in runs
+    )
+
+
+def _same(left: Node, right: Node, options: SlurmOptions) -> bool:
+    return node_parameters(left, options) == node_parameters(right, options)
+
+
+def _follows(cluster: Cluster, left: Node, right: Node) -> bool:
+    """Whether both name and address go up by one, so that one range can say both unambiguously."""
+    (stem_a, number_a, width_a), (stem_b, number_b, width_b) = _split(left.name), _split(right.name)
+    if number_a is None or number_b is None:
+        return False
+    names = (stem_a, width_a, number_a + 1) == (stem_b, width_b, number_b)
+    before, after = cluster.management_address(left), cluster.management_address(right)
+    return names and before + 1 == after and str(before).split(".")[:3] == str(after).split(".")[:3]
+
+
+def _split(name: str) -> tuple[str, int | None, int]:
+    found = re.fullmatch(r"(.*?)(\d+)", name)
+    return (found[1], int(found[2]), len(found[2])) if found else (name, None, 0)
+
+
+def _fold_addresses(addresses: list[IPv4Address]) -> str:
+    if len(addresses) == 1:
+        return str(addresses[0])
+    stem, _, first = str(addresses[0]).rpartition(".")
+    return f"{stem}.[{first}-{str(addresses[-1]).rpartition('.')[2]}]"
+
+
+def fold(names: Iterable[str]) -> str:
+    """Names as one Slurm hostlist, e.g. `gpu[001-004,007]`."""
+    nodes = NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP)
+    nodes.fold_axis = (-1,)  # slurm.conf takes at most two ranges in a name
+    return str(nodes)
+
+
+def names_of(hostlist: str) -> frozenset[str]:
+    """The names of a hostlist that Slurm printed."""
+    return frozenset(NodeSet(hostlist, resolver=RESOLVER_NOGROUP))
+
+
+def partition_nodes(cluster: Cluster, partition: Partition) -> tuple[Node, ...]:
+    """Workers of a partition; names that are no worker's are problems' business."""
+    known = workers(cluster)
+    if partition.nodes is None:
+        return known
+    wanted = set(expand(partition.nodes))
+    return tuple(node for node in known if node.name in wanted)
+
+
+def partition_of(cluster: Cluster, options: SlurmOptions, node: Node) -> str | None:
+    """A partition that takes jobs and has this node, the default before others; None if there is none."""
+    found = [
+        name
+        for name, partition in options.partitions.items()
+        if partition.state == "UP" and node in partition_nodes(cluster, partition)
+    ]
+    found.sort(key=lambda name: not options.partitions[name].default)
+    return found[0] if found else None
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What a CPU or a GPU of a partition brings along where a job does not say."""
+
+    mem_per_cpu: int | None = None
+    mem_per_gpu: int | None = None
+    cpu_per_gpu: int | None = None
+
+
+def shares(cluster: Cluster, options: SlurmOptions, partition: Partition) -> Shares:
+    """Declared defaults, or the share on the partition's smallest node. Slurm allows one memory default."""
+    nodes = partition_nodes(cluster, partition)
+    gpus = [node for node in nodes if hardware(node).gpus]
+    by_gpu = partition.def_mem_per_cpu_mib is None and bool(nodes) and len(gpus) == len(nodes)
+    if not by_gpu:
+        least = min((_usable(node, options) // hardware(node).cpus for node in nodes), default=None)
+        return Shares(
+            mem_per_cpu=None if partition.def_mem_per_gpu_mib else partition.def_mem_per_cpu_mib or least,
+            mem_per_gpu=partition.def_mem_per_gpu_mib,
+            cpu_per_gpu=partition.def_cpu_per_gpu,
+        )
+    return Shares(
+        mem_per_gpu=partition.def_mem_per_gpu_mib
+        or min(_usable(node, options) // _gpu_count(node) for node in nodes),
+        cpu_per_gpu=partition.def_cpu_per_gpu
+        or min(_job_cpus(node, options) // _gpu_count(node) for node in nodes)
+        or None,  # more GPUs than CPUs: a lab node
+    )
+
+
+def least_mem_per_cpu(cluster: Cluster, options: SlurmOptions) -> int | None:
+    """A CPU's share of memory on the smallest worker; None without workers.
+
+    Without it, a job that asks for CPUs alone in a partition with DefMemPerGPU gets all memory of
+    its nodes (seen with 24.11).
+    """
+    return min((_usable(node, options) // hardware(node).cpus for node in workers(cluster)), default=None)
+
+
+def _usable(node: Node, options: SlurmOptions) -> int:
+    return real_memory(node, options) - options.mem_spec_limit_mib
+
+
+def simulated_gpus(node: Node) -> int:
+    """GPUs (or MIG instances) of a container's SKU, which are only counted."""
+    return _gpu_count(node) if node.platform is Platform.CONTAINER else 0
+
+
+def _gpu_count(node: Node) -> int:
+    return sum(gres_types(node).values())
+
+
+def _job_cpus(node: Node, options: SlurmOptions) -> int:
+    has_ = hardware(node)
+    return has_.cpus - options.core_spec_count * has_.threads_per_core
+
+
+@dataclass(frozen=True)
+class Group:
+    """A leaf switch or a block, and its workers as a hostlist."""
+
+    name: str
+    nodes: str
+    size: int
+
+
+def topology_kind(cluster: Cluster, options: SlurmOptions) -> str:
+    """flat, tree or block, with `auto` resolved."""
+    if options.topology != "auto":
+        return options.topology
+    placed = {_leaf(node) for node in workers(cluster)}
+    return "tree" if len(placed) > 1 and None not in placed else "flat"
+
+
+def groups(cluster: Cluster, kind: str) -> tuple[Group, ...]:
+    """Leaf switches of a tree (the switch, else the rack) or blocks (the rack)."""
+    members: dict[str, list[str]] = defaultdict(list)
+    for node in workers(cluster):
+        name = node.rack if kind == "block" else _leaf(node)
+        if name is not None:
+            members[re.sub(r"[^A-Za-z0-9_.-]", "-", name)].append(node.name)
+    ordered = sorted(members.items(), key=lambda item: natural(item[0]))
+    return tuple(Group(name, fold(names), len(names)) for name, names in ordered)
+
+
+def _leaf(node: Node) -> str | None:
+    return node.switch or node.rack
+
+
+def block_sizes(cluster: Cluster, options: SlurmOptions) -> tuple[int, ...]:
+    """Declared, or the size of the smallest block: no block may have fewer nodes than the first."""
+    return options.block_sizes or (min(group.size for group in groups(cluster, "block")),)

@@ -1,0 +1,42 @@
+"""What Slurm asks of nodes whose GPUs are cut by MIG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rackwright.families import names
+from rackwright.model.cluster import Cluster
+from rackwright.model.types import Platform
+from rackwright.roles.slurm import duties
+
+if TYPE_CHECKING:
+    from rackwright.roles.slurm.options import SlurmOptions
+
+
+def mig_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
+    """(path below the section, a sentence, a hint) of each mistake."""
+    cut = [node for node in duties.workers(cluster) if node.mig and node.platform is not Platform.CONTAINER]
+    if cut and options.gres_autodetect not in (None, "nvml"):
+        yield (
+            "gres_autodetect",
+            f"{cut[0].name} has MIG instances, which Slurm finds with NVML alone.",
+            "leave gres_autodetect out or set it to nvml",
+        )
+    for node in cut:
+        if options.packages.source == "distribution" and not names(node.family, "slurm-nvml").packages:
+            yield (
+                "packages.source",
+                f"{node.name} has MIG instances; Slurm of {node.os} has no NVML plugin to find them.",
+                "take packages from SchedMD: `packages: {source: schedmd, release: '24.11'}`",
+            )
+            return
+    for node in duties.workers(cluster):
+        both = [profile for profile in node.mig if f"{profile}+me" in node.mig]
+        if both:
+            yield (
+                "",
+                f"{node.name} has {both[0]} and {both[0]}+me, which Slurm, comparing parts of names, mixes up.",
+                "declare one of the two in `mig`",
+            )
+            return

@@ -1,0 +1,284 @@
+"""Options of the slurm role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from rackwright.model.types import NodeRole
+from rackwright.options import Frozen, RoleOptions
+from rackwright.roles.slurm.entities import (
+    Account,
+    Duration,
+    Name,
+    Partition,
+    PartitionName,
+    Preemption,
+    Qos,
+    Tres,
+    User,
+)
+
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Cluster
+
+Release = Annotated[
+    Literal["22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11"],
+    BeforeValidator(lambda value: f"{value:.2f}" if isinstance(value, float) else value),  # YAML's 24.11
+]
+AbsolutePath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._%-]+)+$")]
+Purge = Annotated[str, StringConstraints(pattern=r"^\d{1,3}(hour|day|month)s?$")]
+Debug = Literal["quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3"]
+
+
+class Packages(Frozen):
+    """Where Slurm's packages come from."""
+
+    source: Literal["distribution", "schedmd"] = Field(
+        default="distribution",
+        description="schedmd: the names SchedMD's own packaging gives (slurm-smd-*), from a repository of "
+        "the site that the nodes already know. SchedMD advises against distribution packages.",
+    )
+    release: Release | None = Field(
+        default=None, description="Slurm release; decides which settings exist. None: the distribution's own."
+    )
+    version: str | None = Field(
+        default=None,
+        pattern=r"^[0-9][A-Za-z0-9.+~:-]*$",
+        description="Exact package version to install and keep.",
+    )
+
+    @model_validator(mode="after")
+    def _release_is_known(self) -> Packages:
+        if self.source == "schedmd" and self.release is None:
+            raise ValueError("packages from schedmd need `release`, which no distribution can tell")
+        return self
+
+
+class Priority(Frozen):
+    """priority/multifactor with fair tree. Slurm's own weights are all 0, so nothing would count."""
+
+    decay_half_life: Duration = "7-00:00:00"
+    max_age: Duration = "7-00:00:00"
+    favor_small: bool = False
+    weight_age: int = Field(default=1_000, ge=0)
+    weight_fairshare: int = Field(default=10_000, ge=0)
+    weight_job_size: int = Field(default=1_000, ge=0)
+    weight_partition: int = Field(default=1_000, ge=0)
+    weight_qos: int = Field(default=10_000, ge=0)
+    weight_tres: Tres = Field(default_factory=dict, description='e.g. {"gres/gpu": 3000}.')
+
+
+class Timeouts(Frozen):
+    """Seconds; defaults are Slurm's unless said otherwise."""
+
+    slurmctld: int = Field(default=120, ge=10, le=65533)
+    slurmd: int = Field(default=300, ge=10, le=65533, description="A node silent for longer is DOWN.")
+    message: int = Field(
+        default=30, ge=1, le=100, description="Slurm: 10, too short when 1,000 nodes answer at once."
+    )
+    kill_wait: int = Field(default=30, ge=1, le=65533, description="Between SIGTERM and SIGKILL.")
+    unkillable_step: int = Field(
+        default=180,
+        ge=30,
+        le=65533,
+        description="A step that outlives SIGKILL for longer drains its node. Slurm: 60.",
+    )
+    prolog_epilog: int = Field(
+        default=300,
+        ge=5,
+        le=65533,
+        description="Slurm: infinite, so that a hanging prolog holds its node for ever.",
+    )
+    tcp: int = Field(default=10, ge=2, le=65533, description="To open a connection. Slurm: 2.")
+
+    @model_validator(mode="after")
+    def _unkillable_outlasts_messages(self) -> Timeouts:
+        if self.unkillable_step < 5 * self.message:
+            raise ValueError(
+                f"unkillable_step is {self.unkillable_step} s, but Slurm wants at least five times "
+                f"message ({5 * self.message} s)"
+            )
+        return self
+
+
+class Accounting(Frozen):
+    """slurmdbd and what it keeps."""
+
+    enforce: tuple[Literal["associations", "limits", "qos", "safe", "nojobs", "nosteps", "wckeys"], ...] = (
+        "associations",
+        "limits",
+        "qos",
+        "safe",
+    )
+    tres: tuple[str, ...] = Field(
+        default=(), description="Tracked beyond cpu, mem, energy, node, billing; gres/gpu is added."
+    )
+    store_flags: tuple[Literal["job_comment", "job_env", "job_extra", "job_script"], ...] = ("job_comment",)
+    storage_host: str = Field(
+        default="localhost", description="Database server; the primary head's own by default."
+    )
+    storage_port: int = Field(default=3306, ge=1, le=65535)
+    database: str = Field(default="slurm_acct_db", pattern=r"^[a-z][a-z0-9_]{0,31}$")
+    storage_user: str = Field(default="slurm", pattern=r"^[a-z][a-z0-9_]{0,31}$")
+    purge_jobs: Purge = "12months"
+    purge_steps: Purge = "3months"
+    purge_events: Purge = "12months"
+    purge_reservations: Purge = "12months"
+    purge_suspends: Purge = "1month"
+    purge_transactions: Purge = "12months"
+    purge_usage: Purge = "24months"
+
+
+class HealthCheck(Frozen):
+    """What slurmd runs on each node now and then, as root, for at most 60 s."""
+
+    program: AbsolutePath | None = Field(
+        default=None, description="None: the one that a role of this cluster offers (health), if any."
+    )
+    interval_seconds: int = Field(default=300, ge=1, le=65535)
+    node_states: tuple[Literal["ANY", "ALLOC", "CYCLE", "IDLE", "MIXED", "NONDRAINED_IDLE"], ...] = Field(
+        default=("ANY", "CYCLE"),
+        min_length=1,
+        description="ANY: also under jobs, and on drained nodes, which come back only so. CYCLE: one after "
+        "the other within the interval, not all at once.",
+    )
+
+
+class SlurmOptions(RoleOptions):
+    """Slurm with accounting; one section for the whole cluster."""
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
+    secrets: ClassVar[tuple[str, ...]] = ("slurmdbd_password",)
+    scheduler: ClassVar[Literal["slurm"] | None] = "slurm"
+
+    packages: Packages = Field(default_factory=Packages)
+    uid: int = Field(
+        default=64030, ge=1, lt=65534, description="User id of slurm; 64030 is Debian's own for it."
+    )
+    gid: int = Field(default=64030, ge=1, lt=65534)
+    backups: tuple[str, ...] = Field(default=(), description="Heads that take over slurmctld, in this order.")
+    state_dir: AbsolutePath = Field(
+        default="/var/lib/slurm/slurmctld",
+        description="StateSaveLocation. With backups: on a file system all controllers can write.",
+    )
+    spool_dir: AbsolutePath = Field(
+        default="/var/spool/slurmd", description="SlurmdSpoolDir, local to each node, root's."
+    )
+    slurmctld_port: int = Field(default=6817, ge=1, le=65535)
+    slurmd_port: int = Field(default=6818, ge=1, le=65535)
+    slurmdbd_port: int = Field(default=6819, ge=1, le=65535)
+    srun_port_range: str | None = Field(
+        default=None, pattern=r"^\d{4,5}-\d{4,5}$", description="For firewalls."
+    )
+
+    memory_headroom_percent: float = Field(
+        default=5.0,
+        ge=0,
+        le=50,
+        description="RealMemory is this much less than the SKU's memory: firmware, kernel and crash "
+        "reservations take a few percent, and a node that finds less than declared is refused "
+        "(0.95 is also the default of the OpenHPC Ansible role).",
+    )
+    memory_headroom_mib: int = Field(default=0, ge=0, description="Taken off RealMemory as well.")
+    mem_spec_limit_mib: int = Field(
+        default=0,
+        ge=0,
+        description="MemSpecLimit: of RealMemory, kept from jobs and enforced on slurmd by cgroup.",
+    )
+    core_spec_count: int = Field(default=0, ge=0, description="CoreSpecCount: cores per node kept from jobs.")
+    trust_declaration: bool = Field(
+        default=False,
+        description="Schedule by the declared hardware even where a node finds less (simulated racks).",
+    )
+    gres_autodetect: Literal["nvidia", "nvml", "off"] | None = Field(
+        default=None,
+        description="None: nvidia from 24.11 on, before that off with /dev/nvidiaN written out; nvml on nodes "
+        "with `mig`, since the others do not see MIG instances.",
+    )
+    topology: Literal["auto", "flat", "tree", "block"] = Field(
+        default="auto",
+        description="auto: tree where workers stand at more than one switch or rack, else flat.",
+    )
+    block_sizes: tuple[int, ...] = Field(default=(), description="Empty: the size of the smallest block.")
+
+    partitions: dict[PartitionName, Partition] = Field(
+        default_factory=lambda: {"main": Partition(default=True)}, description="By name.", min_length=1
+    )
+    accounts: dict[Name, Account] = Field(
+        default_factory=dict, description="By name. `burnin`, for the acceptance runs of root, always exists."
+    )
+    users: dict[Name, User] = Field(default_factory=dict, description="By Unix name.")
+    qos: dict[Name, Qos] = Field(
+        default_factory=dict, description="By name. Slurm's own `normal` always exists."
+    )
+    prune: bool = Field(
+        default=True,
+        description="Remove accounts, users and QOS that are not declared. Finished jobs keep theirs in the "
+        "history; what running jobs use is refused by Slurm and reported.",
+    )
+    accounting: Accounting = Field(default_factory=Accounting)
+    priority: Priority = Field(default_factory=Priority)
+    preempt: Literal["none", "qos", "partition_prio"] = "none"
+    preempt_mode: Preemption = Field(
+        default="REQUEUE", description="The cluster's, where `preempt` is not none."
+    )
+    scheduler_parameters: tuple[str, ...] = (
+        "bf_continue",
+        "nohold_on_prolog_fail",
+        "salloc_wait_nodes",
+        "sbatch_wait_nodes",
+    )
+    timeouts: Timeouts = Field(default_factory=Timeouts)
+    health_check: HealthCheck = HealthCheck()
+    return_to_service: Literal[0, 1, 2] = Field(
+        default=1,
+        description="1: a node that was only unreachable returns by itself; a rebooted one does not.",
+    )
+    max_job_count: int = Field(default=100_000, ge=1_000, le=2_000_000)
+    max_array_size: int = Field(default=10_001, ge=1, le=4_000_001)
+    mail_program: AbsolutePath = Field(
+        default="/bin/true", description="For `--mail-type`; /bin/true sends none. Slurm's own: /bin/mail."
+    )
+    mpi_default: Literal["pmix", "none"] = "pmix"
+    slurmctld_debug: Debug = "info"
+    slurmd_debug: Debug = "info"
+    log_weeks: int = Field(default=8, ge=1, le=520, description="Rotated logs that are kept, one a week.")
+
+    private_tmp: bool = Field(
+        default=True, description="Own /tmp and /dev/shm for each job (job_container/tmpfs)."
+    )
+    private_tmp_dir: AbsolutePath = Field(
+        default="/var/lib/slurm/job_tmp", description="Where they lie: local, on a disk, fast."
+    )
+    pam_adopt: bool = Field(
+        default=True,
+        description="On workers, ssh is for users with a job there, and is counted to it (pam_slurm_adopt).",
+    )
+    pam_admin_groups: tuple[str, ...] = Field(
+        default=("sudo", "wheel", "admin"),
+        description="Unix groups that may always log in; so may rackwright's own user.",
+    )
+    mpi_packages: bool | None = Field(
+        default=None,
+        description="Open MPI and mpi4py on workers, for the MPI burn-in. None: on those without GPUs.",
+    )
+
+    node_fields: ClassVar[frozenset[str]] = frozenset({"pam_adopt", "pam_admin_groups", "mpi_packages"})
+    """What may differ between nodes; all else ends in files that must be the same everywhere."""
+
+    @model_validator(mode="after")
+    def _one_default_partition(self) -> SlurmOptions:
+        defaults = [name for name, partition in self.partitions.items() if partition.default]
+        if len(defaults) != 1:
+            said = f"not {' and '.join(defaults)}" if defaults else "but none is"
+            raise ValueError(f"exactly one partition must be the default, {said}")
+        return self
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Mistakes that only show against the resolved cluster."""
+        from rackwright.roles.slurm.problems import problems_of
+
+        return problems_of(self, cluster)

@@ -1,0 +1,281 @@
+"""Mistakes in the slurm section that only show against the resolved cluster."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import RangeMistake, expand
+from rackwright.model.types import NodeRole
+from rackwright.platforms import Capability, has
+from rackwright.roles.slurm import duties, layout
+from rackwright.roles.slurm.mig import mig_problems
+
+if TYPE_CHECKING:
+    from rackwright.roles.slurm.options import SlurmOptions
+
+Problem = tuple[str, str, str | None]
+"""(path below the section, a full sentence, a hint)."""
+_BUILT_IN_ACCOUNTS = frozenset({"root", "burnin"})
+_BUILT_IN_QOS = frozenset({"normal"})
+
+
+def problems_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    """Every one of them, in the order of the file."""
+    known = list(_releases(options, cluster))
+    yield from known
+    yield from _backups(options, cluster)
+    yield from _memory(options, cluster)
+    yield from _partitions(options, cluster)
+    yield from _accounts(options)
+    yield from _users(options)
+    yield from _qos(options)
+    yield from _preemption(options)
+    yield from _database(options, cluster)
+    yield from _platforms(cluster)
+    yield from mig_problems(options, cluster)
+    yield from _same_everywhere(options, cluster)
+    if not known:
+        yield from _topology(options, cluster)
+
+
+def _nearest(name: str, names: Iterable[str]) -> str | None:
+    found = get_close_matches(name, sorted(names), n=1)
+    return f"did you mean `{found[0]}`?" if found else None
+
+
+def _releases(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    for node in duties.slurm_nodes(cluster):
+        if duties.release_on(node, options) < (22, 5):
+            yield (
+                "packages.release",
+                f"{node.os} ships Slurm 21.08, which cannot use cgroup v2.",
+                "take packages from SchedMD: `packages: {source: schedmd, release: '24.11'}`",
+            )
+            return
+    head = duties.release_on(cluster.primary, options)
+    for node in duties.slurm_nodes(cluster):
+        if duties.release_on(node, options) > head:
+            release = "{}.{:02}".format(*duties.release_on(node, options))
+            yield (
+                "packages.release",
+                (
+                    f"{node.name} would run Slurm {release}, newer than {'{}.{:02}'.format(*head)} on "
+                    f"{cluster.primary.name}; no daemon may be newer than its controller."
+                ),
+                "give the head the newest operating system, or take packages from SchedMD",
+            )
+            return
+
+
+def _backups(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    heads = {node.name for node in cluster.holding(NodeRole.HEAD)}
+    for index, name in enumerate(options.backups):
+        if name == cluster.primary.name:
+            yield f"backups[{index}]", f"{name} is the primary head, not a backup of it.", None
+        elif name not in heads:
+            yield f"backups[{index}]", f"{name} is no head of this cluster.", _nearest(name, heads)
+    if options.backups and options.state_dir == type(options).model_fields["state_dir"].default:
+        yield (
+            "state_dir",
+            "With backups, state_dir has to be on a file system that all controllers write.",
+            "set state_dir to a folder on shared storage",
+        )
+
+
+def _memory(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    for node in duties.workers(cluster):
+        offers = layout.hardware(node)
+        left = layout.real_memory(node, options) - options.mem_spec_limit_mib
+        if left <= 0:
+            yield (
+                "mem_spec_limit_mib" if options.mem_spec_limit_mib else "memory_headroom_mib",
+                f"Of {node.name}'s {offers.memory_mib} MiB nothing is left for jobs.",
+                None,
+            )
+            return
+        if options.core_spec_count >= offers.sockets * offers.cores_per_socket:
+            cores = offers.sockets * offers.cores_per_socket
+            yield "core_spec_count", f"{node.name} has {cores} cores, so no core is left for jobs.", None
+            return
+
+
+def _partitions(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    workers = {node.name for node in duties.workers(cluster)}
+    for name, partition in options.partitions.items():
+        path = f"partitions.{name}"
+        if partition.nodes is not None:
+            yield from _partition_nodes(f"{path}.nodes", partition.nodes, workers, cluster)
+        qos = [
+            ("qos", partition.qos),
+            *((f"allow_qos[{i}]", qos) for i, qos in enumerate(partition.allow_qos)),
+        ]
+        yield from _unknown("QOS", path, qos, {*options.qos, *_BUILT_IN_QOS})
+        for key in ("allow_accounts", "deny_accounts"):
+            accounts = [(f"{key}[{i}]", account) for i, account in enumerate(getattr(partition, key))]
+            yield from _unknown("account", path, accounts, {*options.accounts, *_BUILT_IN_ACCOUNTS})
+        if "burnin" in partition.deny_accounts:
+            yield (
+                f"{path}.deny_accounts",
+                "The account burnin must not be denied: verify and burn-in use it.",
+                None,
+            )
+
+
+def _partition_nodes(path: str, text: str, workers: set[str], cluster: Cluster) -> Iterator[Problem]:
+    try:
+        names = expand(text)
+    except RangeMistake as mistake:
+        yield path, mistake.message, mistake.hint
+        return
+    unknown = [name for name in names if name not in cluster.by_name]
+    if unknown:
+        yield path, f"{layout.fold(unknown)} is not declared under nodes.", _nearest(unknown[0], workers)
+    idle = [name for name in names if name in cluster.by_name and name not in workers]
+    if idle:
+        yield path, f"{layout.fold(idle)} is no worker, so it runs no jobs.", "give it the role `worker`"
+
+
+def _unknown(
+    kind: str, path: str, named: Iterable[tuple[str, str | None]], known: set[str]
+) -> Iterator[Problem]:
+    for key, name in named:
+        if name is not None and name not in known:
+            yield f"{path}.{key}", f"There is no {kind} {name}.", _nearest(name, known)
+
+
+def _accounts(options: SlurmOptions) -> Iterator[Problem]:
+    known = {*options.accounts, *_BUILT_IN_ACCOUNTS}
+    for name, account in options.accounts.items():
+        path = f"accounts.{name}"
+        if name == "root":
+            yield path, "The account root is Slurm's own.", "choose another name"
+            continue
+        yield from _unknown("account", path, [("parent", account.parent)], known)
+        qos = [(f"qos[{i}]", qos) for i, qos in enumerate(account.qos)]
+        yield from _unknown("QOS", path, qos, {*options.qos, *_BUILT_IN_QOS})
+        yield from _unknown(
+            "QOS", path, [("default_qos", account.default_qos)], {*options.qos, *_BUILT_IN_QOS}
+        )
+        if account.qos and account.default_qos and account.default_qos not in account.qos:
+            yield (
+                f"{path}.default_qos",
+                f"{account.default_qos} is not among the QOS the account may use.",
+                None,
+            )
+        if _in_ring(name, options):
+            yield f"{path}.parent", f"The account {name} is its own ancestor.", None
+
+
+def _in_ring(name: str, options: SlurmOptions) -> bool:
+    seen, at = {name}, options.accounts[name].parent
+    while at in options.accounts and at not in seen:
+        seen.add(at)
+        at = options.accounts[at].parent
+    return at == name
+
+
+def _users(options: SlurmOptions) -> Iterator[Problem]:
+    known = {*options.accounts, *_BUILT_IN_ACCOUNTS}
+    for name, user in options.users.items():
+        if name == "root":
+            yield f"users.{name}", "The user root is Slurm's own.", None
+        accounts = [("default_account", user.default_account)]
+        accounts += [(f"accounts[{i}]", account) for i, account in enumerate(user.accounts)]
+        yield from _unknown("account", f"users.{name}", accounts, known)
+
+
+def _qos(options: SlurmOptions) -> Iterator[Problem]:
+    for name, qos in options.qos.items():
+        preempts = [(f"preempt[{i}]", other) for i, other in enumerate(qos.preempt)]
+        yield from _unknown("QOS", f"qos.{name}", preempts, {*options.qos, *_BUILT_IN_QOS})
+        if name in qos.preempt:
+            yield f"qos.{name}.preempt", f"The QOS {name} cannot preempt itself.", None
+
+
+def _preemption(options: SlurmOptions) -> Iterator[Problem]:
+    if options.preempt != "none" and options.preempt_mode == "OFF":
+        yield "preempt_mode", f"With preempt {options.preempt}, preempt_mode cannot be OFF.", "e.g. REQUEUE"
+    if options.preempt != "qos":
+        for name, qos in options.qos.items():
+            if qos.preempt:
+                yield f"qos.{name}.preempt", "QOS preempt each other only with `preempt: qos`.", None
+
+
+def _database(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    """The two roles name the same database; neither may read the other's options by type."""
+    mariadb = cluster.primary.options.get("mariadb")
+    if mariadb is None or options.accounting.storage_host != "localhost":
+        return
+    theirs = mariadb.model_dump()
+    for ours, key in (("database", "database"), ("storage_user", "user")):
+        if getattr(options.accounting, ours) != theirs[key]:
+            yield (
+                f"accounting.{ours}",
+                (
+                    f"The mariadb role makes {theirs[key]}, but slurmdbd would ask for "
+                    f"{getattr(options.accounting, ours)}."
+                ),
+                f"set {key} in the mariadb section to the same",
+            )
+
+
+def _platforms(cluster: Cluster) -> Iterator[Problem]:
+    workers = duties.workers(cluster)
+    bound = [node.name for node in workers if not has(node.platform, Capability.CGROUP_V2)]
+    if bound and len(bound) < len(workers):
+        yield (
+            "",
+            (
+                f"{layout.fold(bound)} cannot hold jobs in cgroups and the other workers can; slurm.conf, "
+                "which is one for all, cannot say both."
+            ),
+            "declare containers and machines as two clusters",
+        )
+
+
+def _same_everywhere(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    """The same files go to every node, so a node of its own mind would be ignored."""
+    first = cluster.primary.options.get("slurm")
+    if first is None or first is options:
+        return
+    ours, theirs = (entry.model_dump(exclude=set(options.node_fields)) for entry in (options, first))
+    for key, value in ours.items():
+        if value != theirs[key]:
+            yield (
+                key,
+                f"{key} has to be the same on every node.",
+                "move it to the slurm section of the cluster",
+            )
+
+
+def _topology(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    kind = layout.topology_kind(cluster, options)
+    if kind == "flat":
+        return
+    if kind == "block" and duties.release(cluster, options) < (24, 5):
+        yield "topology", "The block topology needs Slurm 24.05 or newer.", "tree, or newer packages"
+    placed = [node.rack if kind == "block" else node.switch or node.rack for node in duties.workers(cluster)]
+    lost = [node.name for node, place in zip(duties.workers(cluster), placed, strict=True) if place is None]
+    if lost:
+        what = "a rack" if kind == "block" else "a switch or a rack"
+        yield "topology", f"{layout.fold(lost)} has no place in the {kind}: declare {what}.", None
+    yield from _block_sizes(options, cluster) if kind == "block" and not lost else ()
+
+
+def _block_sizes(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    least = min((group.size for group in layout.groups(cluster, "block")), default=0)
+    sizes = options.block_sizes
+    if sizes and sizes[0] > least:
+        yield "block_sizes[0]", f"The smallest block has {least} nodes, fewer than {sizes[0]}.", None
+    for index, (before, after) in enumerate(itertools.pairwise(sizes), 1):
+        factor = after // before if before and after % before == 0 else 0
+        if factor < 2 or factor & (factor - 1):
+            yield (
+                f"block_sizes[{index}]",
+                f"{after} is not {before} times a power of two.",
+                f"e.g. {before * 2} or {before * 4}",
+            )

@@ -1,0 +1,211 @@
+"""The text of each configuration file, whole. Pure: what is applied is what is verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rackwright.drift.places import USER as DRIFT_USER
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.types import Family, Platform
+from rackwright.render import render
+from rackwright.roles.slurm import duties, layout
+from rackwright.roles.slurm.entities import Partition
+from rackwright.roles.slurm.options import SlurmOptions
+
+BURNIN = "burnin"
+"""Account of the acceptance runs, which root submits; every partition takes it."""
+SIMULATED_GPUS = "/run/rackwright-gpu"
+"""A container has no GPU; links to /dev/null of this name let Slurm count and schedule them."""
+
+
+def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
+    """/etc/slurm/slurm.conf."""
+    gpus = any(layout.gres(node) for node in duties.workers(cluster))
+    return _render(
+        "slurm.conf",
+        cluster,
+        options,
+        topology=layout.topology_kind(cluster, options),
+        gres_types=("gpu",) if gpus else (),
+        tres=tuple(dict.fromkeys((*(("gres/gpu",) if gpus else ()), *options.accounting.tres))),
+        def_mem_per_cpu=layout.least_mem_per_cpu(cluster, options),
+        preempt_mode=_preempt_mode(options.preempt_mode),
+        node_lines=layout.node_lines(cluster, options),
+        health_program=duties.health_program(cluster, options),
+        partition_lines=tuple(
+            _partition_line(cluster, options, name, partition)
+            for name, partition in options.partitions.items()
+        ),
+    )
+
+
+def slurm_restart_conf(cluster: Cluster, options: SlurmOptions) -> str:
+    """/etc/slurm/slurm-restart.conf: what only a restart changes."""
+    return _render("slurm-restart.conf", cluster, options, controllers=duties.controllers(cluster, options))
+
+
+def slurmdbd_conf(cluster: Cluster, options: SlurmOptions, password: str) -> str:
+    """/etc/slurm/slurmdbd.conf; holds the password."""
+    return _render("slurmdbd.conf", cluster, options, password=password)
+
+
+def cgroup_conf(cluster: Cluster, options: SlurmOptions) -> str:
+    """/etc/slurm/cgroup.conf."""
+    return _render("cgroup.conf", cluster, options)
+
+
+def plugstack_conf(cluster: Cluster, options: SlurmOptions) -> str:
+    """/etc/slurm/plugstack.conf."""
+    return _render("plugstack.conf", cluster, options)
+
+
+def gres_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
+    """/etc/slurm/gres.conf; None where no worker has GPUs."""
+    lines = _gres_lines(cluster, options)
+    return _render("gres.conf", cluster, options, gres_lines=lines) if lines else None
+
+
+def topology_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
+    """/etc/slurm/topology.conf; None where the topology is flat."""
+    kind = layout.topology_kind(cluster, options)
+    if kind == "flat":
+        return None
+    groups = layout.groups(cluster, kind)
+    taken = {group.name for group in groups}
+    top = next(name for name in ("spine", "core", f"{cluster.name}-spine") if name not in taken)
+    sizes = layout.block_sizes(cluster, options) if kind == "block" else ()
+    return _render(
+        "topology.conf", cluster, options, topology=kind, groups=groups, top=top, block_sizes=sizes
+    )
+
+
+def job_container_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
+    """/etc/slurm/job_container.conf; None where jobs share /tmp."""
+    if not (options.private_tmp and duties.confined(cluster)):
+        return None
+    return _render("job_container.conf", cluster, options)
+
+
+def logrotate(cluster: Cluster, options: SlurmOptions, daemon: str) -> str:
+    """/etc/logrotate.d/<daemon>, over the package's own of that name."""
+    return _render("logrotate", cluster, options, daemon=daemon)
+
+
+def simulated_gpus_conf(count: int) -> str:
+    """/etc/tmpfiles.d/rackwright-gpus.conf of a container whose SKU has GPUs."""
+    return render("slurm/simulated-gpus.conf.j2", count=count, path=SIMULATED_GPUS)
+
+
+def sshd_pam(family: Family) -> str:
+    """/etc/pam.d/sshd of a worker that lets in who has a job there."""
+    return render(f"slurm/sshd.pam.{family}.j2")
+
+
+def access_conf(cluster: Cluster, options: SlurmOptions) -> str:
+    """/etc/security/access-slurm.conf: who may always log in."""
+    users = ("root", cluster.ssh.user, DRIFT_USER)
+    return render("slurm/access.conf.j2", users=dict.fromkeys(users), groups=options.pam_admin_groups)
+
+
+def script_runner(cluster: Cluster, options: SlurmOptions, stage: str) -> str:
+    """/etc/slurm/prolog.sh and epilog.sh, which run what lies in prolog.d and epilog.d."""
+    return _render("run-scripts.sh", cluster, options, stage=stage)
+
+
+def shared_files(cluster: Cluster, options: SlurmOptions) -> dict[str, str | None]:
+    """Files of /etc/slurm that are the same on every node; None for one that must not exist."""
+    return {
+        "/etc/slurm/slurm-restart.conf": slurm_restart_conf(cluster, options),
+        "/etc/slurm/topology.conf": topology_conf(cluster, options),
+        "/etc/slurm/gres.conf": gres_conf(cluster, options),
+        "/etc/slurm/cgroup.conf": cgroup_conf(cluster, options),
+        "/etc/slurm/job_container.conf": job_container_conf(cluster, options),
+        "/etc/slurm/plugstack.conf": plugstack_conf(cluster, options),
+        "/etc/slurm/slurm.conf": slurm_conf(cluster, options),
+    }
+
+
+def _render(name: str, cluster: Cluster, options: SlurmOptions, **variables: Any) -> str:  # noqa: ANN401
+    return render(
+        f"slurm/{name}.j2",
+        cluster=cluster,
+        options=options,
+        confined=duties.confined(cluster),
+        **variables,
+    )
+
+
+def _preempt_mode(mode: str) -> str:
+    return "SUSPEND,GANG" if mode == "SUSPEND" else mode  # Slurm resumes suspended jobs by gang scheduling
+
+
+def _partition_line(cluster: Cluster, options: SlurmOptions, name: str, partition: Partition) -> str:
+    share = layout.shares(cluster, options, partition)
+    pairs: list[tuple[str, object]] = [
+        ("Nodes", layout.fold(node.name for node in layout.partition_nodes(cluster, partition))),
+        ("Default", "YES" if partition.default else "NO"),
+        ("State", partition.state),
+        ("MaxTime", partition.max_time),
+        ("DefaultTime", partition.default_time),
+        ("MinNodes", partition.min_nodes),
+        ("MaxNodes", partition.max_nodes),
+        ("PriorityTier", partition.priority_tier),
+        ("PriorityJobFactor", partition.priority_job_factor),
+        ("PreemptMode", partition.preempt_mode),
+        ("GraceTime", partition.grace_seconds or None),
+        ("OverSubscribe", partition.oversubscribe),
+        ("DefMemPerCPU", share.mem_per_cpu),
+        ("DefMemPerGPU", share.mem_per_gpu),
+        ("DefCpuPerGPU", share.cpu_per_gpu),
+        ("MaxMemPerCPU", partition.max_mem_per_cpu_mib),
+        ("MaxCPUsPerNode", partition.max_cpus_per_node),
+        ("QOS", partition.qos),
+        ("AllowQos", ",".join(partition.allow_qos) or None),
+        ("AllowAccounts", _allowed_accounts(partition)),
+        ("DenyAccounts", ",".join(partition.deny_accounts) or None),
+        ("AllowGroups", ",".join(partition.allow_groups) or None),
+        ("Hidden", "YES" if partition.hidden else None),
+        ("RootOnly", "YES" if partition.root_only else None),
+        ("TRESBillingWeights", _weights(partition)),
+    ]
+    return f"PartitionName={name} " + " ".join(f"{key}={value}" for key, value in pairs if value is not None)
+
+
+def _allowed_accounts(partition: Partition) -> str | None:
+    accounts = partition.allow_accounts
+    return ",".join(dict.fromkeys((*accounts, BURNIN))) if accounts else None
+
+
+def _weights(partition: Partition) -> str | None:
+    # Memory is counted in MiB unless its weight has a unit.
+    words = [
+        f"{key}={value}{'G' if key == 'Mem' else ''}" for key, value in partition.tres_billing_weights.items()
+    ]
+    return f'"{",".join(words)}"' if words else None
+
+
+def _gres_lines(cluster: Cluster, options: SlurmOptions) -> tuple[str, ...]:
+    kinds: dict[str, list[str]] = {}
+    detect = options.gres_autodetect or ("nvidia" if duties.release(cluster, options) >= (24, 11) else "off")
+    for node in duties.workers(cluster):
+        for line in _node_gres_lines(node, detect):
+            kinds.setdefault(line, []).append(node.name)
+    return tuple(f"NodeName={layout.fold(names)} {line}" for line, names in kinds.items())
+
+
+def _node_gres_lines(node: Node, detect: str) -> Iterator[str]:
+    simulated = node.platform is Platform.CONTAINER
+    if node.mig and not simulated:
+        # Which capability files an instance has is only known once it is made; NVML alone finds them.
+        yield "AutoDetect=nvml"
+    elif detect != "off" and not simulated:
+        if layout.gres_types(node):
+            yield f"AutoDetect={detect}"
+    else:
+        first = 0
+        for kind, count in layout.gres_types(node).items():
+            numbers = f"[{first}-{first + count - 1}]" if count > 1 else str(first)
+            path = SIMULATED_GPUS if simulated else "/dev/nvidia"
+            yield f"AutoDetect=off Name=gpu Type={kind} File={path}{numbers}"
+            first += count

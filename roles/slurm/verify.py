@@ -1,0 +1,224 @@
+"""What the slurm role claims: of each node here, of the cluster in cluster_checks."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import partial
+
+from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.families import names
+from rackwright.model.cluster import Node
+from rackwright.platforms import Capability
+from rackwright.roles.slurm import cluster_checks, duties, layout, texts
+from rackwright.roles.slurm.options import SlurmOptions
+
+_CONTAINED = frozenset({Capability.CGROUP_V2})
+_TMP = "stat -c '%d:%i' /tmp"  # without arguments testinfra leaves percent signs alone
+_JOB_TMP = "srun -Q -A burnin --immediate=20 -t 1 -n 1 --mem=16 -p %s -w %s stat -c '%%d:%%i' /tmp"
+
+
+def parse_digests(output: str) -> dict[str, str]:
+    """`sha256sum`: digest by path."""
+    found = (line.split(maxsplit=1) for line in output.splitlines())
+    return {words[1]: words[0] for words in found if len(words) == 2}
+
+
+def parse_mpi_plugins(output: str) -> frozenset[str]:
+    """Plugin names of `srun --mpi=list`, whichever of its versions it comes from."""
+    return frozenset(re.findall(r"\b(none|pmix(?:_v\d+)?|pmi2|cray_shasta)\b", output))
+
+
+def parse_config(output: str) -> dict[str, str]:
+    """`scontrol show config`: value by key."""
+    pairs = (line.partition("=") for line in output.splitlines() if "=" in line)
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _options(context: CheckContext) -> SlurmOptions:
+    options: SlurmOptions = context.options  # type: ignore[assignment]
+    return options
+
+
+def _running(daemon: str, context: CheckContext) -> str:
+    result = context.host.run("systemctl is-active %s", f"{daemon}.service")
+    state = result.stdout.strip()
+    if not state:
+        raise Undetermined(f"systemctl does not say whether {daemon} runs")
+    if state != "active":
+        fail(f"{daemon} is {state}")
+    return f"{daemon} is active"
+
+
+def _digests(context: CheckContext, paths: Iterable[str]) -> dict[str, str]:
+    """Digest by path, without the files that are not there."""
+    wanted = tuple(paths)
+    result = context.host.run("sha256sum " + " ".join(["%s"] * len(wanted)), *wanted)
+    if result.rc not in (0, 1):  # 1: some of them are missing
+        raise Undetermined(f"`sha256sum` exited {result.rc}: {result.stderr.strip()}")
+    return parse_digests(result.stdout)
+
+
+def _files(context: CheckContext) -> str:
+    """Byte by byte what the cluster file makes of it, and so the same on every node."""
+    files = texts.shared_files(context.cluster, _options(context))
+    found = _digests(context, files)
+    wrong = []
+    for path, content in files.items():
+        wanted = None if content is None else hashlib.sha256(content.encode()).hexdigest()
+        if found.get(path) != wanted:
+            there = "is there" if wanted is None else "is missing" if path not in found else "differs"
+            wrong.append(f"{path} {there}")
+    if wrong:
+        fail("; ".join(wrong))
+    return f"{len(found)} files in /etc/slurm are the declared ones"
+
+
+def _ids(context: CheckContext) -> str:
+    options = _options(context)
+    found = context.output("id -u slurm").strip(), context.output("id -g slurm").strip()
+    if found != (str(options.uid), str(options.gid)):
+        fail(f"slurm has uid {found[0]} and gid {found[1]}, not {options.uid} and {options.gid}")
+    return f"slurm is {options.uid}:{options.gid}"
+
+
+def _release(context: CheckContext) -> str:
+    """Settings are chosen by release, so another one would read another language."""
+    found = re.search(r"(\d+)\.(\d+)(\.\d+)?", context.output("sinfo --version"))
+    if found is None:
+        raise Undetermined("`sinfo --version` names no version")
+    wanted = duties.release_on(context.node, _options(context))
+    if (int(found[1]), int(found[2])) != wanted:
+        fail(f"Slurm is {found[0]}, but {wanted[0]}.{wanted[1]:02} is declared")
+    return f"Slurm {found[0]}"
+
+
+def _pmix(context: CheckContext) -> str:
+    result = context.host.run("srun --mpi=list")  # 24.11 prints on stdout, older ones on stderr
+    plugins = parse_mpi_plugins(f"{result.stdout}\n{result.stderr}")
+    if result.rc != 0 or not plugins:
+        raise Undetermined(f"`srun --mpi=list` exited {result.rc} and lists nothing")
+    if "pmix" not in plugins:
+        fail(f"Slurm has no PMIx plugin, only {', '.join(sorted(plugins))}")
+    return ", ".join(sorted(name for name in plugins if name.startswith("pmix")))
+
+
+def _state_folder(context: CheckContext) -> str:
+    path = _options(context).state_dir
+    result = context.host.run("runuser -u slurm -- test -d %s -a -w %s", path, path)
+    if result.rc not in (0, 1):
+        raise Undetermined(f"cannot ask as user slurm: {result.stderr.strip()}")
+    if result.rc == 1:
+        fail(f"user slurm cannot write {path}")
+    return f"user slurm can write {path}"
+
+
+def _password_file(context: CheckContext) -> str:
+    found = context.output("stat -c '%a %U:%G' /etc/slurm/slurmdbd.conf").strip()
+    if found != "600 slurm:slurm":
+        fail(f"/etc/slurm/slurmdbd.conf is {found}, not 600 slurm:slurm")
+    return f"/etc/slurm/slurmdbd.conf is {found}"
+
+
+def _logs_rotated(context: CheckContext) -> str:
+    daemons = duties.daemons(context.cluster, context.node, _options(context))
+    paths = tuple(f"/etc/logrotate.d/{daemon}" for daemon in daemons)
+    result = context.host.run("logrotate --debug " + " ".join(["%s"] * len(paths)), *paths)
+    if result.rc in (126, 127):
+        raise Undetermined(f"cannot run `logrotate`: {result.stderr.strip()}")
+    missing = [path for path in paths if f"reading config file {path}" not in result.stderr + result.stdout]
+    if result.rc != 0 or missing:
+        fail(f"logrotate does not take {', '.join(missing or paths)}")
+    timer = names(context.node.family, "logrotate").unit or ""
+    state = context.host.run("systemctl is-active %s", timer).stdout.strip()
+    if not state:
+        raise Undetermined(f"systemctl does not say whether {timer} runs")
+    if state != "active":
+        fail(f"{timer} is {state}")
+    return f"logrotate takes the logs of {', '.join(daemons)}"
+
+
+def _contained(context: CheckContext) -> str:
+    config = parse_config(context.output("scontrol show config"))
+    if "ProctrackType" not in config:
+        raise Undetermined("`scontrol show config` does not mention ProctrackType")
+    wanted = {"ProctrackType": "proctrack/cgroup", "JobAcctGatherType": "jobacct_gather/cgroup"}
+    wrong = [f"{key} is {config.get(key)}" for key, value in wanted.items() if config.get(key) != value]
+    if "Contain" not in config.get("PrologFlags", ""):
+        wrong.append(f"PrologFlags is {config.get('PrologFlags')}")
+    if wrong:
+        fail("; ".join(wrong))
+    return "processes, memory and devices of a job are held by its cgroup"
+
+
+def _job_tmp(context: CheckContext) -> str:
+    partition = layout.partition_of(context.cluster, _options(context), context.node)
+    if partition is None:
+        raise Undetermined(f"{context.node.name} is in no partition, so no job can be sent there")
+    here = context.output(_TMP).strip()
+    inside = context.output(_JOB_TMP, partition, context.node.name).strip()
+    if not inside:
+        raise Undetermined("the job did not say where its /tmp is")
+    if inside == here:
+        fail("/tmp of a job is the node's own")
+    return "a job's /tmp is another folder than the node's"
+
+
+def _adopts(context: CheckContext) -> str:
+    wanted = {
+        "/etc/pam.d/sshd": texts.sshd_pam(context.node.family),
+        "/etc/security/access-slurm.conf": texts.access_conf(context.cluster, _options(context)),
+    }
+    found = _digests(context, wanted)
+    for path, content in wanted.items():
+        if found.get(path) != hashlib.sha256(content.encode()).hexdigest():
+            fail(f"{path} {'differs' if path in found else 'is missing'}")
+    modules = context.host.run(
+        "sh -c 'ls /lib/*/security/pam_slurm_adopt.so /lib*/security/pam_slurm_adopt.so'"
+    )
+    if "pam_slurm_adopt.so" not in modules.stdout:
+        fail("pam_slurm_adopt.so is not installed, so users with a job are kept out too")
+    return "sshd asks pam_slurm_adopt, after the groups that may always log in"
+
+
+def _on_controllers(node: Node, options: SlurmOptions) -> bool:
+    return node.primary or node.name in options.backups
+
+
+def _on_primary(node: Node, options: SlurmOptions) -> bool:
+    return duties.runs_slurmdbd(node)
+
+
+def _on_workers(node: Node, options: SlurmOptions) -> bool:
+    return duties.runs_slurmd(node)
+
+
+def _with_daemons(node: Node, options: SlurmOptions) -> bool:
+    return _on_controllers(node, options) or duties.runs_slurmd(node)
+
+
+def _with_private_tmp(node: Node, options: SlurmOptions) -> bool:
+    return duties.runs_slurmd(node) and options.private_tmp
+
+
+def _with_adoption(node: Node, options: SlurmOptions) -> bool:
+    return duties.wants_adoption(node, options)
+
+
+CHECKS = (
+    Check("slurm has its declared ids", _ids),
+    Check("Slurm is of the declared release", _release),
+    Check("Slurm's files are the declared ones", _files),
+    Check("slurmdbd runs", partial(_running, "slurmdbd"), settle_seconds=15, applies=_on_primary),
+    Check("slurmdbd.conf is readable by slurm alone", _password_file, applies=_on_primary),
+    Check("slurmctld runs", partial(_running, "slurmctld"), settle_seconds=15, applies=_on_controllers),
+    Check("slurmctld can write its state", _state_folder, applies=_on_controllers),
+    Check("slurmd runs", partial(_running, "slurmd"), settle_seconds=15, applies=_on_workers),
+    Check("Slurm's logs are rotated", _logs_rotated, applies=_with_daemons),
+    Check("Slurm has a PMIx plugin", _pmix, settle_seconds=15),
+    Check("jobs are held by cgroups", _contained, needs=_CONTAINED, applies=_on_workers),
+    Check("jobs have a /tmp of their own", _job_tmp, needs=_CONTAINED, applies=_with_private_tmp, live=True),
+    Check("ssh to a worker needs a job there", _adopts, needs=_CONTAINED, applies=_with_adoption, live=True),
+    *cluster_checks.CHECKS,
+)

@@ -1,0 +1,76 @@
+"""Brings a node to what the time role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+
+from rackwright.data import Site, site_of
+from rackwright.families import names
+from rackwright.model.types import Family
+from rackwright.operations import files, packages, settings, units
+from rackwright.platforms import Capability, has
+from rackwright.render import render
+from rackwright.roles.time.options import TimeOptions
+
+
+@deploy("time")
+def time(options: TimeOptions) -> None:
+    """chrony: the primary head serves, everyone else follows it."""
+    site = site_of()
+    chrony = names(site.node.family, "chrony")
+    unit = chrony.unit or ""
+    # Its first start is with our configuration: the packaged one asks servers on the internet.
+    packages.installed(name="Install chrony", packages=chrony.packages, start_daemons=False)
+    units.unit(name="Mask systemd-timesyncd", unit="systemd-timesyncd.service", masked=True)
+    conf, daemon_options = chrony.paths["conf"], chrony.paths["daemon_options"]
+    files.file(name="Write chrony's configuration", path=conf, content=chrony_conf(site, options))
+    files.file(name="Write chronyd's options", path=daemon_options, content=_daemon_options(site))
+    folder = f"/etc/systemd/system/{unit}.d"
+    drop_in = f"{folder}/90-rackwright.conf"
+    if has(site.node.platform, Capability.CLOCK):
+        files.absent(name="Let chronyd ask for the clock", path=drop_in)
+    else:
+        files.directory(name="Make the folder of chronyd's drop-ins", path=folder)
+        files.file(
+            name="Let chronyd start without the clock",
+            path=drop_in,
+            content=render("time/without-clock.conf.j2"),
+        )
+        # systemd 252 does not look into a folder made after it last looked, and does not say so
+        # either: NeedDaemonReload stays "no" and the unit is skipped (seen on Debian 12)
+        settings.setting(
+            name="Let systemd see it",
+            target=f"drop-ins of {unit} that systemd knows",
+            read=f"systemctl show -p DropInPaths --value {unit} | grep -ow {drop_in}",
+            want=drop_in,
+            write="systemctl daemon-reload",
+        )
+    units.unit(name="Run chronyd", unit=unit, restart_on=(conf, daemon_options, folder))
+
+
+def chrony_conf(site: Site, options: TimeOptions) -> str:
+    """chrony.conf of this node."""
+    cluster, node = site.cluster, site.node
+    return render(
+        "time/chrony.conf.j2",
+        cluster=cluster.name,
+        options=options,
+        primary=node.primary,
+        server={"name": cluster.primary.name, "address": cluster.management_address(cluster.primary)},
+        allow=(cluster.management.cidr, *options.allow),
+        drift=names(node.family, "chrony").paths["drift"],
+        owns_clock=has(node.platform, Capability.CLOCK),
+    )
+
+
+def _daemon_options(site: Site) -> str:
+    """The packages' own options (a system-call filter), and -x where the clock is not ours."""
+    owns_clock = has(site.node.platform, Capability.CLOCK)
+    debian = site.node.family is Family.DEBIAN
+    return render(
+        "time/daemon-options.j2",
+        platform=site.node.platform,
+        owns_clock=owns_clock,
+        variable="DAEMON_OPTS" if debian else "OPTIONS",
+        options=("-F", "1" if debian else "2", *(() if owns_clock else ("-x",))),
+    )

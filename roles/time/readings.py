@@ -1,0 +1,101 @@
+"""What chronyc and date print, read into values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rackwright.checks import Undetermined
+
+LOCAL_REFERENCE = "7F7F0101"
+"""Reference ID (127.127.1.1) of a chronyd that serves its own clock."""
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """`chronyc -c -n tracking`."""
+
+    reference_id: str
+    reference: str
+    stratum: int
+    offset_seconds: float
+    """How far the system clock is from NTP time; positive is slow."""
+    root_delay_seconds: float
+    root_dispersion_seconds: float
+    leap: str
+
+    @property
+    def synchronised(self) -> bool:
+        """Whether chronyd follows anything at all."""
+        return self.leap != "Not synchronised"
+
+    @property
+    def error_seconds(self) -> float:
+        """The most the clock can be off, as chronyc(1) defines it."""
+        return abs(self.offset_seconds) + self.root_dispersion_seconds + self.root_delay_seconds / 2
+
+
+@dataclass(frozen=True)
+class Source:
+    """One line of `chronyc -c -n sources`."""
+
+    state: str
+    """`*` selected, `+` combined, `-` not combined, `?` unusable, `x` falseticker, `~` too variable."""
+    address: str
+    stratum: int
+    reach: int
+    """The last eight polls, one bit each."""
+
+
+def parse_tracking(output: str) -> Tracking:
+    """Read `chronyc -c -n tracking`; Undetermined when it is not that."""
+    fields = output.strip().split(",")
+    if len(fields) != 14:
+        raise Undetermined(
+            f"chronyc tracking printed {len(fields)} fields and not 14: {output.strip()[:80]!r}"
+        )
+    try:
+        return Tracking(
+            reference_id=fields[0],
+            reference=fields[1],
+            stratum=int(fields[2]),
+            offset_seconds=float(fields[4]),
+            root_delay_seconds=float(fields[10]),
+            root_dispersion_seconds=float(fields[11]),
+            leap=fields[13],
+        )
+    except ValueError as error:
+        raise Undetermined(f"chronyc tracking is not readable: {error}") from error
+
+
+def parse_sources(output: str) -> tuple[Source, ...]:
+    """Read `chronyc -c -n sources`; Undetermined for a line that is not a source."""
+    sources = []
+    for line in output.splitlines():
+        fields = line.split(",")
+        try:
+            sources.append(Source(fields[1], fields[2], int(fields[3]), int(fields[5], 8)))
+        except (IndexError, ValueError) as error:
+            raise Undetermined(f"chronyc sources printed a line that is no source: {line[:80]!r}") from error
+    return tuple(sources)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """How far a node's clock is ahead of some other clock: somewhere between two bounds."""
+
+    low: float
+    high: float
+
+    def narrowed(self, other: Interval) -> Interval:
+        """What both measurements allow; the later one alone when they contradict (a clock was set)."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return Interval(low, high) if low <= high else other
+
+
+def spread(intervals: dict[str, Interval]) -> tuple[float, float, str, str]:
+    """The least and the most by which two clocks differ, and the nodes furthest behind and ahead."""
+    behind = min(intervals, key=lambda name: intervals[name].high)
+    ahead = max(intervals, key=lambda name: intervals[name].low)
+    least = max(0.0, intervals[ahead].low - intervals[behind].high)
+    most = max(entry.high for entry in intervals.values()) - min(entry.low for entry in intervals.values())
+    return least, most, behind, ahead

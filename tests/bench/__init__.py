@@ -1,0 +1,1 @@
+"""The no-change benchmark: `make bench`. Results go to docs/benchmarks.md."""

@@ -1,0 +1,409 @@
+"""A whole burn-in against a head that answers like Slurm, and the shell line against a real shell."""
+
+import ast
+import json
+import os
+import re
+import shlex
+import subprocess
+import time
+
+import pytest
+
+from rackwright.burnin import burnin
+from rackwright.burnin.engines import NcclTests, cpus_per_task, engine_for
+from rackwright.burnin.show import bytes_text, show
+from rackwright.burnin.slurm import Slurm, Step, srun_line
+from rackwright.burnin.store import folder_of
+from rackwright.checks import CommandResult, Status
+from rackwright.errors import BurninError, ConnectionFailed, ExitCode
+from rackwright.model.settings import Burnin
+from rackwright.model.sku import Gpus
+from rackwright.model.types import NodeRole
+from rackwright.render import render
+from rackwright.state_folder import state_folder
+from tests.factories import SKU, make_cluster, make_node
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr("rackwright.burnin.slurm.IDLE_SECONDS", 0)
+    monkeypatch.setattr(Slurm.not_idle, "__defaults__", (0,))
+
+
+def table(nodes, sizes, busbw, *, per_node=1, collective="all_reduce", wrong="0", in_place_wrong=None):
+    """Synthetic, in the format of nccl-tests."""
+    lines = [f"# Collective test starting: {collective}_perf", "# nThread 1 nGpus 1 validation: 1"]
+    hosts = [node for node in nodes for _ in range(per_node)]
+    lines += [
+        f"#  Rank {rank:2} Group  0 Pid {rank:6} on {host:>10} device  0 [cpu] x"
+        for rank, host in enumerate(hosts)
+    ]
+    side = f"  {10:7}  {busbw:6}  {busbw:6}  "
+    lines += [
+        f"{size:12}  {size // 4:12}     float     sum      -1{side}{wrong}{side}{in_place_wrong or wrong}"
+        for size in sizes
+    ]
+    lines += ["# Out of bounds values : 0 OK", f"# Avg bus bandwidth    : {busbw}", "# srun exit status 0"]
+    return "\n".join(lines) + "\n"
+
+
+class Head:
+    """Answers as the primary head of a cluster would; `pair_busbw` is what runs of two nodes reach."""
+
+    def __init__(self, busbw=5.0, **states):
+        self.busbw, self.states = busbw, states
+        self.pair_busbw = {}
+        self.commands, self.jobs = [], []
+        self.output = None
+        self.fault = None
+
+    def run(self, node, command, *, stdin=None, timeout):
+        self.commands.append(command)
+        if command == "sinfo --version":
+            return CommandResult(command, 0, "slurm 24.11.5\n", "")
+        if command.startswith("sinfo"):
+            nodes = shlex.split(command)[-1].removeprefix("--nodes=").split(",")
+            said = "".join(
+                f"{name} {self.states.get(name, 'idle')}\n"
+                for name in nodes
+                if self.states.get(name) != "gone"
+            )
+            return CommandResult(command, 0, said, "")
+        if command == "true":
+            if self.states.get(node) == "dead":
+                raise ConnectionFailed(f"Cannot connect to {node}.")
+            return CommandResult(command, 0, "", "")
+        if command.startswith("uname"):
+            return CommandResult(command, 0, "6.12.1\n", "")
+        if command.startswith("scancel"):
+            return CommandResult(command, 0, "", "")
+        if self.fault:
+            raise self.fault
+        return CommandResult(command, 0, self._srun(command), "")
+
+    def _srun(self, command):
+        self.jobs.append(command)
+        names = re.search(r"--nodelist='?([^' ]+)", command)[1]
+        from ClusterShell.NodeSet import NodeSet
+
+        nodes = sorted(NodeSet(names))
+        smallest, largest = (
+            int(re.search(pattern, command)[1])
+            for pattern in (
+                r"LARGEST, ITERATIONS, SECONDS_PER_SIZE = (\d+)",
+                r"SECONDS_PER_SIZE = \d+, (\d+)",
+            )
+        )
+        sizes = []
+        while smallest <= largest:
+            sizes.append(smallest)
+            smallest *= 2
+        if self.output is not None:
+            return self.output
+        busbw = self.pair_busbw.get(tuple(nodes), self.busbw) if len(self.jobs) > 1 else self.busbw
+        return table(nodes, sizes, busbw)
+
+
+def cluster_of(workers=2, **settings):
+    nodes = [
+        make_node("head1", 10, NodeRole.HEAD),
+        *(make_node(f"w{n}", 20 + n) for n in range(1, workers + 1)),
+    ]
+    return make_cluster(*nodes, burnin=Burnin(**{"floor_busbw_gbs": 1.0, "floor_source": "test"} | settings))
+
+
+def test_a_good_run_passes_is_stored_and_compared_with_the_one_before():
+    head = Head(busbw=5.0)
+    report = burnin(cluster_of(), shell=head)
+    assert report.exit_code is ExitCode.CLEAN
+    assert report.verdict == "burnin: w[1-2] 5 GB/s at 67108864 B (floor 1): PASS"
+    group = report.groups[0]
+    assert (group.engine, group.ranks, group.versions) == ("mpi", 2, {"slurm": "24.11.5", "kernel": "6.12.1"})
+    assert group.previous is None
+    (path,) = folder_of("test").glob("*.json")
+    assert oct(path.parent.stat().st_mode & 0o777) == "0o700"
+    assert json.loads(path.read_text()) == json.loads(json.dumps(report.to_json()))
+    path.rename(path.with_name("20260101T000000Z.json"))
+    again = burnin(cluster_of(), shell=Head(busbw=4.0)).groups[0].previous
+    assert (again.busbw_gbs, again.change_percent) == (5.0, -20.0)
+
+
+def test_the_job_is_roots_bounded_and_alone_on_its_nodes():
+    head = Head()
+    burnin(cluster_of(partition="main", timeout_seconds=90), shell=head)
+    (job,) = head.jobs
+    words = shlex.split(job.removeprefix("{ ").split('; echo "# srun')[0])
+    assert words[:3] == ["env", "OMPI_MCA_mpi_yield_when_idle=1", "srun"]
+    for option in (
+        "--account=burnin", "--partition=main", "--nodes=2", "--nodelist=w[1-2]", "--ntasks=2", "--ntasks-per-node=1",
+        "--exclusive", "--mpi=pmix", "--time=2", "--immediate=60", "--input=none",
+    ):  # fmt: skip
+        assert option in words
+    assert words[-3:-1] == ["python3", "-c"]
+
+
+def test_no_floor_is_unknown():
+    report = burnin(cluster_of(floor_busbw_gbs=None), shell=Head())
+    assert report.exit_code is ExitCode.UNKNOWN
+    assert "no floor is declared" in report.groups[0].findings[0].text
+
+
+@pytest.mark.parametrize("state", ["down*", "allocated", "drained", "idle*", "gone"])
+def test_a_node_that_is_not_idle_stops_the_run_and_is_named(state):
+    head = Head(w2=state)
+    report = burnin(cluster_of(3), shell=head)
+    shown = "not in Slurm" if state == "gone" else state
+    assert report.groups[0].findings[0].text == f"1 of 3 nodes are not ready, nothing was run: w2: {shown}"
+    assert report.exit_code is ExitCode.UNKNOWN
+    assert head.jobs == []
+
+
+def test_a_node_that_does_not_answer_is_not_left_to_slurm_to_miss():
+    head = Head(w2="dead")
+    report = burnin(cluster_of(3), shell=head)
+    assert (
+        report.groups[0].findings[0].text
+        == "1 of 3 nodes are not ready, nothing was run: w2: Cannot connect to w2."
+    )
+    assert head.jobs == []
+
+
+def test_under_the_floor_the_pairs_name_the_bad_node():
+    head = Head(busbw=0.5)
+    head.pair_busbw = {
+        (a, b): 0.5 if "w3" in (a, b) else 4.0
+        for a in ("w1", "w2", "w3", "w4")
+        for b in ("w2", "w3", "w4")
+        if a < b
+    }
+    report = burnin(cluster_of(4), shell=head)
+    group = report.groups[0]
+    assert report.exit_code is ExitCode.CHECK_FAILED
+    assert "under the floor of 1 GB/s (test)" in group.findings[0].text
+    assert len(group.pairs) == 4
+    assert "w3" in group.triage.slowest.nodes
+    assert group.triage.suspects == ("w3",)
+
+
+def test_pairs_on_demand():
+    assert len(burnin(cluster_of(3), shell=Head(), pairs=True).groups[0].pairs) == 3
+    assert burnin(cluster_of(3), shell=Head()).groups[0].pairs == ()
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "says"),
+    [
+        ("srun: error: Unable to allocate resources: Invalid account\n# srun exit status 1\n", Status.UNKNOWN, "srun exited 1: srun: error: Unable to allocate"),
+        ("ModuleNotFoundError: No module named 'mpi4py'\n# srun exit status 1\n", Status.UNKNOWN, "srun exited 1: ModuleNotFoundError"),
+        ("", Status.UNKNOWN, "broken off"),
+        (table(["w1", "w2"], [8], 5.0), Status.UNKNOWN, "23 rows are missing"),
+        (table(["w1"], [2**n for n in range(3, 27)], 5.0), Status.UNKNOWN, "1 ranks took part of 2"),
+        (table(["w1", "w2"], [2**n for n in range(3, 27)], 5.0, wrong="7"), Status.FAIL, "wrong values"),
+        (table(["w1", "w2"], [2**n for n in range(3, 27)], 5.0).replace("status 0", "status 143"), Status.UNKNOWN, "srun exited 143"),
+    ],
+)  # fmt: skip
+def test_what_comes_back_decides(output, status, says):
+    head = Head()
+    head.output = output
+    group = burnin(cluster_of(), shell=head).groups[0]
+    assert group.status is status
+    assert any(says in finding.text for finding in group.all_findings), group.all_findings
+
+
+def test_a_head_that_cannot_be_reached_is_unknown():
+    class Gone(Head):
+        def run(self, node, command, **_):
+            raise ConnectionFailed("Cannot connect to head1.")
+
+    report = burnin(cluster_of(), shell=Gone())
+    assert report.exit_code is ExitCode.UNKNOWN
+    assert report.groups[0].findings[0].text == "Cannot connect to head1."
+
+
+def test_slurm_that_does_not_answer_is_unknown():
+    class Dead(Head):
+        def run(self, node, command, **_):
+            return CommandResult(
+                command, 1, "", "slurm_load_partitions: Unable to contact slurm controller\n"
+            )
+
+    assert (
+        "Unable to contact slurm controller" in burnin(cluster_of(), shell=Dead()).groups[0].findings[0].text
+    )
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), ConnectionFailed("lost")])
+def test_a_job_that_is_left_is_cancelled(fault):
+    head = Head()
+    head.fault = fault
+    try:
+        burnin(cluster_of(), shell=head)
+    except KeyboardInterrupt:
+        assert isinstance(fault, KeyboardInterrupt)
+    assert re.fullmatch(r"scancel --jobname=rackwright-burnin-[0-9a-f]{8} --user=root", head.commands[-1])
+
+
+def test_out_of_time_cancels():
+    head = Head()
+    head.run_before, head.output = head.run, "half a table\n"
+    burnin(cluster_of(), shell=head)
+    assert any(command.startswith("scancel") for command in head.commands)
+
+
+def test_nodes_must_be_workers():
+    with pytest.raises(BurninError, match="head1 is not a worker"):
+        burnin(cluster_of(), nodes="head1,w1", shell=Head())
+    assert burnin(cluster_of(3), nodes="w[1-2]", shell=Head()).groups[0].nodes == ("w1", "w2")
+
+
+def test_one_node_uses_two_cores_and_one_core_is_unknown():
+    head = Head()
+    burnin(cluster_of(1), shell=head)
+    assert "--ntasks-per-node=2" in head.jobs[0]
+    lone = SKU.model_copy(update={"cores_per_socket": 1})
+    single = make_cluster(make_node("head1", 10, NodeRole.HEAD), make_node("w1", 11, sku=lone))
+    assert "one rank alone" in burnin(single, shell=Head()).groups[0].findings[0].text
+
+
+def test_never_more_ranks_than_cores():
+    with pytest.raises(BurninError, match="3 ranks per node are more than the 2 cores"):
+        burnin(cluster_of(), ranks_per_node=3, shell=Head())
+
+
+GPU_SKU = SKU.model_copy(
+    update={
+        "name": "gpu-node",
+        "cores_per_socket": 56,
+        "sockets": 2,
+        "threads_per_core": 2,
+        "gpus": Gpus(model="H100", gres_type="h100", count=8, memory_mib=81559),
+    }
+)
+
+
+def test_nccl_steps():
+    engine = engine_for(Burnin(nccl_env={"NCCL_IB_HCA": "mlx5_0,mlx5_3"}, transport="NET/IB/GDRDMA"), GPU_SKU)
+    assert isinstance(engine, NcclTests)
+    step = engine.step("all_gather", ("a", "b", "c"), 8, 2**34)
+    assert (step.tasks_per_node, step.gres, step.cpus_per_task) == (8, "gpu:h100:8", 24)
+    assert step.environment == {"NCCL_DEBUG": "INFO", "NCCL_IB_HCA": "mlx5_0,mlx5_3"}
+    assert "exec all_gather_perf -b 512 -e 17179869184 -f 2 -g 1 -n 20 -w 5 -c 1" in step.command[-1]
+    expected = engine.expectation("all_gather", ("a", "b", "c"), 8, 2**34)
+    assert expected.ranks == 24
+    assert expected.sizes[:2] == (384, 768)
+    assert engine.expectation("all_reduce", ("a",), 8, 64).sizes == (8, 16, 32, 64)
+    assert engine.judge_transport("", 1) is None
+    assert engine.judge_transport("", 2).status is Status.UNKNOWN
+
+
+def test_engines_are_chosen_by_gpus():
+    assert engine_for(Burnin(), SKU).name == "mpi"
+    assert engine_for(Burnin(engine="mpi"), GPU_SKU).name == "mpi"
+    with pytest.raises(BurninError, match="nccl-tests needs GPUs"):
+        engine_for(Burnin(engine="nccl-tests"), SKU)
+    assert engine_for(Burnin(transport="NET/IB"), SKU).judge_transport("", 2).status is Status.UNKNOWN
+    assert cpus_per_task(SKU, 2) == 1
+
+
+def test_variables_are_names():
+    with pytest.raises(BurninError, match="no name of an environment variable"):
+        srun_line(Step(("a",), 1, ("true",), 60, environment={"X; rm -rf": "1"}), "job")
+
+
+def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_path):
+    """`srun` is a script here; sh and awk are this machine's."""
+    stub = tmp_path / "srun"
+    info = "n1:1:2 [0] NCCL INFO"
+    stub.write_text(
+        "#!/bin/sh\n"
+        "echo \"$NCCL_X\"\n"
+        f"echo '{info} Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA'\n"
+        f"echo '{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA'\n"
+        f"echo '{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/Socket/1'\n"
+        f"echo '{info} Trees [0] 1/-1/-1'\n"
+        "echo 'n1: NCCL WARN something' >&2\n"
+        "exit 3\n"
+    )  # fmt: skip
+    stub.chmod(0o755)
+    line = srun_line(
+        Step(("n1", "n2"), 1, ("sh", "-c", "echo 'a b'"), 60, environment={"NCCL_X": "it's $HOME"}), "job"
+    )
+    done = subprocess.run(
+        ["sh", "-c", line],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.stdout.splitlines() == [
+        "it's $HOME",
+        f"{info} Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA",
+        f"{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/Socket/1",
+        "n1: NCCL WARN something",
+        "# srun exit status 3",
+    ]
+
+
+def test_the_mpi_program_is_python_and_fits_an_argument():
+    program = render(
+        "burnin/all_reduce.py.j2", smallest=8, largest=2**26, iterations=20, seconds_per_size=0.05
+    )
+    ast.parse(program)
+    assert len(program) < 16_000
+
+
+def test_waiting_for_idle_is_patient():
+    head = Head(w1="completing")
+    slurm = Slurm(head, "head1")
+    start = time.monotonic()
+    assert slurm.not_idle(("w1",), 0.3) == {"w1": "completing"}
+    assert 0.3 <= time.monotonic() - start < 3
+    assert slurm.not_idle(("w2",), 0.3) == {}
+
+
+def test_nobody_waits_for_a_node_that_is_down():
+    start = time.monotonic()
+    assert Slurm(Head(w1="down*"), "head1").not_idle(("w1", "w2"), 30) == {"w1": "down*"}
+    assert time.monotonic() - start < 2
+
+
+def test_debians_name_of_slurm_is_no_part_of_its_version():
+    class Debian(Head):
+        def run(self, node, command, **_):
+            return CommandResult(command, 0, "slurm-wlm 24.11.5\n", "")
+
+    assert Slurm(Debian(), "head1").version() == "24.11.5"
+
+
+def test_show(capsys):
+    from rich.console import Console
+
+    head = Head(busbw=0.5)
+    show(burnin(cluster_of(3), shell=head), Console(width=140))
+    out = capsys.readouterr().out
+    assert "w[1-3] (test-node)  mpi, 3 nodes, 3 ranks" in out
+    assert "64 MiB" in out
+    assert "FAIL: 0.5 GB/s at 67108864 B is under the floor" in out
+    assert "slowest pair: w" in out
+    assert out.splitlines()[-1] == "burnin: w[1-3] 0.5 GB/s at 67108864 B (floor 1): FAIL"
+
+
+def test_sizes_in_words():
+    assert [bytes_text(size) for size in (8, 1024, 1536, 2**26, 2**34)] == [
+        "8 B",
+        "1 KiB",
+        "1536 B",
+        "64 MiB",
+        "16 GiB",
+    ]
+
+
+def test_state_folder_is_private_and_ignores_a_relative_home(tmp_path, monkeypatch):
+    assert state_folder("lab") == tmp_path / "rackwright" / "lab"
+    assert oct(state_folder("lab").stat().st_mode & 0o777) == "0o700"
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert state_folder("lab") == tmp_path / "home" / ".local" / "state" / "rackwright" / "lab"

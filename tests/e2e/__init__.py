@@ -1,0 +1,1 @@
+"""The whole tool on a rack of real nodes, driven as its users drive it."""

@@ -1,0 +1,61 @@
+"""Watches process lists: every command line and environment of a rack's nodes and of the program.
+
+    python sampler.py RACK FOLDER OUT
+
+Runs until its standard input is closed. The processes of the nodes are processes of this machine,
+seen from outside; those of the program are told by FOLDER in their environment. Each line of OUT is
+a JSON list: where ("node" or "here"), command line, environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+from pathlib import Path
+
+PAUSE_SECONDS = 0.06
+_FORGET_AFTER = 100  # rounds, for process ids that are used again
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""  # it has ended meanwhile
+
+
+def main(rack: str, folder: str, out: Path) -> None:
+    """Sample until there is nobody left to sample for."""
+    seen: set[tuple[str, bytes, bytes]] = set()
+    foreign: set[str] = set()
+    rounds = 0
+    with out.open("w") as sink:
+        while not select.select([sys.stdin], [], [], PAUSE_SECONDS)[0]:
+            rounds += 1
+            if rounds % _FORGET_AFTER == 0:
+                foreign.clear()
+            for pid in os.listdir("/proc"):
+                if not pid.isdigit() or pid in foreign:
+                    continue
+                command = _read(f"/proc/{pid}/cmdline")
+                environment = _read(f"/proc/{pid}/environ")
+                if rack.encode() in _read(f"/proc/{pid}/cgroup"):
+                    where = "node"
+                elif folder.encode() in environment:
+                    where = "here"
+                else:
+                    foreign.add(pid)
+                    continue
+                found = (where, command, environment)
+                if found not in seen:
+                    seen.add(found)
+                    sink.write(json.dumps([where, command.decode("latin-1"), environment.decode("latin-1")]))
+                    sink.write("\n")
+        sink.write(json.dumps(["rounds", str(rounds), ""]) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

@@ -1,0 +1,1 @@
+"""Drift looked for on a schedule, on a rack of two nodes."""

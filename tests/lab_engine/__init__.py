@@ -1,0 +1,1 @@
+"""The engine's faults, one by one, on a small rack with quick roles."""

@@ -1,0 +1,201 @@
+"""A real ssh server in this process: it runs commands with this machine's shell."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import threading
+from datetime import date
+from ipaddress import IPv4Address, IPv4Network
+
+import paramiko
+import pytest
+
+from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
+from rackwright.model.settings import Burnin, Mirrors, Ssh
+from rackwright.model.sku import Sku, Source
+from rackwright.model.types import NetworkPurpose, NodeRole, OsRelease, Platform
+
+
+class Server(paramiko.ServerInterface):
+    """Lets one key in; runs commands, forwards TCP."""
+
+    def __init__(self, allowed, gate):
+        self.allowed = allowed
+        self.gate = gate
+
+    def check_auth_publickey(self, username, key):
+        return paramiko.AUTH_SUCCESSFUL if username == "ops" and key == self.allowed else paramiko.AUTH_FAILED
+
+    def get_allowed_auths(self, username):
+        return "publickey"
+
+    def check_channel_request(self, kind, chanid):
+        return paramiko.OPEN_SUCCEEDED
+
+    def check_channel_direct_tcpip_request(self, chanid, origin, destination):
+        self.gate.destinations[chanid] = destination
+        return paramiko.OPEN_SUCCEEDED
+
+    def check_channel_exec_request(self, channel, command):
+        if self.gate.mute:
+            self.gate.thawed.wait(5)  # a frozen node: the connection stands, nothing answers
+            return False
+        self.gate.commands.append(command.decode())
+        threading.Thread(target=serve, args=(channel, command), daemon=True).start()
+        return True
+
+
+def serve(channel, command):
+    """Run a command, its three streams joined to the channel."""
+    process = subprocess.Popen(
+        ["sh", "-c", command.decode()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+    def pump(source, send):
+        with contextlib.suppress(OSError, EOFError):
+            while chunk := os.read(source.fileno(), 65536):
+                send(chunk)
+
+    def feed():
+        with contextlib.suppress(OSError, EOFError):
+            while chunk := channel.recv(65536):
+                process.stdin.write(chunk)
+                process.stdin.flush()
+        with contextlib.suppress(OSError, EOFError):
+            process.stdin.close()
+
+    pumps = [
+        threading.Thread(target=pump, args=(process.stdout, channel.sendall), daemon=True),
+        threading.Thread(target=pump, args=(process.stderr, channel.sendall_stderr), daemon=True),
+    ]
+    threading.Thread(target=feed, daemon=True).start()
+    for thread in pumps:
+        thread.start()
+    while process.poll() is None and not channel.closed:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(OSError, EOFError):
+        if process.wait(5) >= 0:
+            channel.send_exit_status(process.returncode)
+        for thread in pumps:
+            thread.join(5)
+        channel.close()
+
+
+class Sshd:
+    """The server, its address and what it saw."""
+
+    def __init__(self, host_key, allowed):
+        self.host_key, self.allowed = host_key, allowed
+        self.mute = False
+        self.thawed = threading.Event()
+        self.commands, self.destinations, self.transports = [], {}, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError, EOFError):
+            while True:
+                client, _ = self.listener.accept()
+                transport = paramiko.Transport(client)
+                transport.add_server_key(self.host_key)
+                self.transports.append(transport)
+                with contextlib.suppress(Exception):
+                    transport.start_server(server=Server(self.allowed, self), event=threading.Event())
+                threading.Thread(target=self.forward, args=(transport,), daemon=True).start()
+
+    def forward(self, transport):
+        while True:
+            channel = transport.accept(0.2)
+            if channel is None and not transport.is_active():
+                return
+            if channel is None or channel.get_id() not in self.destinations:
+                continue
+            inner = socket.create_connection(self.destinations.pop(channel.get_id()))
+            for source, sink in ((channel, inner), (inner, channel)):
+                threading.Thread(target=join, args=(source, sink), daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+        for transport in self.transports:
+            transport.close()
+
+
+def join(source, sink):
+    """Copy bytes one way until either side ends."""
+    with contextlib.suppress(OSError, EOFError):
+        while chunk := source.recv(32768):
+            sink.sendall(chunk)
+    with contextlib.suppress(OSError, EOFError):
+        sink.close()
+
+
+@pytest.fixture(scope="session")
+def user_key(tmp_path_factory):
+    """Path of a private key."""
+    path = tmp_path_factory.mktemp("key") / "id_ecdsa"
+    paramiko.ECDSAKey.generate().write_private_key_file(str(path))
+    return path
+
+
+@pytest.fixture
+def sshd(user_key):
+    """A server with a host key of its own that lets user_key in."""
+    server = Sshd(paramiko.ECDSAKey.generate(), paramiko.PKey.from_path(user_key))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def cluster_at(tmp_path, user_key):
+    """Builds a one-node cluster whose node is a port of this machine."""
+
+    def build(port, known=(), **ssh):
+        known_hosts = tmp_path / "known_hosts"
+        known_hosts.write_text(
+            "".join(f"{name} {key.get_name()} {key.get_base64()}\n" for name, key in known)
+        )
+        settings = {"user": "ops", "port": port, "key": user_key, "known_hosts": known_hosts} | ssh
+        sku = Sku(
+            name="s",
+            vendor="v",
+            description="d",
+            sockets=1,
+            cores_per_socket=1,
+            threads_per_core=1,
+            memory_mib=1024,
+            sources=(Source(text="made up for tests", read=date(2026, 11, 20)),),
+        )
+        node = Node(
+            name="n1",
+            fqdn="n1.test",
+            roles=frozenset({NodeRole.HEAD}),
+            primary=True,
+            sku=sku,
+            platform=Platform.BARE_METAL,
+            os=OsRelease.DEBIAN_13,
+            addresses=(NodeAddress(network="m", address=IPv4Address("127.0.0.1")),),
+        )
+        network = Network(name="m", purpose=NetworkPurpose.MANAGEMENT, cidr=IPv4Network("127.0.0.0/8"))
+        return Cluster(
+            name="t",
+            domain="test",
+            path=tmp_path / "t.yaml",
+            sha256="0" * 64,
+            networks={"m": network},
+            ssh=Ssh(connect_timeout_seconds=settings.pop("connect_timeout_seconds", 5), **settings),
+            mirrors=Mirrors(),
+            burnin=Burnin(),
+            nodes=(node,),
+        )
+
+    return build
