@@ -76,7 +76,7 @@ class RackwrightConnector(Watched, SSHConnector):
         try:
             self.client = connect(site.cluster, site.node)
         except ConnectionFailed as error:
-            self.lost = error.message
+            self.broke(error)
             hint = f" ({error.hint})" if error.hint else ""
             raise ConnectError(f"{error.message}{hint}") from error
 
@@ -109,6 +109,11 @@ class RackwrightConnector(Watched, SSHConnector):
             return False, output
         return True, output
 
+    def broke(self, error: ConnectionFailed) -> ConnectionResetError:
+        """As ever; and nothing more is sent over what is left of the connection."""
+        self.disconnect()
+        return super().broke(error)
+
     def adopt(self, opened: Opened) -> None:
         """Go on with a connection and answers that are there already."""
         super().adopt(opened)
@@ -125,9 +130,7 @@ class RackwrightConnector(Watched, SSHConnector):
         try:
             return run(self.client, line, sudo=False, stdin=stdin, timeout=limit)
         except ConnectionFailed as error:
-            self.lost = error.message
-            self.disconnect()
-            raise ConnectionResetError(error.message) from error
+            raise self.broke(error) from error
 
 
 def _as_bytes(stdin: Any) -> bytes | None:  # noqa: ANN401 - pyinfra takes text, lines or a file

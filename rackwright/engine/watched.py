@@ -10,6 +10,7 @@ from pyinfra.api.command import StringCommand
 from rackwright.checks import CommandResult
 from rackwright.engine.answers import Answers, Asked
 from rackwright.engine.fetch import Opened
+from rackwright.errors import ConnectionFailed
 from rackwright.facts.question import Question
 
 _APART = ("_sudo_user", "_su_user", "_doas", "_chdir", "_env", "_stdin", "_use_sudo_login")
@@ -30,6 +31,11 @@ class Watched:
         """Go on with a connection and answers that are there already."""
         self.answers = opened.answers
 
+    def broke(self, error: ConnectionFailed) -> ConnectionResetError:
+        """Note that the node is lost; what pyinfra is to be told, which knows an OSError as one host's."""
+        self.lost = error.message
+        return ConnectionResetError(error.message)
+
     def foreseen(self, command: StringCommand | str, arguments: Mapping[str, Any]) -> CommandResult | None:
         """The answer to a fact's command without a round trip of its own, if there is one.
 
@@ -39,7 +45,10 @@ class Watched:
             return None
         question = asked_of(command)
         if self.answers.is_question(question):
-            return self.answers.get(question)
+            try:
+                return self.answers.get(question)
+            except ConnectionFailed as error:
+                raise self.broke(error) from error
         self.answers.forget()
         return None
 

@@ -12,7 +12,7 @@ from rackwright.checks import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.ssh.connection import transport_of
 from rackwright.ssh.hostkeys import in_words
-from rackwright.ssh.transport import end_input, send, start
+from rackwright.ssh.transport import end_input, is_broken, send, start
 
 OUTPUT_MAX_BYTES = 16 * 2**20
 TIMED_OUT = 124
@@ -109,7 +109,7 @@ def _converse(
 
 def _raise_if_lost(channel: paramiko.Channel) -> None:
     transport = channel.get_transport()
-    if not transport.is_active():
+    if is_broken(transport):
         raise transport.get_exception() or EOFError("it was closed")
 
 

@@ -17,6 +17,7 @@ import threading
 from typing import Any, cast
 
 import paramiko
+from paramiko.transport import _active_threads  # type: ignore[attr-defined]
 
 _WAKE_SECONDS = 5.0
 """How often an idle connection is looked at: for its keepalive, and for being due new keys."""
@@ -63,6 +64,15 @@ class QuietTransport(paramiko.Transport):
         with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
             self.sock.shutdown(socket.SHUT_RDWR)
         super().stop_thread()
+
+
+def is_broken(transport: paramiko.Transport) -> bool:
+    """Whether nobody reads from the connection any more.
+
+    paramiko's reader closes the channels of a broken connection before it calls itself inactive:
+    who is woken by that and asks `is_active` takes a broken connection for a killed command.
+    """
+    return not transport.is_active() or transport not in _active_threads
 
 
 def start(channel: Any, command: str, timeout: float) -> None:  # noqa: ANN401 - paramiko's own parts

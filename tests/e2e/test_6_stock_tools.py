@@ -41,8 +41,8 @@ def test_a_dry_run_of_pyinfra_itself(rack: Site):
 def test_groups_and_data_in_pyinfras_inventory(rack: Site):
     said = _pyinfra(rack, "debug-inventory")
     for node in NODES:
-        role = "head" if node == "head1" else "worker"
-        assert re.search(rf"\[{node}\]\s+--> Groups: {role}, rack_r1, switch_leaf1, sku_lab-node, ", said)
+        role, sku = ("head", "lab-node") if node == "head1" else ("worker", "lab-h100-node")
+        assert re.search(rf"\[{node}\]\s+--> Groups: {role}, rack_r1, switch_leaf1, sku_{sku}, ", said)
         assert f'"node": "{node}"' in said
     limited = rack.tool(
         str(PROGRAMS / "pyinfra"), f"@rackwright/{rack.file}::worker[1-2]", "debug-inventory", name="pyinfra"

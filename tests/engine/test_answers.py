@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import subprocess
+import threading
 import time
 
 import pytest
@@ -17,6 +18,7 @@ from rackwright.engine.answers import Answers
 from rackwright.engine.helper_base import as_json, execute
 from rackwright.engine.memory import Memory
 from rackwright.engine.watched import asked_of
+from rackwright.errors import ConnectionFailed
 from rackwright.facts.files import AtPath
 from rackwright.facts.kernel import Sysctls
 from rackwright.facts.packages import Packages
@@ -163,10 +165,14 @@ def test_a_node_with_changes_is_never_remembered_as_in_sync(asked, memory, tmp_p
         assert asked.plan(_deploy(tmp_path), memory())["node1"].changes == 5
 
 
-def test_while_applying_answers_are_fetched_up_to_the_next_planned_change(asked, memory, tmp_path):
-    many = "from rackwright.operations import files\n" + "\n".join(
-        f"files.file(name='Write {n}', path='{tmp_path}/f{n}', content='{n}\\n', {WHO})" for n in range(20)
+def _twenty_files(folder):
+    return "from rackwright.operations import files\n" + "\n".join(
+        f"files.file(name='Write {n}', path='{folder}/f{n}', content='{n}\\n', {WHO})" for n in range(20)
     )
+
+
+def test_while_applying_answers_are_fetched_up_to_the_next_planned_change(asked, memory, tmp_path):
+    many = _twenty_files(tmp_path)
     asked.apply(many, memory())
     asked.plan(many, memory())
     (tmp_path / "f3").write_text("drift")
@@ -196,6 +202,26 @@ settings.setting(name="Set y", target="y", read="cat {tmp_path}/y", want="1", wr
     outcome = asked.apply(deploy, memory())["node1"]
     assert [operation.name for operation in outcome.operations] == ["Set x"]
     assert (tmp_path / "y").read_text() == "1\n"
+
+
+def test_a_node_lost_while_its_answers_are_fetched_is_lost_and_not_failed(asked, memory, tmp_path):
+    asked.apply(_twenty_files(tmp_path), memory())
+    (tmp_path / "f12").write_text("drift")
+    cut = threading.Event()
+
+    def ask(command, stdin):
+        if cut.is_set():
+            raise ConnectionFailed("cable pulled")
+        return _ask(command, stdin)
+
+    asked.ask = ask
+    driver = asked.driver(_twenty_files(tmp_path), memory())
+    driver.plan()
+    cut.set()
+    driver.apply(["node1"])
+    outcome = asked.told.outcomes["node1"]
+    assert (outcome.ok, outcome.unreachable) == (False, True)
+    assert outcome.error.endswith("cable pulled")
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,20 @@ def test_lost_connection_names_node_and_command(client, sshd):
         run(client, "true", sudo=False, stdin=None, timeout=5)
 
 
+def test_a_connection_that_breaks_kills_no_command(client, sshd, monkeypatch):
+    """paramiko wakes who waits for a command a moment before it says that the connection is gone."""
+    unlink = paramiko.Channel._unlink
+
+    def unlink_slowly(channel):
+        unlink(channel)
+        time.sleep(0.5)
+
+    monkeypatch.setattr(paramiko.Channel, "_unlink", unlink_slowly)
+    threading.Timer(0.4, sshd.close).start()
+    with pytest.raises(ConnectionFailed, match="was lost while running `sleep 30`"):
+        run(client, "sleep 30", sudo=False, stdin=None, timeout=20)
+
+
 def test_a_command_that_had_no_time_to_begin_leaves_the_connection_alone(client, sshd):
     sshd.mute = True
     result = run(client, "true", sudo=False, stdin=None, timeout=0.5)
