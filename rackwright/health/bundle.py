@@ -3,16 +3,21 @@
     python -m rackwright.health.bundle > probe.py            # the probe alone
     python -m rackwright.health.bundle --judge > health.py   # the probe, the checks and the judge
 
-The script needs Python 3.9 and nothing else; it holds each module's source as it stands here.
+The script needs Python 3.9 and nothing else; it holds each module's source as it stands here. Installed for
+the scheduler, it keeps their code between its starts (`loader`).
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import sys
 import threading
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
+
+from rackwright.health.guard import places
+from rackwright.health.loader import MARK
 
 PROBE = "rackwright.health.probe.main"
 ON_NODE = "rackwright.health.on_node"
@@ -21,43 +26,23 @@ GUARD = "rackwright.health.guard.main"
 _one_at_a_time = threading.Lock()
 """CPython 3.11 counts the depth of `ast` per interpreter: two threads in it disturb each other."""
 
-_HEAD = '''\
+_SCRIPT = '''\
 #!/usr/bin/env python3
-"""{title} Made by rackwright {version}; not meant to be edited. Python 3.9 or newer."""
+"""{title} Made by rackwright {version}; not meant to be edited. Python 3.9 or newer.
 
-import importlib.machinery
-import sys
+Its modules stand below as they are, each under a line with its name.
+"""
 
-SOURCES = {{
-'''
+{loader}
 
-_TAIL = '''\
-}}
+SOURCES = r\'\'\'
+{body}\'\'\'
 
-
-class Bundle:
-    """Imports the modules above, before any of the same name elsewhere."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name in SOURCES:
-            return importlib.machinery.ModuleSpec(name, Bundle, is_package=name in PACKAGES)
-        return None
-
-    @staticmethod
-    def create_module(spec):
-        return None
-
-    @staticmethod
-    def exec_module(module):
-        name = module.__name__
-        exec(compile(SOURCES[name], name + ".py", "exec"), module.__dict__)
-
-
-PACKAGES = {{name.rpartition(".")[0] for name in SOURCES}}
 if sys.version_info < (3, 9):
     sys.exit("this needs Python 3.9 or newer")
-sys.meta_path.insert(0, Bundle)
+sys.meta_path.insert(
+    0, Bundle(load(SOURCES, globals().get("__file__"), {program!r}, {kept!r}, {digest!r}))
+)
 
 from {main} import main
 
@@ -76,9 +61,17 @@ def _script(main: str) -> str:
     from rackwright import __version__
 
     title = "Reads this node." if main == PROBE else "Reads this node and judges it."
-    sources = sources_of(main)
-    body = "".join(_literal(name, text) for name, text in sorted(sources.items()))
-    return _HEAD.format(title=title, version=__version__) + body + _TAIL.format(main=main)
+    text = partial(
+        _SCRIPT.format,
+        title=title,
+        version=__version__,
+        loader=_source("rackwright.health.loader").split('"""\n', 1)[1].strip(),
+        body="".join(_module(name, source) for name, source in sorted(sources_of(main).items())),
+        main=main,
+        program=places.PROGRAM if main == GUARD else None,
+        kept=places.CODE,
+    )
+    return text(digest=hashlib.sha256(text(digest="").encode()).hexdigest())
 
 
 def sources_of(main: str) -> dict[str, str]:
@@ -118,10 +111,11 @@ def _imports(name: str, text: str) -> list[str]:
     return found
 
 
-def _literal(name: str, text: str) -> str:
-    """A module as one literal per line, so that the script can be read and searched."""
-    lines = "".join(f"        {line!r}\n" for line in text.splitlines(keepends=True)) or '        ""\n'
-    return f"    {name!r}: (\n{lines}    ),\n"
+def _module(name: str, text: str) -> str:
+    """A module under its name, as one can read and search it."""
+    if "'''" in text or text.endswith("\\") or MARK in text:
+        raise ValueError(f"{name} cannot stand in a raw literal between marks")
+    return f"{MARK}{name}\n{text}" + ("" if text.endswith("\n") else "\n")
 
 
 if __name__ == "__main__":
