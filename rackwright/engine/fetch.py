@@ -6,8 +6,7 @@ Nothing here loads pyinfra, which a check that finds nothing does without.
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import paramiko
+from typing import TYPE_CHECKING
 
 from rackwright.checks import CommandResult
 from rackwright.engine.answers import Answers, Ask
@@ -16,6 +15,9 @@ from rackwright.engine.plan import NodePlan
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
 from rackwright.ssh import connect, run
+
+if TYPE_CHECKING:
+    import paramiko
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ The connections of plan are those of apply. This process never loads pyinfra.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from rackwright.engine.memory import version_key
+from rackwright.engine.glance import GLANCED_MAX, glance
+from rackwright.engine.memory import Memories, version_key
 from rackwright.engine.plan import NodeOutcome, NodePlan, PlannedOperation, PlanResult
 from rackwright.engine.selection import pick
 from rackwright.engine.workers import (
@@ -22,10 +24,12 @@ from rackwright.engine.workers import (
     Event,
     Worker,
     Workers,
+    host_class,
     split,
 )
 from rackwright.model.cluster import Cluster, Node
 from rackwright.secrets import store_of
+from rackwright.state_folder import state_folder
 
 SITE = Path(__file__).resolve().parent.parent / "deploys" / "site.py"
 Watcher = Callable[[dict[str, Any]], None]
@@ -68,8 +72,14 @@ class Session:
             "parallel": self._parallel,
         }
         self._workers = Workers(self._cluster.name, job)
-        for shard in split(self._nodes, EVALUATED_PER_WORKER if self._full else IN_SYNC_PER_WORKER):
-            self._workers.start(shard)
+        self._memory = self._memory_of(self._nodes)
+        in_sync = self._in_sync_before()
+        self._glanced = in_sync if len(in_sync) <= GLANCED_MAX else ()
+        self._looked_at: set[str] = set()
+        """Those of them that have changed since."""
+        glanced = {node.name for node in self._glanced}
+        rest = [node for node in self._nodes if node.name not in glanced]
+        self._start(rest, IN_SYNC_PER_WORKER if len(in_sync) > GLANCED_MAX else EVALUATED_PER_WORKER)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -81,15 +91,14 @@ class Session:
 
     def plan(self) -> PlanResult:
         """Compare every node with its declaration."""
-        plans: dict[str, NodePlan] = {}
+        plans = self._glance()
         for worker, event in self._workers.events():
             if event is None:
                 self._take_over(worker, lambda node, said: plans.update({node: NodePlan(node, error=said)}))
             elif event["event"] == "planned":
                 plan = NodePlan.from_json(event["plan"])
-                plans[plan.node] = plan
                 worker.waiting_for.discard(plan.node)
-                self._tell(event)
+                self._planned(plans, plan)
         return PlanResult(
             self._cluster.name,
             str(self._cluster.path),
@@ -124,6 +133,42 @@ class Session:
                 self._tell({"event": "stopping"})
                 for worker in self._workers.all:
                     worker.order(stop=True)
+
+    def _memory_of(self, nodes: Iterable[Node]) -> Memories | None:
+        if self._roles is not None or self._full:
+            return None  # nothing of it is to be believed
+        classes = {node.name: host_class(node) for node in nodes}
+        return Memories(state_folder(self._cluster.name) / "facts", classes, self._key)
+
+    def _in_sync_before(self) -> tuple[Node, ...]:
+        """The nodes that a look is likely to be enough for."""
+        memory = self._memory
+        if memory is None:
+            return ()
+        return tuple(node for node in self._nodes if memory.recall(node.name).digest)
+
+    def _start(self, nodes: Sequence[Node], per_worker: int) -> None:
+        if nodes:
+            for shard in split(nodes, per_worker):
+                self._workers.start(shard)
+
+    def _glance(self) -> dict[str, NodePlan]:
+        """Look at the nodes that were in sync; those that no longer are get a worker."""
+        plans: dict[str, NodePlan] = {}
+        if self._memory is not None and self._glanced:
+            for plan in glance(self._cluster, self._glanced, self._memory, self._parallel):
+                if plan is not None:
+                    self._planned(plans, plan)
+        changed = [node for node in self._glanced if node.name not in plans]
+        self._looked_at = {node.name for node in changed}
+        self._start(changed, EVALUATED_PER_WORKER)
+        return plans
+
+    def _planned(self, plans: dict[str, NodePlan], plan: NodePlan) -> None:
+        if plan.node in self._looked_at:  # in vain, but it was an execution
+            plan = replace(plan, executions=plan.executions + 1)
+        plans[plan.node] = plan
+        self._tell({"event": "planned", "plan": plan.to_json()})
 
     def _note(self, worker: Worker, event: Event | None, outcomes: dict[str, NodeOutcome]) -> None:
         if event is None:

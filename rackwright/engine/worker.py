@@ -16,19 +16,18 @@ A process of its own per run and shard: pyinfra keeps file digests and templates
 caches, one gevent loop uses one core, and a crash takes one shard with it, not the run.
 """
 
+import gevent.events
 from gevent import monkey
 
+# gevent looks through all installed packages for plugins each time it patches a module: a third of the start
+gevent.events.notify_and_call_entry_points = gevent.events.notify
 monkey.patch_all()  # before anything else loads socket or threading
-
-import sys
-
-# paramiko loads invoke for `Match exec` of ~/.ssh/config, which is not read here: a tenth of the start
-sys.modules["invoke"] = None  # type: ignore[assignment]
 
 import json
 import logging
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -37,6 +36,7 @@ from gevent.fileobject import FileObject
 from gevent.pool import Pool
 
 from rackwright.engine.fetch import Opened, open_node
+from rackwright.engine.glance import PARALLEL
 from rackwright.engine.memory import Memories
 from rackwright.engine.plan import NodeOutcome, NodePlan
 from rackwright.model.load import load_cluster
@@ -44,9 +44,6 @@ from rackwright.state_folder import state_folder
 
 if TYPE_CHECKING:
     from rackwright.engine.driver import Driver
-
-PARALLEL = 64
-"""Nodes one worker talks to at a time, unless told otherwise."""
 
 
 class _Events:

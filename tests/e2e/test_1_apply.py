@@ -61,3 +61,21 @@ def test_a_plan_of_nothing_is_one_execution_on_each_node(rack: Site):
     for node, cursor in cursors.items():
         assert rack.on(node, _EXECUTED.format(cursor=cursor)).strip() == "1", node
         assert rack.on(node, _LOGGED_IN.format(cursor=cursor)).strip() == "1", node
+
+
+def test_only_who_has_changed_gets_a_worker_process(rack: Site):
+    """Each worker leaves a log; a look that finds a change is an execution too."""
+    logs = rack.state / "rackwright" / rack.name / "log"
+    before = set(logs.iterdir())
+    rack.plan(0)
+    assert set(logs.iterdir()) == before
+    cursor = rack.on("worker2", f"echo Europe/Oslo >/etc/timezone; {_CURSOR}").strip()
+    plan = rack.plan(2)
+    assert {node["node"]: node["executions"] for node in plan["nodes"]} == {
+        "head1": 1,
+        "worker1": 1,
+        "worker2": 2,
+    }
+    assert rack.on("worker2", _EXECUTED.format(cursor=cursor)).strip() == "2"
+    assert len(set(logs.iterdir()) - before) == 1
+    rack.apply(0)
