@@ -13,17 +13,17 @@ SOURCE = (
 RECOVERY_CHANGED = 154
 """GPU recovery action changed: the text says to what."""
 _RECOVERY = (
-    (re.compile(r"reboot", re.IGNORECASE), Action.REBOOT),
-    (re.compile(r"reset", re.IGNORECASE), Action.RESET_GPU),
-    (re.compile(r"drain", re.IGNORECASE), Action.DRAIN),
-    (re.compile(r"none", re.IGNORECASE), Action.NONE),
+    ("reboot", Action.REBOOT),
+    ("reset", Action.RESET_GPU),
+    ("drain", Action.DRAIN),
+    ("none", Action.NONE),
 )
 
 
 def recovery_action(words: str) -> Action | None:
     """What the driver's own words for a recovery ask for; None when they say something else."""
-    for pattern, action in _RECOVERY:
-        if pattern.search(words):
+    for word, action in _RECOVERY:
+        if word in words.lower():
             return action
     return None
 

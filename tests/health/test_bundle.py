@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from rackwright.health.bundle import ON_NODE, PROBE, script, sources_of
+from rackwright.health.bundle import GUARD, ON_NODE, PROBE, _module, script, sources_of
 from rackwright.health.expected import Expected
 from rackwright.health.judge import all_checks, judge
 from rackwright.health.registry import FAST_SECTIONS
@@ -30,7 +31,7 @@ def pythons():
 
 @pytest.mark.parametrize("main", [PROBE, ON_NODE])
 def test_every_module_is_of_python_3_9_and_loads_the_standard_library_alone(main):
-    sources = sources_of(main)
+    sources = {**sources_of(main), "the loader": script(main)}
     for name, text in sources.items():
         tree = ast.parse(text, feature_version=(3, 9))
         for node in ast.walk(tree):
@@ -40,6 +41,35 @@ def test_every_module_is_of_python_3_9_and_loads_the_standard_library_alone(main
                 top = module.split(".")[0]
                 known = top in sys.stdlib_module_names or module.startswith("rackwright.health")
                 assert known, f"{name} imports {module}"
+
+
+@pytest.mark.parametrize("main", [PROBE, ON_NODE, GUARD])
+def test_whatever_a_bundled_module_imports_is_bundled(main):
+    """The bundle looks for imports in lines; here they are of the syntax tree."""
+    sources, wanted = sources_of(main), set()
+    for text in sources.values():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rackwright"):
+                wanted |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Import):
+                wanted |= {alias.name for alias in node.names if alias.name.startswith("rackwright")}
+    modules = {name for name in wanted if _is_module(name)}
+    assert modules - set(sources) == set()
+    parents = {name.rpartition(".")[0] for name in sources}
+    assert set(sources) - modules - parents == {main}, "and nothing else"
+
+
+def _is_module(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # a name of a module
+        return False
+
+
+@pytest.mark.parametrize("text", ["x = '''no'''\n", "#### module other\n", "x = 1\\"])
+def test_what_the_script_could_not_hold_is_refused(text):
+    with pytest.raises(ValueError, match=r"^a\.b cannot stand in a raw literal"):
+        _module("a.b", text)
 
 
 def test_the_judge_is_bundled_with_every_check():

@@ -13,10 +13,8 @@ from rackwright.health.registry import check
 from rackwright.health.verdict import Action, Finding, fail, good, warn
 
 MODULES = ("nvidia", "nvidia_uvm")
-DRIVER_PACKAGE = re.compile(
-    r"^(?:nvidia-(?:driver|kernel|open|dkms|utils|headless|fabricmanager|fabric-manager|imex)|libnvidia-compute)"
-)
-FABRIC_PACKAGE = re.compile(r"^nvidia-(?:fabricmanager|fabric-manager)(?:-\d+)?$")
+DRIVER_PACKAGE = r"^(?:nvidia-(?:driver|kernel|open|dkms|utils|headless|fabricmanager|fabric-manager|imex)|libnvidia-compute)"
+FABRIC_PACKAGE = r"^nvidia-(?:fabricmanager|fabric-manager)(?:-\d+)?$"
 NEEDS_OPEN = ("blackwell",)
 
 
@@ -146,7 +144,7 @@ def held(expected: Expected) -> bool:
     source="cluster-toolkit holds them; deepops does not, and drivers move under jobs",
 )  # fmt: skip
 def driver_held(expected: Expected, document: Document) -> Iterator[Finding]:
-    packages = [one for one in document.packages.packages if DRIVER_PACKAGE.match(one.name)]
+    packages = [one for one in document.packages.packages if re.match(DRIVER_PACKAGE, one.name)]
     if not packages:
         raise Unreadable("no driver package is known to the package tool")
     free = sorted(one.name for one in packages if not one.held)
@@ -162,7 +160,7 @@ def driver_held(expected: Expected, document: Document) -> Iterator[Finding]:
 )  # fmt: skip
 def fabricmanager_version(expected: Expected, document: Document) -> Iterator[Finding]:
     version = loaded(document)
-    there = [one for one in document.packages.packages if FABRIC_PACKAGE.match(one.name)]
+    there = [one for one in document.packages.packages if re.match(FABRIC_PACKAGE, one.name)]
     if not there:
         yield fail("fabricmanager is not installed")
     for one in there:

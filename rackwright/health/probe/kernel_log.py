@@ -12,24 +12,25 @@ DAY = 86400
 KEPT_PER_KIND = 200
 
 KINDS = (
-    ("xid", re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)")),
-    ("sxid", re.compile(r"SXid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+),? ?(.*)")),
-    ("gpu_lost", re.compile(r"NVRM: .*(?:has fallen off the bus|RmInitAdapter failed|rm_init_adapter failed)")),
-    ("driver_mismatch", re.compile(r"NVRM: API mismatch")),
-    ("aer_uncorrected", re.compile(r"AER: (?:Multiple )?Uncorrect|PCIe Bus Error: severity=Uncorrect")),
-    ("aer_corrected", re.compile(r"AER: (?:Multiple )?Correct|PCIe Bus Error: severity=Correct")),
-    ("pcie_limited", re.compile(r"available PCIe bandwidth, limited by")),
-    ("mce", re.compile(r"mce: .*Machine check|\[Hardware Error\]: .*(?:MCE|CPU \d+|Machine check)", re.IGNORECASE)),
-    ("memory_uncorrected", re.compile(r"EDAC .*\bUE\b|Memory failure: 0x|Uncorrected hardware memory error")),
-    ("memory_corrected", re.compile(r"EDAC .*\bCE\b|Corrected hardware memory error")),
-    ("oom", re.compile(r"Out of memory: Killed process|oom-kill:.*global_oom")),
-    ("lockup", re.compile(r"soft lockup|hard LOCKUP|rcu.*self-detected stall|blocked for more than \d+ seconds")),
-    ("io_error", re.compile(r"I/O error, dev |nvme\d+: I/O .*timeout|controller is down; will reset|Buffer I/O error")),
-    ("fs_error", re.compile(r"EXT4-fs error|XFS \(.*(?:[Cc]orruption|shut ?down)|BTRFS.*error|Remounting filesystem read-only")),
-    ("fs_stalled", re.compile(r"nfs: server .* not responding|LustreError: .*(?:evicted|timed out)")),
-    ("link_down", re.compile(r"\b(\S+?):? (?:NIC )?Link is Down|(\S+): Link down|(\S+): Lost carrier")),
-    ("thermal", re.compile(r"temperature above threshold, cpu clock throttled")),
+    ("xid", r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)"),
+    ("sxid", r"SXid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+),? ?(.*)"),
+    ("gpu_lost", r"NVRM: .*(?:has fallen off the bus|RmInitAdapter failed|rm_init_adapter failed)"),
+    ("driver_mismatch", r"NVRM: API mismatch"),
+    ("aer_uncorrected", r"AER: (?:Multiple )?Uncorrect|PCIe Bus Error: severity=Uncorrect"),
+    ("aer_corrected", r"AER: (?:Multiple )?Correct|PCIe Bus Error: severity=Correct"),
+    ("pcie_limited", r"available PCIe bandwidth, limited by"),
+    ("mce", r"(?i)mce: .*Machine check|\[Hardware Error\]: .*(?:MCE|CPU \d+|Machine check)"),
+    ("memory_uncorrected", r"EDAC .*\bUE\b|Memory failure: 0x|Uncorrected hardware memory error"),
+    ("memory_corrected", r"EDAC .*\bCE\b|Corrected hardware memory error"),
+    ("oom", r"Out of memory: Killed process|oom-kill:.*global_oom"),
+    ("lockup", r"soft lockup|hard LOCKUP|rcu.*self-detected stall|blocked for more than \d+ seconds"),
+    ("io_error", r"I/O error, dev |nvme\d+: I/O .*timeout|controller is down; will reset|Buffer I/O error"),
+    ("fs_error", r"EXT4-fs error|XFS \(.*(?:[Cc]orruption|shut ?down)|BTRFS.*error|Remounting filesystem read-only"),
+    ("fs_stalled", r"nfs: server .* not responding|LustreError: .*(?:evicted|timed out)"),
+    ("link_down", r"\b(\S+?):? (?:NIC )?Link is Down|(\S+): Link down|(\S+): Lost carrier"),
+    ("thermal", r"temperature above threshold, cpu clock throttled"),
 )  # fmt: skip
+"""Patterns, compiled when a line asks for them: most passes meet none."""
 HINT = re.compile(
     r"NVRM|Xid|AER|PCIe|mce:|Hardware Error|EDAC|emory|oom-kill|lockup|LOCKUP|stall|blocked for"
     r"|I/O|down|error|orruption|responding|ink |carrier|temperature"
@@ -94,7 +95,7 @@ def sort_out(lines: list[tuple[float, str]]) -> tuple[list[dict[str, Any]], dict
         if not HINT.search(message):
             continue
         for kind, pattern in KINDS:
-            found = pattern.search(message)
+            found = re.search(pattern, message)
             if found:
                 kept[kind].append(entry(at, kind, message, found))
                 break

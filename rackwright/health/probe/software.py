@@ -7,7 +7,7 @@ from typing import Any
 
 from rackwright.health.probe.source import Source, Unavailable, pairs
 
-WATCHED = re.compile(
+WATCHED = (
     r"^(?:lib)?(?:nvidia|cuda|nccl|nvsdm|nvlsm|datacenter-gpu|doca|mlnx|mft|rdma|ibverbs|opensm|mstflint)"
     r"|^(?:linux-image|linux-headers|kernel|slurm|slurmd|munge|docker|containerd|podman|enroot|chrony|gdrcopy|dkms)"
 )
@@ -78,7 +78,7 @@ def from_dpkg(source: Source) -> dict[str, Any]:
         want, error, state = (fields.get("Status", "") + " ? ? ?").split()[:3]
         if error == "reinstreq" or state not in ("installed", "config-files", "not-installed"):
             broken.append(f"{name} ({state})")
-        if state == "installed" and WATCHED.match(name):
+        if state == "installed" and re.match(WATCHED, name):
             watched.append({"name": name, "version": fields.get("Version"), "held": want == "hold"})
     if not watched and "Status: " not in source.text("/var/lib/dpkg/status"):
         raise Unavailable("/var/lib/dpkg/status: not a package list")
@@ -96,6 +96,6 @@ def from_rpm(source: Source) -> dict[str, Any]:
     watched = []
     for line in text.splitlines():
         name, _, version = line.partition(" ")
-        if WATCHED.match(name):
+        if re.match(WATCHED, name):
             watched.append({"name": name, "version": version.replace("(none):", ""), "held": name in locked})
     return {"tool": "rpm", "packages": watched, "broken": []}
