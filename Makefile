@@ -5,9 +5,16 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Two processes, each file in one of them: what a file reads or builds once is built once.
+BY_FILE := -n 2 --dist loadfile
+# python3 in a test is the one that runs it, not a shim that first looks for one.
+TEST_PATH := PATH="$(abspath $(BIN)):$$PATH"
 STACK_TESTS := tests/lab_containers tests/lab_gpu tests/lab_gpu_companions tests/lab_health
 
-.PHONY: demo test check types fast-tests lab-test site-tests rack-tests stack-tests bench setup system clean
+# Without compiled files everything would be compiled anew at each start, the lab's programs included.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test check types fast-tests slow-tests lab-test site-tests rack-tests stack-tests bench setup system clean
 
 demo: setup system
 	$(BIN)/rackwright lab up inventory/lab.yaml
@@ -25,10 +32,12 @@ types: setup
 	$(BIN)/mypy
 
 fast-tests: setup
-	$(BIN)/pytest -q -n 2 --dist loadgroup -m "not lab and not install"
+	$(TEST_PATH) $(BIN)/pytest -q $(BY_FILE) -m "not lab and not install and not slow"
 
-lab-test: setup system
-	$(BIN)/pytest -q -m "install"
+slow-tests: setup
+	$(TEST_PATH) $(BIN)/pytest -q $(BY_FILE) -m "install or slow"
+
+lab-test: setup system slow-tests
 	$(MAKE) --no-print-directory -j3 --output-sync=target site-tests rack-tests stack-tests
 
 # Racks stand side by side, and much of a lab test is waiting: three parts at once.

@@ -14,6 +14,8 @@ import pytest
 from rackwright.model.load import load_cluster
 from tests.e2e.site import REPO
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = ("example-dgx-h100.yaml", "example-small.yaml")
 
 

@@ -7,6 +7,7 @@ that are shown to people and judged by no check.
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections import Counter
 from copy import deepcopy
@@ -24,9 +25,9 @@ from tests.health.bases import BASES
 from tests.health.fake_node import HANGS, MISSING, FakeNode, document
 from tests.health.faults import FAULTS, SMI
 
-pytestmark = pytest.mark.xdist_group("mutations")  # counted together, so in one process
+pytestmark = pytest.mark.slow
 
-COUNTS: Counter[str] = Counter()
+COUNTS: Counter[str] = Counter()  # of this process: the file runs in one (--dist loadfile)
 MUTATED = ("full", "roce", "mig", "rack", "old")
 GARBAGE = "Segmentation fault\n"
 
@@ -271,12 +272,13 @@ def test_every_value_a_check_reads_is_missed_when_it_is_not_there(name, document
         read = records.TRACE
     finally:
         records.TRACE = None
+    pickled = {section: pickle.dumps(data) for section, data in documents[name]["sections"].items()}
     silent = []
     for place in one_per_kind(read):
         section = place.split(".")[0]
         for kind in ("gone", "null", "another type"):
             raw = {**documents[name], "sections": dict(documents[name]["sections"])}
-            raw["sections"][section] = deepcopy(raw["sections"][section])
+            raw["sections"][section] = pickle.loads(pickled[section])
             holder, key = at_place(raw, place)
             if kind == "gone":
                 del holder[key]
@@ -329,4 +331,4 @@ def test_the_counts(capsys):
             f"{COUNTS['document']} in the document): {COUNTS['noticed'] + len(FAULTS)} noticed, "
             f"{COUNTS['shown only']} in values that no check judges"
         )
-    assert total >= 300, "run the whole file in one process: pytest -n N --dist loadgroup"
+    assert total >= 300, "run the whole file in one process: pytest -n N --dist loadfile"
