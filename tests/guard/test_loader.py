@@ -216,6 +216,7 @@ def test_from_stdin_or_from_another_place_nothing_is_left_behind(program):
         input=program.path.read_text(), capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (4, "")
+    assert loader.load(f"{loader.MARK}one\n", None, None, str(program.code), "").keys() == {"one"}
     program.path = program.path.rename(program.path.parent / "copied")
     program.run()
     assert list(program.state.iterdir()) == []
