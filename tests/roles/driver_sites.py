@@ -7,7 +7,7 @@ from typing import Any
 
 from rackwright.lock.content import Lock
 from rackwright.lock.index import Index
-from rackwright.lock.lock_file import lock_text, wish_of
+from rackwright.lock.lock_file import wish_of
 from rackwright.lock.question import shipped_tables
 from rackwright.lock.solve import solve
 from rackwright.model.cluster import Cluster
@@ -15,7 +15,7 @@ from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.types import NodeRole, OsRelease, Platform
 from rackwright.options import RoleOptions
 from tests.factories import make_cluster, make_node
-from tests.roles.stack_sites import worker
+from tests.roles.stack_sites import text_of, worker
 
 KERNEL = "6.1.0-50-amd64"
 VERSION = "535.261.03"
@@ -62,7 +62,7 @@ def debian(
 
 def write_lock(cluster: Cluster, lock: Lock, edit: tuple[str, str] | None = None) -> None:
     """The lock beside a cluster file that is not there."""
-    text = lock_text(lock, cluster.path.name)
+    text = text_of(lock, cluster.path.name)
     if edit is not None:
         assert edit[0] in text, edit[0]
         text = text.replace(*edit)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rackwright.catalog.read import catalogue
+from rackwright.lock.content import Lock
 from rackwright.lock.lock_file import lock_text
 from rackwright.lock.question import shipped_tables
 from rackwright.lock.solve import solve
@@ -43,8 +44,19 @@ def site(
     if locked:
         solution = solve(cluster, shipped_tables(), index())
         assert not solution.refused, solution.refused
-        cluster.lock_path.write_text(lock_text(solution.lock, cluster.path.name))
+        cluster.lock_path.write_text(text_of(solution.lock, cluster.path.name))
     return cluster
+
+
+_TEXTS: dict[tuple[str, str], str] = {}
+
+
+def text_of(lock: Lock, file: str) -> str:
+    """The lock file's text, made once: hundreds of tests write the same few locks."""
+    key = lock.model_dump_json(), file
+    if key not in _TEXTS:
+        _TEXTS[key] = lock_text(lock, file)
+    return _TEXTS[key]
 
 
 def content(plan: Any, path: str) -> str | None:

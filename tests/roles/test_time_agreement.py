@@ -56,22 +56,22 @@ def test_one_clock_is_wrong(ahead, who):
 
 def test_over_a_slow_way_chronys_own_bound_decides():
     tracking = TRACKING.format("0A090A0A", "-0.000005321", "0.000022613")
-    slow = {name: Clock(way=0.04, tracking=tracking) for name in ("head1", "gpu1", "gpu2")}
+    slow = {name: Clock(way=0.03, tracking=tracking) for name in ("head1", "gpu1", "gpu2")}
     result = _agree(**slow)
     assert (result.status, result.evidence) == ("PASS", "3 clocks within 0 ms by chrony's own bounds")
 
 
 def test_over_a_slow_way_with_a_wide_bound_nobody_knows():
     tracking = TRACKING.format("0A090A0A", "-0.000005321", "0.400000000")
-    slow = {name: Clock(way=0.04, tracking=tracking) for name in ("head1", "gpu1", "gpu2")}
+    slow = {name: Clock(way=0.03, tracking=tracking) for name in ("head1", "gpu1", "gpu2")}
     result = _agree(**slow)
     assert result.status == "UNKNOWN"
     assert result.evidence.endswith("by chrony's own bounds: too blurred to tell 0.05 s")
 
 
 def test_a_large_difference_shows_over_a_slow_way_too():
-    slow = {name: Clock(way=0.04) for name in ("head1", "gpu1")}
-    assert _agree(**slow, gpu2=Clock(way=0.04, ahead=1.0)).status == "FAIL"
+    slow = {name: Clock(way=0.03) for name in ("head1", "gpu1")}
+    assert _agree(**slow, gpu2=Clock(way=0.03, ahead=1.0)).status == "FAIL"
 
 
 def test_a_node_that_does_not_tell_its_time_is_unknown():

@@ -157,10 +157,10 @@ def test_a_node_without_python_is_asked_one_by_one(world):
 def test_a_command_that_hangs_in_the_batch_is_run_by_itself(world, monkeypatch):
     file = world.folder / "slow"
     file.write_text("0")
-    check = reads("one", f"sleep $(cat {file}); echo 1", "echo 2", "echo 3", timeout_seconds=2)
+    check = reads("one", f"sleep $(cat {file}); echo 1", "echo 2", "echo 3", timeout_seconds=1)
     world.verify(check, limit="w1")
     file.write_text("30")
-    monkeypatch.setattr(ahead, "_SLOW_SECONDS", 1.0)
+    monkeypatch.setattr(ahead, "_SLOW_SECONDS", 0.5)
     began = time.monotonic()
     status, evidence = world.verify(check, limit="w1")["w1", "one"]
     assert (status, "did not end" in evidence) == (Status.UNKNOWN, True)
