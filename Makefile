@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up on a fresh Debian 12 machine (root, Python 3.11).
-# `make check` is the fast part alone: no root, no network once the virtual environment exists.
+# `make check` is the fast part alone (no lab, no install test, no slow test): no root, no network once the virtual environment exists.
 
 VENV ?= .venv
 PYTHON ?= python3
@@ -22,7 +22,8 @@ demo: setup system
 
 test: check lab-test
 
-# Types beside tests: some two minutes on two cores (aim: one).
+# Types beside tests: some 100 CPU-seconds (aim: a minute on two free cores). What takes seconds and
+# needs no lab is marked slow and left to `make test`.
 check: setup
 	$(BIN)/ruff format --check rackwright roles deploys tests
 	$(BIN)/ruff check rackwright roles deploys tests
