@@ -7,6 +7,9 @@ Python 3.9 alone; what the node is declared to be and what the site wants go bes
 node is judged by the cluster file when the machine that runs rackwright is off, and a change of
 either shows in a plan.
 
+The script is plain text and compiles itself. The code it keeps for its next start lies with its memory,
+not with what is declared: it is no drift, and a changed script replaces it.
+
 Three callers, one program. Slurm's HealthCheckProgram (which this role offers by
 `node_health_program`, without knowing slurm's options), a prolog and an epilog; the last two are
 drop-ins of the folders the slurm role runs. Only the first counts clean passes: a node on which
