@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.checks import Check, CheckContext, Undetermined, each, fail
 from rackwright.model.cluster import Node
 from rackwright.render import render
 from rackwright.roles.access import known_hosts
@@ -196,15 +196,18 @@ def _login(context: CheckContext, user: str, target: str) -> tuple[str | None, s
 
 def _users_log_in(context: CheckContext) -> str:
     user = context.cluster.ssh.user
-    reached = []
-    for node in neighbours(context):
+
+    def visit(node: Node) -> str:
+        """One login after the other: the head gets no more at once than it has nodes."""
         for target in (node.name, node.fqdn, str(context.cluster.management_address(node))):
             landed, said = _login(context, user, target)
             if landed is None:
                 fail(f"{user} is not let in to {target} without a prompt: {said}")
             if landed != node.name:
                 fail(f"{user} asked for {target} and landed on {landed or 'a nameless node'}")
-        reached.append(node.name)
+        return node.name
+
+    reached = each(visit, neighbours(context))
     return f"{user} to {', '.join(reached)} by name, full name and address"
 
 

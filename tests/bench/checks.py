@@ -1,0 +1,94 @@
+"""`rackwright verify` on racks of several sizes, when everything is as declared.
+
+    python -m tests.bench.checks [--nodes 3,100] [--roles tuning,base,time,access] [--rounds 3]
+
+Roles are cumulative: verify is measured with the first of them, then with the first two, and so on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from rackwright.lab.from_cluster import load_rack_spec
+from rackwright.lab.rack import Rack
+from tests.bench.measure import Measured, measure
+
+_TIMEOUT = 1500.0
+_OPTIONS = {"base": "{packages: [jq]}"}
+"""Installing all of a role's packages a hundred times would take longer than the rest."""
+_FILE = """\
+version: 1
+cluster: {{name: checks{size}, domain: bench.test}}
+defaults: {{os: debian-13, platform: container, sku: lab-node, lab: {{cpus: 2, memory_mib: 512}}}}
+networks:
+  management: {{purpose: management, cidr: 10.78.0.0/22, gateway: 10.78.0.1}}
+ssh: {{user: rack, key: id_ed25519, known_hosts: known_hosts}}
+mirrors: {{apt_proxy: "http://10.78.0.1:3142"}}
+nodes:
+  - {{nodes: "head1", roles: [head], addresses: {{management: 10.78.0.10}}}}
+  - {{nodes: "worker[001-{last:03}]", roles: [worker], addresses: {{management: 10.78.0.11}}}}
+roles: {{{roles}}}
+"""
+
+
+def checks(size: int, roles: list[str], rounds: int, work: Path) -> None:
+    """One rack: everything applied, then verify with more and more of it; a line for each."""
+    file = work / "cluster.yaml"
+    file.write_text(
+        _FILE.format(size=size, last=size - 1, roles=", ".join(f"{role}: {{}}" for role in roles))
+    )
+    rack = Rack(load_rack_spec(file), print)
+    rack.up()
+    try:
+        program = [sys.executable, "-m", "rackwright"]
+        subprocess.run([*program, "apply", str(file), "--yes"], check=True, timeout=_TIMEOUT)
+        for count in range(1, len(roles) + 1):
+            argv = [*program, "verify", str(file), "--json"]
+            argv += [word for role in roles[:count] for word in ("--role", role)]
+            subprocess.run(argv, timeout=_TIMEOUT, check=False, capture_output=True)  # learns what to ask
+            runs = [_once(argv, rack, work) for _ in range(rounds)]
+            counted = Counter(result["status"] for result in json.loads(_output(work))["results"])
+            middle = {
+                key: round(statistics.median(getattr(run, key) for run in runs), 2)
+                for key in ("wall", "control_cpu", "node_cpu", "memory")
+            }
+            said = ", ".join(f"{number} {status}" for status, number in sorted(counted.items()))
+            print(f"{size} nodes, {'+'.join(roles[:count])}: {said}: {middle}", flush=True)
+    finally:
+        rack.down()
+
+
+def _once(argv: list[str], rack: Rack, work: Path) -> Measured:
+    (work / "output").unlink(missing_ok=True)
+    return measure(argv, rack.name, float, env={}, cwd=work, timeout=_TIMEOUT, log=work / "output")
+
+
+def _output(work: Path) -> str:
+    text = (work / "output").read_text()
+    return text[text.index("{") : text.rindex("}") + 1]
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", default="3,100")
+    parser.add_argument("--roles", default="tuning,base,time,access")
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    for size in given.nodes.split(","):
+        with tempfile.TemporaryDirectory(prefix="rackwright-checks-") as folder:
+            os.environ["XDG_STATE_HOME"] = str(Path(folder) / "state")
+            checks(int(size), given.roles.split(","), given.rounds, Path(folder))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
