@@ -1,5 +1,6 @@
 # `make demo` and `make test` do all the set-up on a fresh Debian 12 machine (root, Python 3.11).
-# `make check` is the fast part alone (no lab, no install test, no slow test): no root, no network once the virtual environment exists.
+# `make check` is the fast part alone (no lab, install or slow test): no root, no network once the
+# virtual environment exists.
 
 VENV ?= .venv
 PYTHON ?= python3
