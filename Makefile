@@ -6,8 +6,8 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Two processes, each file in one of them: what a file reads or builds once is built once.
-BY_FILE := -n 2 --dist loadfile
+# Three processes on two cores (some of it is waiting), each file in one of them: what a file builds once is built once.
+BY_FILE := -n 3 --dist loadfile
 # python3 in a test is the one that runs it, not a shim that first looks for one.
 TEST_PATH := PATH="$(abspath $(BIN)):$$PATH"
 STACK_TESTS := tests/lab_containers tests/lab_gpu tests/lab_gpu_companions tests/lab_health
