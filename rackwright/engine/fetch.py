@@ -14,10 +14,14 @@ from rackwright.engine.memory import Memories, Memory
 from rackwright.engine.plan import NodePlan
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
-from rackwright.ssh import connect, run
+from rackwright.ssh import TIMED_OUT, connect, run
 
 if TYPE_CHECKING:
     import paramiko
+
+
+ANSWER_SECONDS = 120
+"""A node that needs longer for its answers counts as unreachable; a tenth of a second is usual."""
 
 
 @dataclass(frozen=True)
@@ -32,31 +36,39 @@ def open_node(cluster: Cluster, node: Node, memory: Memory | Memories | None) ->
     """Connect and, in one execution, fetch what is foreseen.
 
     A NodePlan comes back when there is nothing left to do: the node is as it was when it was last
-    in sync (its connection is closed), or it cannot be reached.
+    in sync (its connection is closed), or it cannot be reached, or it does not answer in time.
     """
     try:
         client = connect(cluster, node)
     except ConnectionFailed as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        return NodePlan(node.name, error=f"{error.message}{hint}", unreachable=True)
+        return _unreachable(node, error)
     if memory is None:
         return Opened(client, None)
 
     def ask(command: str, stdin: bytes) -> CommandResult:
-        ssh = cluster.ssh
-        return run(
-            client, command, sudo=ssh.become == "sudo", stdin=stdin, timeout=ssh.command_timeout_seconds
-        )
+        limit = min(ANSWER_SECONDS, cluster.ssh.command_timeout_seconds)
+        result = run(client, command, sudo=cluster.ssh.become == "sudo", stdin=stdin, timeout=limit)
+        if result.exit_status == TIMED_OUT:
+            raise ConnectionFailed(
+                f"{node.name} did not tell its state within {limit} s.",
+                hint="something hangs there: look for processes in state D and for mounts that do not answer",
+            )
+        return result
 
     try:
         answers, same = foresee(ask, memory, node.name)
     except ConnectionFailed as error:
         client.close()
-        return NodePlan(node.name, error=error.message, unreachable=True, executions=1)
+        return _unreachable(node, error, executions=1)
     if same:
         client.close()
         return NodePlan(node.name, executions=answers.executions)
     return Opened(client, answers)
+
+
+def _unreachable(node: Node, error: ConnectionFailed, executions: int = 0) -> NodePlan:
+    hint = f" ({error.hint})" if error.hint else ""
+    return NodePlan(node.name, error=f"{error.message}{hint}", unreachable=True, executions=executions)
 
 
 def foresee(ask: Ask, memory: Memory | Memories, name: str) -> tuple[Answers, bool]:

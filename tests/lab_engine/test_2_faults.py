@@ -166,6 +166,21 @@ def test_a_node_reboots_and_another_s_network_goes_for_ever(site: Site, baseline
     _converges(site, baseline)
 
 
+def test_a_node_that_hangs_is_not_waited_for(site: Site, baseline: dict[str, Snapshot]):
+    """It takes connections and runs commands, and what reads its state does not come back."""
+    hang = "printf '#!/bin/sh\\nexec sleep 600\\n' >/usr/bin/python3; chmod 755 /usr/bin/python3"
+    site.on("worker1", f"mv /usr/bin/python3 /usr/bin/python3.away; {hang}")
+    site.declare(lambda declared: declared["ssh"].update(command_timeout_seconds=10))
+    try:
+        ran = site.cli("plan", str(site.file), expect=4)
+    finally:
+        site.declare(lambda declared: declared["ssh"].pop("command_timeout_seconds"))
+        site.on("worker1", "pkill -x sleep || :; mv -f /usr/bin/python3.away /usr/bin/python3")
+    assert "worker1: unreachable: worker1 did not tell its state within 10 s." in ran.out
+    assert ran.seconds < 30
+    _converges(site, baseline)
+
+
 def test_a_node_without_python_is_answered_and_told(site: Site, baseline: dict[str, Snapshot]):
     note = "no python3 on the node: answered by plain executions"
     site.on("worker1", "mv /usr/bin/python3 /usr/bin/python3.away; rm /etc/timezone")
