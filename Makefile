@@ -56,6 +56,7 @@ stack-tests: setup system
 # Part of it: make bench BENCH="--sizes 1,10 --rounds 1 --endpoints 0 --only rackwright"
 bench: setup system
 	$(BIN)/python -m tests.bench.run $(BENCH)
+	$(BIN)/python -m tests.bench.checks
 	RACKWRIGHT_TEST_NODES=100 $(BIN)/pytest -q -s tests/lab_engine/test_3_dead_nodes.py
 
 setup: $(STAMP)
