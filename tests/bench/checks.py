@@ -1,8 +1,10 @@
 """`rackwright verify` on racks of several sizes, when everything is as declared.
 
-    python -m tests.bench.checks [--nodes 3,100] [--roles tuning,base,access] [--rounds 3]
+    python -m tests.bench.checks [--nodes 3,100] [--rounds 3]
 
 Roles are cumulative: verify is measured with the first of them, then with the first two, and so on.
+Large racks have only roles that install nothing: a hundred installations on one machine would take
+longer than all the rest.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from rackwright.lab.rack import Rack
 from tests.bench.measure import Measured, measure
 
 _TIMEOUT = 1500.0
-_OPTIONS = {"base": "{packages: [sudo]}"}
-"""Nothing to install: a hundred installations on one machine would take longer than all the rest."""
+_SMALL = {"tuning": "{}", "base": "{}", "access": "{}"}
+_LARGE = {"tuning": "{}", "access": "{node_to_node: false}"}  # names are base's to tell
+_SMALL_NODES = 10
 _FILE = """\
 version: 1
 cluster: {{name: checks{size}, domain: bench.test}}
@@ -39,12 +42,13 @@ roles: {{{roles}}}
 """
 
 
-def checks(size: int, roles: list[str], rounds: int, work: Path) -> None:
+def checks(size: int, rounds: int, work: Path) -> None:
     """One rack: everything applied, then verify with more and more of it; a line for each."""
     file = work / "cluster.yaml"
-    file.write_text(
-        _FILE.format(size=size, last=size - 1, roles=", ".join(f"{role}: {{}}" for role in roles))
-    )
+    options = _SMALL if size <= _SMALL_NODES else _LARGE
+    roles = list(options)
+    declared = ", ".join(f"{role}: {text}" for role, text in options.items())
+    file.write_text(_FILE.format(size=size, last=size - 1, roles=declared))
     rack = Rack(load_rack_spec(file), print)
     rack.up()
     try:
@@ -80,13 +84,12 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", default="3,100")
-    parser.add_argument("--roles", default="tuning,base,access")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     for size in given.nodes.split(","):
         with tempfile.TemporaryDirectory(prefix="rackwright-checks-") as folder:
             os.environ["XDG_STATE_HOME"] = str(Path(folder) / "state")
-            checks(int(size), given.roles.split(","), given.rounds, Path(folder))
+            checks(int(size), given.rounds, Path(folder))
     return 0
 
 
