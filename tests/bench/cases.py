@@ -61,8 +61,8 @@ def cases(cluster: Cluster, work: Path, peers: Path) -> list[Case]:
     return [
         Case("rackwright drift (digest)", [*ours, "digest"]),
         Case("rackwright plan --full", [*ours, "full"]),
-        Case("pyinfra CLI --dry", [*pyinfra[:-3], "--dry", *pyinfra[-2:]], nodes_max=50),
-        Case("pyinfra CLI -y", pyinfra, nodes_max=50),
+        Case("pyinfra CLI --dry", [*pyinfra[:-3], "--dry", *pyinfra[-2:]]),
+        Case("pyinfra CLI -y", pyinfra),
         Case("pyinfra API", api, nodes_max=10),
         Case("ansible + mitogen", ansible, {**configured, "ANSIBLE_STRATEGY_PLUGINS": str(strategy),
              "ANSIBLE_STRATEGY": "mitogen_linear"}, nodes_max=10),
