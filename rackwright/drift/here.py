@@ -6,19 +6,18 @@ rackwright does not run as root), and a second time there is nothing to do.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from shlex import quote
 
 from rackwright.drift import places
 from rackwright.drift.checker import Piece, expected_path, folders, pieces
 from rackwright.drift.declaration import Declaration
 from rackwright.errors import RackwrightError
+from rackwright.landing import write_command
 from rackwright.model.cluster import Cluster
 from rackwright.secrets import store_of
 
@@ -142,12 +141,8 @@ def _file(piece: Piece, shell: Shell) -> Step | None:
     there = shell(f"( {_LOOK.format(p=path)} ) 2>/dev/null || :", None).strip()
     if there.removesuffix("  -") == wanted:
         return None
-    folder = quote(str(PurePosixPath(piece.path).parent))
-    write = (
-        f"t=$(mktemp -p {folder}) && base64 -d >$t && chown {piece.owner}:{piece.group} $t && "
-        f"chmod {piece.mode} $t && mv -fT $t {path}"
-    )
-    return Step(f"write {piece.path}", write, base64.b64encode(raw).decode())
+    write, stdin = write_command(piece.path, raw, mode=piece.mode, owner=piece.owner, group=piece.group)
+    return Step(f"write {piece.path}", write, stdin)
 
 
 def _link(declared: Declaration, name: str, target: str, shell: Shell) -> list[Step]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Generator
 from pathlib import PurePosixPath
@@ -16,25 +15,7 @@ from pyinfra.context import host
 from rackwright.changes import MASK, Change, record, text_diff
 from rackwright.data import site_of
 from rackwright.facts.files import AtPath, PathState
-
-# The new file is complete, synced and has its owner and mode before it takes the old one's name,
-# so that neither a reader nor a power cut ever sees half of it. Content comes by stdin: it stands
-# in no process list. A program that was killed sends half of it, which its size tells. /etc/hosts and
-# the like may be a bind mount, which only takes a copy.
-_WRITE = """\
-set -eu
-p={path}; d=$(dirname "$p")
-[ -d "$d" ] || {{ echo "the folder $d does not exist" >&2; exit 1; }}
-t=$(mktemp "$d/.$(basename "$p").XXXXXX")
-trap 'rm -f "$t"' EXIT
-base64 -d >"$t"
-[ "$(stat -c %s "$t")" = {size} ] || {{ echo "the content of $p did not arrive whole" >&2; exit 1; }}
-chown {owner} "$t"; chmod {mode} "$t"
-{validate}
-sync "$t" 2>/dev/null || :
-mv -fT "$t" "$p" 2>/dev/null || cat "$t" >"$p"
-! command -v restorecon >/dev/null || restorecon "$p"
-"""
+from rackwright.landing import write_command
 
 
 def _described(state: PathState) -> str | None:
@@ -81,15 +62,8 @@ def file(
             f"chown {quote(f'{owner}:{group}')} {quote(path)} && chmod {quote(mode)} {quote(path)}"
         )
         return
-    check = validate.replace("%s", '"$t"') if validate else ":"
-    script = _WRITE.format(
-        path=quote(path),
-        owner=quote(f"{owner}:{group}"),
-        mode=quote(mode),
-        size=len(wanted),
-        validate=check,
-    )
-    yield StringCommand(script, _stdin=base64.b64encode(wanted).decode())
+    script, stdin = write_command(path, wanted, mode=mode, owner=owner, group=group, validate=validate)
+    yield StringCommand(script, _stdin=stdin)
 
 
 def _file_change(

@@ -6,7 +6,6 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Generator
-from shlex import quote
 
 from pyinfra.api.command import StringCommand
 from pyinfra.api.exceptions import OperationError
@@ -16,23 +15,10 @@ from pyinfra.context import host
 from rackwright.changes import MASK, Change, record
 from rackwright.data import site_of
 from rackwright.facts.files import AtPath, PathState
+from rackwright.landing import write_command
 
 KEY_BYTES = (32, 1024)
 """The least and the most munged takes."""
-
-# Complete, owned and protected before it takes the name; the key itself comes by stdin.
-_WRITE = """\
-set -eu
-umask 077
-t=$(mktemp {folder}/.key.XXXXXX)
-trap 'rm -f "$t"' EXIT
-base64 -d >"$t"
-[ "$(stat -c %s "$t")" = {size} ] || {{ echo "the key did not arrive whole" >&2; exit 1; }}
-chown {owner} "$t"; chmod 400 "$t"
-sync "$t" 2>/dev/null || :
-mv -fT "$t" {path}
-! command -v restorecon >/dev/null || restorecon {path}
-"""
 
 
 def decoded(encoded: str) -> bytes:
@@ -69,8 +55,5 @@ def key(
     before = None if state.kind == "absent" else f"file {state.mode} {state.owner}:{state.group}"
     after = wanted_access + ("" if same_key else f", content {MASK}")
     record(Change("file", path, before, after, content=encoded if offline else None))
-    folder, _, _ = path.rpartition("/")
-    script = _WRITE.format(
-        folder=quote(folder), owner=quote(f"{owner}:{group}"), path=quote(path), size=len(wanted)
-    )
-    yield StringCommand(script, _stdin=base64.b64encode(wanted).decode())
+    script, stdin = write_command(path, wanted, mode="400", owner=owner, group=group)
+    yield StringCommand(script, _stdin=stdin)
