@@ -33,13 +33,11 @@ from rackwright.data import Site
 from rackwright.engine.connector import RackwrightConnector, groups_of, host_data
 from rackwright.engine.failures import in_words, what_failed
 from rackwright.engine.fetch import Opened
+from rackwright.engine.glance import PARALLEL
 from rackwright.engine.memory import Memories, Memory
-from rackwright.engine.pace import FlatData, remember_global_arguments
+from rackwright.engine.pace import FlatData, remember
 from rackwright.engine.plan import NodeOutcome, NodePlan, PlannedOperation
 from rackwright.engine.watched import Watched
-
-PARALLEL = 64
-"""Nodes one worker talks to at a time."""
 
 
 def _watched(host: Host) -> Watched:
@@ -105,7 +103,7 @@ class Driver:
             for group in groups_of(site.node):
                 groups.setdefault(group, ([], {}))[0].append(name)
         names = [(name, host_data(site)) for name, site in sites.items()]
-        remember_global_arguments()
+        remember()
         inventory = Inventory((names, {}), **groups)  # type: ignore[no-untyped-call]
         for host in inventory:
             host.connector_cls = connector

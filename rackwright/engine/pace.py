@@ -1,16 +1,18 @@
-"""What pyinfra computes anew for every operation and every fact, computed once.
+"""What pyinfra computes anew for every operation, every fact or every plan, computed once.
 
 Measured on forty operations without a change: the type hints of its global arguments and the search
-for each of the thirty of them in six layers of host data take three quarters of an evaluation.
-Neither changes while a process lives.
+for each of the thirty of them in six layers of host data take three quarters of an evaluation. To find
+its connectors it reads the metadata of every installed package, twice per plan: some 40 ms.
+None of it changes while a process lives.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 
-from pyinfra.api import arguments, facts
+from pyinfra.api import arguments, connectors, facts
 from pyinfra.api.host import Host, HostData
 
 
@@ -22,8 +24,12 @@ def _global_arguments() -> tuple[tuple[str, type], ...]:
 _computed = arguments.all_global_arguments
 
 
-def remember_global_arguments() -> None:
-    """Put a remembering one in the place of pyinfra's `all_global_arguments`."""
+_entry_points = cache(entry_points)
+
+
+def remember() -> None:
+    """Put remembering ones in the place of pyinfra's `all_global_arguments` and search for connectors."""
+    connectors.entry_points = _entry_points  # type: ignore[attr-defined]
     arguments.all_global_arguments = _global_arguments  # type: ignore[assignment]
     facts.all_global_arguments = _global_arguments  # type: ignore[assignment, attr-defined]
 

@@ -26,6 +26,7 @@ _FETCH = """\
 set -eu
 t={path}.rackwright-new
 trap 'rm -f "$t"' EXIT
+trap 'exit 1' HUP INT PIPE TERM
 curl -fsSL --retry 2 --connect-timeout 20 --max-time 600 -o "$t" {url}
 found=$({found})
 [ "$found" = {wanted} ] || {{ echo {url}" has "{what}" $found, and "{wanted}" is declared" >&2; exit 1; }}

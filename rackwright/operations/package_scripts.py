@@ -27,6 +27,7 @@ exec 9>{lock}
 flock -w {wait} 9 || {{ echo "another installation of rackwright has not ended within {wait} s" >&2; exit 1; }}
 placed=
 trap 'rm -f $placed' EXIT
+trap 'exit 1' HUP INT PIPE TERM
 for f in {policy} {no_modules}; do ! grep -qs {mark} "$f" || rm -f "$f"; done
 {place}
 deadline=$(($(date +%s) + {wait}))

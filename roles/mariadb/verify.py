@@ -13,17 +13,14 @@ from rackwright.roles.mariadb.sizes import buffer_pool_mib
 _MIB = 1024**2
 _ROOT = DatabaseAccount("root", "localhost")
 
-# slurmdbd's own credentials, in a file that root alone reads and that is gone afterwards.
+# slurmdbd's own credentials, which stand in no argument and in no file but its own.
 _LOGIN = """\
 set -eu
-umask 077
 conf=/etc/slurm/slurmdbd.conf
 [ -r "$conf" ] || { echo "there is no $conf" >&2; exit 3; }
-f=$(mktemp)
-trap 'rm -f "$f"' EXIT
-{ echo '[client]'; sed -n 's/^StorageUser=/user=/p; s/^StoragePass=/password=/p' "$conf"; } >"$f"
 exec 2>&1
-timeout 20 mariadb --defaults-file="$f" --batch --skip-column-names -e 'SHOW DATABASES'
+{ echo '[client]'; sed -n 's/^StorageUser=/user=/p; s/^StoragePass=/password=/p' "$conf"; } |
+  timeout 20 mariadb --defaults-file=/dev/stdin --batch --skip-column-names -e 'SHOW DATABASES'
 """
 
 

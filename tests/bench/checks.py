@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,25 +20,13 @@ from pathlib import Path
 
 from rackwright.lab.from_cluster import load_rack_spec
 from rackwright.lab.rack import Rack
-from tests.bench.measure import Measured, measure
+from tests.bench.measure import Measured, measure, middle
+from tests.bench.racks import cluster_file
 
 _TIMEOUT = 1500.0
 _SMALL = {"tuning": "{}", "base": "{}", "access": "{}"}
 _LARGE = {"tuning": "{}", "access": "{node_to_node: false}"}  # names are base's to tell
 _SMALL_NODES = 10
-_FILE = """\
-version: 1
-cluster: {{name: checks{size}, domain: bench.test}}
-defaults: {{os: debian-13, platform: container, sku: lab-node, lab: {{cpus: 2, memory_mib: 512}}}}
-networks:
-  management: {{purpose: management, cidr: 10.78.0.0/22, gateway: 10.78.0.1}}
-ssh: {{user: rack, key: id_ed25519, known_hosts: known_hosts}}
-mirrors: {{apt_proxy: "http://10.78.0.1:3142"}}
-nodes:
-  - {{nodes: "head1", roles: [head], addresses: {{management: 10.78.0.10}}}}
-  - {{nodes: "worker[001-{last:03}]", roles: [worker], addresses: {{management: 10.78.0.11}}}}
-roles: {{{roles}}}
-"""
 
 
 def checks(size: int, rounds: int, work: Path) -> None:
@@ -47,8 +34,7 @@ def checks(size: int, rounds: int, work: Path) -> None:
     file = work / "cluster.yaml"
     options = _SMALL if size <= _SMALL_NODES else _LARGE
     roles = list(options)
-    declared = ", ".join(f"{role}: {text}" for role, text in options.items())
-    file.write_text(_FILE.format(size=size, last=size - 1, roles=declared))
+    file.write_text(cluster_file("checks", size, memory_mib=512, roles=options))
     rack = Rack(load_rack_spec(file), print)
     rack.up()
     try:
@@ -60,12 +46,8 @@ def checks(size: int, rounds: int, work: Path) -> None:
             subprocess.run(argv, timeout=_TIMEOUT, check=False, capture_output=True)  # learns what to ask
             runs = [_once(argv, rack, work) for _ in range(rounds)]
             counted = Counter(result["status"] for result in json.loads(_output(work))["results"])
-            middle = {
-                key: round(statistics.median(getattr(run, key) for run in runs), 2)
-                for key in ("wall", "control_cpu", "node_cpu", "memory")
-            }
             said = ", ".join(f"{number} {status}" for status, number in sorted(counted.items()))
-            print(f"{size} nodes, {'+'.join(roles[:count])}: {said}: {middle}", flush=True)
+            print(f"{size} nodes, {'+'.join(roles[:count])}: {said}: {middle(runs)}", flush=True)
     finally:
         rack.down()
 

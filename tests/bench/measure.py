@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import statistics
 import subprocess
 import threading
 import time
@@ -44,6 +45,15 @@ def node_cpu(rack: str) -> float:
         if file.is_file():
             return int(file.read_text().split()[1]) / 1e6
     raise FileNotFoundError(f"rack {rack} has no group below /sys/fs/cgroup")
+
+
+def middle(runs: list[Measured]) -> dict[str, Any]:
+    """The median of each figure, how many rounds it is of, and every exit status seen."""
+    keys = ("wall", "control_cpu", "node_cpu", "executions", "memory")
+    told: dict[str, Any] = {
+        key: round(statistics.median(getattr(run, key) for run in runs), 3) for key in keys
+    }
+    return {**told, "rounds": len(runs), "exit_status": sorted({run.exit_status for run in runs})}
 
 
 def measure(

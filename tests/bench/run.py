@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import platform
-import statistics
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -26,32 +25,18 @@ from rackwright.lab.from_cluster import load_rack_spec
 from rackwright.lab.rack import Rack
 from rackwright.model.load import load_cluster
 from tests.bench.cases import HERE, Case, cases, executions, peers_python
-from tests.bench.measure import Measured, measure, pace
+from tests.bench.measure import Measured, measure, middle, pace
+from tests.bench.racks import cluster_file
 from tests.bench.scale import scale
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _TIMEOUT = 600.0
-_FILE = """\
-version: 1
-cluster: {{name: bench{size}, domain: bench.test}}
-defaults: {{os: debian-13, platform: container, sku: lab-node, lab: {{cpus: 2, memory_mib: 1024}}}}
-networks:
-  management: {{purpose: management, cidr: 10.78.0.0/22, gateway: 10.78.0.1}}
-ssh: {{user: rack, key: id_ed25519, known_hosts: known_hosts}}
-mirrors: {{apt_proxy: "http://10.78.0.1:3142"}}
-nodes:
-  - {{nodes: "head1", roles: [head], addresses: {{management: 10.78.0.10}}}}
-{workers}
-roles: {{}}
-"""
-_WORKERS = '  - {{nodes: "worker[1-{count}]", roles: [worker], addresses: {{management: 10.78.0.11}}}}'
 
 
 def bench(size: int, rounds: int, work: Path, peers: Path, only: str) -> dict[str, Any]:
     """One rack, every contestant, several rounds."""
     file = work / "bench.yaml"
-    workers = _WORKERS.format(count=size - 1) if size > 1 else ""
-    file.write_text(_FILE.format(size=size, workers=workers))
+    file.write_text(cluster_file("bench", size, memory_mib=1024, roles={}))
     rack = Rack(load_rack_spec(file), print)
     rack.up()
     try:
@@ -74,7 +59,7 @@ def bench(size: int, rounds: int, work: Path, peers: Path, only: str) -> dict[st
                 measured = run(case)
                 results[case.name].append(measured)
                 print(f"{size:4} nodes, round {number + 1}: {case.name}: {measured.to_json()}", flush=True)
-        return {name: _middle(runs) for name, runs in results.items()}
+        return {name: middle(runs) for name, runs in results.items()}
     finally:
         rack.down()
 
@@ -90,14 +75,6 @@ def _once(case: Case, *, rack: str, count: Any, work: Path) -> Measured:
         timeout=_TIMEOUT,
         log=Path(tempfile.gettempdir()) / f"rackwright-bench-{case.name.split()[0]}.log",
     )
-
-
-def _middle(runs: list[Measured]) -> dict[str, Any]:
-    keys = ("wall", "control_cpu", "node_cpu", "executions", "memory")
-    told: dict[str, Any] = {
-        key: round(statistics.median(getattr(run, key) for run in runs), 3) for key in keys
-    }
-    return {**told, "rounds": len(runs), "exit_status": sorted({run.exit_status for run in runs})}
 
 
 def table(document: dict[str, Any]) -> str:
@@ -165,7 +142,7 @@ def main() -> int:
                 os.environ["XDG_STATE_HOME"] = str(work / "state")
                 environment = {**os.environ, "PYTHONPATH": str(ROOT)}
                 runs = scale(given.endpoints, given.rounds, work, environment)
-                document["endpoints"] = {str(given.endpoints): _middle([Measured(**run) for run in runs])}
+                document["endpoints"] = {str(given.endpoints): middle([Measured(**run) for run in runs])}
         given.out.write_text(json.dumps(document, indent=2) + "\n")
     print(table(document))
     return 0
