@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from rackwright.errors import BurninError, ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.sku import Sku
 from rackwright.model.types import NodeRole
+from rackwright.side_by_side import side_by_side
 from rackwright.ssh import Pool, RootShell
 from rackwright.verify.selection import fold
 
@@ -146,7 +146,7 @@ class _GroupRun:
 
     def _absent(self) -> dict[str, str]:
         """Nodes that do not answer; Slurm believes in a dead node for minutes (SlurmdTimeout)."""
-        with ThreadPoolExecutor(ANSWERS_AT_ONCE, thread_name_prefix="burnin") as executor:
+        with side_by_side(ANSWERS_AT_ONCE) as executor:
             problems = executor.map(self._silence, self._nodes)
             return {node: why for node, why in zip(self._nodes, problems, strict=True) if why is not None}
 
@@ -178,15 +178,13 @@ class _GroupRun:
 
     def _with_pairs(self, group: Group) -> Group:
         figures: list[PairFigure] = []
-        executor = ThreadPoolExecutor(PAIRS_AT_ONCE, thread_name_prefix="burnin")
-        try:
-            for round_ in pair_rounds(group.nodes):
-                figures += executor.map(self._pair, round_)
-        except BaseException:
-            self._slurm.cancel()
-            raise
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+        with side_by_side(PAIRS_AT_ONCE) as executor:
+            try:
+                for round_ in pair_rounds(group.nodes):
+                    figures += executor.map(self._pair, round_)
+            except BaseException:
+                self._slurm.cancel()
+                raise
         floor = floor_for_pairs(self._cluster, self._sku)
         return replace(group, pairs=tuple(figures), triage=triage(figures, floor))
 

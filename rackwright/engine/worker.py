@@ -51,12 +51,15 @@ class _Events:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self.plans = 0
+        """Nodes whose plan was told."""
 
     def send(self, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data
         self._stream.write(json.dumps({"event": event, **data}) + "\n")
         self._stream.flush()
 
     def planned(self, plan: NodePlan) -> None:
+        self.plans += 1
         self.send("planned", plan=plan.to_json())
 
     def started(self, node: str, role: str, name: str) -> None:
@@ -105,6 +108,11 @@ class _Shard:
         pool.map(look, self._job["nodes"])
         if opened:
             self._evaluate(opened, memory)
+
+    @property
+    def owes_plans(self) -> bool:
+        """Not all nodes' plans are told yet; when they are, what was learned is still to be kept."""
+        return self._events.plans < len(self._job["nodes"])
 
     def apply(self, nodes: list[str]) -> None:
         """Carry out the plan of these nodes."""
@@ -156,17 +164,30 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING)
     orders = FileObject(sys.stdin.fileno(), "rb")
     shard = _Shard(json.loads(orders.readline()), events)
-    shard.plan()
+    planning, order = gevent.spawn(shard.plan), gevent.spawn(_next, orders)
+    gevent.wait([planning, order], count=1)
+    if not planning.ready() and order.get() is None and shard.owes_plans:
+        return  # a plan changes nothing, and a node that hangs would be waited for
+    planning.get()
     events.send("ready")
+    _carry_out(shard, order.get(), orders, events)
+
+
+def _next(orders: FileObject) -> dict[str, Any] | None:
+    """None to leave, also when the parent is gone."""
+    order: dict[str, Any] = json.loads(orders.readline() or "{}")
+    return order if "apply" in order else None
+
+
+def _carry_out(shard: _Shard, order: dict[str, Any] | None, orders: FileObject, events: _Events) -> None:
+    """Orders until the last one; then what runs on the nodes ends in order."""
     phase = None
     try:
-        for line in orders:
-            order = json.loads(line)
-            if order.get("stop"):
-                break
+        while order is not None:
             phase = gevent.spawn(shard.apply, order["apply"])
             phase.link(lambda _: events.send("ready"))
-    finally:  # also when the parent is gone: end what runs on the nodes in order, then leave
+            order = _next(orders)
+    finally:
         shard.stop()
         if phase is not None:
             phase.join()

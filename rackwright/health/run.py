@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from rackwright.health.expected import Expected
 from rackwright.health.judge import hardest, judge, worst
 from rackwright.health.verdict import Action, HealthResult, Status
 from rackwright.model.cluster import Cluster, Node
+from rackwright.side_by_side import side_by_side
 from rackwright.ssh import Pool, RootShell
 from rackwright.verify.selection import fold
 
@@ -121,7 +121,7 @@ def health(
 
     with ExitStack() as stack:
         reached = shell if shell is not None else stack.enter_context(Pool(cluster))
-        executor = stack.enter_context(ThreadPoolExecutor(max(1, min(WORKERS_MAX, len(nodes)))))
+        executor = stack.enter_context(side_by_side(min(WORKERS_MAX, len(nodes))))
         found = tuple(executor.map(one, nodes))
     if save is not None:
         _save(save, found)

@@ -6,13 +6,13 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from rackwright.checks import Check, CheckResult, Status, TestinfraHost
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster
+from rackwright.side_by_side import side_by_side
 from rackwright.ssh import Pool, RootShell
 from rackwright.state_folder import state_folder
 from rackwright.verify.ahead import Ahead
@@ -81,26 +81,23 @@ class _Run:
         names = sorted({question.node.name for question in questions})
         lanes = _lanes(questions)
         results: dict[int, CheckResult] = {}
-        executor = ThreadPoolExecutor(
-            max(1, min(WORKERS_MAX, LANES_PER_NODE * len(names))), thread_name_prefix="verify"
-        )
-        try:
-            for name, reason in zip(names, executor.map(self._reach, names), strict=True):
-                if reason is not None:
-                    self._unreachable[name] = reason
-            for found in executor.map(
-                lambda lane: {place: self._answer(questions[place]) for place in lane}, lanes
-            ):
-                results.update(found)
-            for place in range(len(questions)):
-                # one at a time, nothing beside it: "every node is idle" and "a job runs" would
-                # otherwise disturb each other
-                if place not in results:
-                    results[place] = self._answer(questions[place])
-        finally:  # on Ctrl-C: drop what has not begun; closing the pool ends what has
-            self._patience.stop.set()
-            self._ahead.save()
-            executor.shutdown(wait=False, cancel_futures=True)
+        with side_by_side(min(WORKERS_MAX, LANES_PER_NODE * len(names))) as executor:
+            try:
+                for name, reason in zip(names, executor.map(self._reach, names), strict=True):
+                    if reason is not None:
+                        self._unreachable[name] = reason
+                for found in executor.map(
+                    lambda lane: {place: self._answer(questions[place]) for place in lane}, lanes
+                ):
+                    results.update(found)
+                for place in range(len(questions)):
+                    # one at a time, nothing beside it: "every node is idle" and "a job runs" would
+                    # otherwise disturb each other
+                    if place not in results:
+                        results[place] = self._answer(questions[place])
+            finally:
+                self._patience.stop.set()
+                self._ahead.save()
         return [results[place] for place in range(len(questions))]
 
     def _reach(self, name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -166,18 +167,44 @@ def test_a_node_reboots_and_another_s_network_goes_for_ever(site: Site, baseline
     _converges(site, baseline)
 
 
-def test_a_node_that_hangs_is_not_waited_for(site: Site, baseline: dict[str, Snapshot]):
+@contextmanager
+def _hanging(site: Site, node: str) -> Iterator[None]:
     """It takes connections and runs commands, and what reads its state does not come back."""
     hang = "printf '#!/bin/sh\\nexec sleep 600\\n' >/usr/bin/python3; chmod 755 /usr/bin/python3"
-    site.on("worker1", f"mv /usr/bin/python3 /usr/bin/python3.away; {hang}")
+    site.on(node, f"mv /usr/bin/python3 /usr/bin/python3.away; {hang}")
+    try:
+        yield
+    finally:
+        site.on(node, "pkill -x sleep || :; mv -f /usr/bin/python3.away /usr/bin/python3")
+
+
+def test_a_node_that_hangs_is_not_waited_for(site: Site, baseline: dict[str, Snapshot]):
     site.declare(lambda declared: declared["ssh"].update(command_timeout_seconds=10))
     try:
-        ran = site.cli("plan", str(site.file), expect=4)
+        with _hanging(site, "worker1"):
+            ran = site.cli("plan", str(site.file), expect=4)
     finally:
         site.declare(lambda declared: declared["ssh"].pop("command_timeout_seconds"))
-        site.on("worker1", "pkill -x sleep || :; mv -f /usr/bin/python3.away /usr/bin/python3")
     assert "worker1: unreachable: worker1 did not tell its state within 10 s." in ran.out
     assert ran.seconds < 30
+    _converges(site, baseline)
+
+
+@pytest.mark.parametrize("command", [("plan",), ("plan", "--full"), ("health",)], ids=" ".join)
+def test_ctrl_c_does_not_wait_for_a_node_that_hangs(
+    site: Site, baseline: dict[str, Snapshot], command: tuple[str, ...]
+):
+    with _hanging(site, "worker1"):
+        running = site.start(command[0], str(site.file), *command[1:])
+        deadline = time.monotonic() + 60
+        while not site.on("worker1", "pgrep -x sleep || :").strip():
+            assert time.monotonic() < deadline, "it did not ask the node"
+            time.sleep(0.2)
+        running.process.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        ran = running.wait(60)
+        assert time.monotonic() - asked < 15
+    assert (ran.status, ran.out, ran.err) == (130, "", "interrupted\n")
     _converges(site, baseline)
 
 
