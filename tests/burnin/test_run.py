@@ -360,14 +360,14 @@ def test_waiting_for_idle_is_patient():
     slurm = Slurm(head, "head1")
     start = time.monotonic()
     assert slurm.not_idle(("w1",), 0.3) == {"w1": "completing"}
-    assert 0.3 <= time.monotonic() - start < 3
+    assert 0.3 <= time.monotonic() - start < 15
     assert slurm.not_idle(("w2",), 0.3) == {}
 
 
 def test_nobody_waits_for_a_node_that_is_down():
     start = time.monotonic()
     assert Slurm(Head(w1="down*"), "head1").not_idle(("w1", "w2"), 30) == {"w1": "down*"}
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 15
 
 
 def test_debians_name_of_slurm_is_no_part_of_its_version():

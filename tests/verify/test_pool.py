@@ -1,13 +1,13 @@
 """One connection per node: kept, reopened, bounded, and honest about sudo."""
 
 import threading
-import time
 
 import pytest
 
 from rackwright.checks import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.ssh import Pool, pool
+from tests.crowd import Crowd
 
 
 class Client:
@@ -104,27 +104,22 @@ def test_a_lost_connection_is_opened_anew_for_the_next_command(world):
 
 
 def test_threads_share_one_connection_and_six_channels(world):
-    lock, running, most = threading.Lock(), [0], [0]
+    crowd = Crowd(lambda crowd: crowd.most_of_all >= 6)
 
     def slow(command):
-        with lock:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-        time.sleep(0.02)
-        with lock:
-            running[0] -= 1
+        crowd.enter(command)
         return CommandResult(command, 0, "", "")
 
     world.answer = staticmethod(slow)
     threads = [
-        threading.Thread(target=world.pool.run, args=("w1", "id"), kwargs={"timeout": 5}) for _ in range(20)
+        threading.Thread(target=world.pool.run, args=("w1", "id"), kwargs={"timeout": 60}) for _ in range(20)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert world.dialled == ["w1"]
-    assert most[0] == 6
+    assert crowd.most_of_all == 6
 
 
 def test_closing_refuses_new_connections(world):

@@ -14,6 +14,7 @@ from rackwright.platforms import Capability
 from rackwright.verify import verify
 from rackwright.verify.judge import Patience
 from rackwright.verify.selection import LOADING, load_checks
+from tests.crowd import Crowd
 
 
 def raising(error):
@@ -302,25 +303,21 @@ def test_malformed_checks_are_undetermined(tmp_path, monkeypatch, checks):
 
 
 def test_nodes_are_asked_side_by_side_and_a_node_at_most_four_at_once(ask):
-    lock, running, most = threading.Lock(), [], []
-
-    def slow(context):
-        with lock:
-            running.append(context.node.name)
-            most.append((len(running), running.count("w1")))
-        time.sleep(0.05)
-        with lock:
-            running.remove(context.node.name)
-
-    ask({"alpha": tuple(Check(f"claim {n}", slow) for n in range(16))})
-    assert max(total for total, _ in most) > 6
-    assert max(here for _, here in most) == 4
+    crowd = Crowd(lambda crowd: crowd.most_of_all > 6 and crowd.most["w1"] >= 4)
+    ask({"alpha": tuple(Check(f"claim {n}", lambda c: crowd.enter(c.node.name)) for n in range(16))})
+    assert crowd.most_of_all > 6
+    assert crowd.most["w1"] == 4
 
 
 def test_ctrl_c_ends_at_once(ask):
-    settling = Check("claim", lambda c: fail("no"), settle_seconds=60)
+    pressed = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+
+    def never(context):
+        if not pressed.is_alive() and not pressed.finished.is_set():
+            pressed.start()
+        fail("no")
+
     start = time.monotonic()
-    threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        ask({"alpha": (settling,)})
-    assert time.monotonic() - start < 5
+        ask({"alpha": (Check("claim", never, scope="cluster", settle_seconds=60),)})
+    assert time.monotonic() - start < 20
