@@ -79,6 +79,7 @@ def _converse(
     to_send = memoryview(stdin)
     sending = True
     quiet_since = time.monotonic()
+    exited: float | None = None
     while True:
         if _drain(channel, out, err):
             quiet_since = time.monotonic()
@@ -90,13 +91,16 @@ def _converse(
         if sending:
             to_send, sending = _feed(channel, to_send)
         if channel.exit_status_ready():
-            ended = channel.eof_received or channel.closed
-            if ended or now - quiet_since > _LINGER_SECONDS:  # a daemon it left may hold stdout open
+            # What was printed last may come after the status, and a daemon left behind holds stdout open.
+            exited = exited or now
+            lingered = now - max(quiet_since, exited) > _LINGER_SECONDS
+            if channel.eof_received or channel.closed or lingered:
                 break
-        if now >= deadline:
+        left = (max(deadline, exited + 2 * _LINGER_SECONDS) if exited else deadline) - now
+        if left <= 0:
             err += f"no end within {timeout:g} s\n".encode()
             return _result(command, TIMED_OUT, out, err)
-        arrived.wait(min(deadline - now, 0.01 if to_send else _LINGER_SECONDS))
+        arrived.wait(min(left, 0.01 if to_send else _LINGER_SECONDS))
         if arrived.is_set() and channel.eof_received:
             channel.status_event.wait(min(max(deadline - time.monotonic(), 0), 0.1))
     _drain(channel, out, err)

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from datetime import date
 from ipaddress import IPv4Address, IPv4Network
 
@@ -43,12 +44,12 @@ class Server(paramiko.ServerInterface):
             self.gate.thawed.wait(5)  # a frozen node: the connection stands, nothing answers
             return False
         self.gate.commands.append(command.decode())
-        threading.Thread(target=serve, args=(channel, command), daemon=True).start()
+        threading.Thread(target=serve, args=(channel, command, self.gate.late), daemon=True).start()
         return True
 
 
-def serve(channel, command):
-    """Run a command, its three streams joined to the channel."""
+def serve(channel, command, late):
+    """Run a command, its three streams joined to the channel; its output is `late` by so many seconds."""
     process = subprocess.Popen(
         ["sh", "-c", command.decode()],
         stdin=subprocess.PIPE,
@@ -60,6 +61,7 @@ def serve(channel, command):
     def pump(source, send):
         with contextlib.suppress(OSError, EOFError):
             while chunk := os.read(source.fileno(), 65536):
+                time.sleep(late)
                 send(chunk)
 
     def feed():
@@ -96,6 +98,7 @@ class Sshd:
     def __init__(self, host_key, allowed):
         self.host_key, self.allowed = host_key, allowed
         self.mute = False
+        self.late = 0.0
         self.thawed = threading.Event()
         self.commands, self.destinations, self.transports = [], {}, []
         self.listener = socket.create_server(("127.0.0.1", 0))

@@ -35,13 +35,18 @@ def test_output_status_and_both_streams(client):
 
 
 def test_many_commands_on_one_connection_are_fast(client):
-    best = math.inf
+    """As a busy machine starts programs: the same commands without a connection are the measure."""
+    over_ssh = by_itself = math.inf
     for _ in range(5):
         start = time.monotonic()
         for number in range(6):
             assert run(client, f"echo {number}", sudo=False, stdin=None, timeout=30).stdout == f"{number}\n"
-        best = min(best, time.monotonic() - start)
-    assert best < 0.5
+        over_ssh = min(over_ssh, time.monotonic() - start)
+        start = time.monotonic()
+        for number in range(6):
+            subprocess.run(["sh", "-c", f"echo {number}"], stdout=subprocess.DEVNULL, check=True)
+        by_itself = min(by_itself, time.monotonic() - start)
+    assert over_ssh < 0.6 + 10 * by_itself
 
 
 def test_stdin_larger_than_both_windows_is_echoed_whole(client):
@@ -88,11 +93,20 @@ def test_sudo_quotes_the_whole_command(client, sshd):
     assert sshd.commands[-1] == """sudo -n -H sh -c 'echo '"'"'a b'"'"'; id'"""
 
 
+def test_what_comes_after_the_exit_status_is_not_lost(client, sshd):
+    """sshd tells the status as soon as it knows it; what the command printed last may still be under way."""
+    sshd.late = 0.8
+    result = run(client, "sleep 2.6; echo x", sudo=False, stdin=None, timeout=30)
+    assert (result.exit_status, result.stdout) == (0, "x\n")
+
+
 def test_a_daemon_that_holds_stdout_does_not_hold_us(client):
     start = time.monotonic()
     result = run(client, "setsid sleep 40 & echo left", sudo=False, stdin=None, timeout=30)
     assert (result.exit_status, result.stdout) == (0, "left\n")
     assert time.monotonic() - start < 20
+    hurried = run(client, "setsid sleep 40 & exit 3", sudo=False, stdin=None, timeout=0.9)
+    assert hurried.exit_status == 3
 
 
 def test_lost_connection_names_node_and_command(client, sshd):
@@ -270,22 +284,25 @@ def test_hashed_and_revoked_lines(tmp_path):
         known_keys(path, "n1", "n1", 22, in_lab=False)
 
 
-def test_works_under_gevent(sshd, cluster_at):
-    """In a process of its own: monkey patching cannot be undone."""
+def test_works_under_gevent(sshd, cluster_at, tmp_path):
+    """In a process of its own: monkey patching cannot be undone. Each command waits for all others."""
     known = f"[127.0.0.1]:{sshd.port}"
     cluster = cluster_at(sshd.port, [(known, sshd.host_key)])
+    met = tmp_path / "met"
+    meet = (
+        f"mkdir -p {met}/$$; for n in $(seq 500); do [ $(ls {met} | wc -l) = 4 ] && exit 7; sleep 0.1; done"
+    )
     script = f"""
 from gevent import monkey; monkey.patch_all()
-import gevent, time
+import gevent
 from rackwright.model.cluster import Cluster
 from rackwright.ssh import connect, run
 cluster = Cluster.model_validate_json({cluster.model_dump_json()!r})
 clients = [connect(cluster, cluster.primary) for _ in range(4)]
-start = time.monotonic()
-jobs = [gevent.spawn(run, c, "sleep 3; echo x", sudo=False, stdin=None, timeout=30) for c in clients]
-print(*(job.get().stdout.strip() for job in jobs), time.monotonic() - start < 9)
+jobs = [gevent.spawn(run, c, {meet!r}, sudo=False, stdin=None, timeout=60) for c in clients]
+print(*(job.get().exit_status for job in jobs))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=120
     )
-    assert done.stdout.split() == ["x", "x", "x", "x", "True"], done.stderr
+    assert done.stdout == "7 7 7 7\n", done.stderr
