@@ -66,7 +66,7 @@ def test_slow_delays_and_loses(rack: Rack):
     rack.fault("node2", "slow", "150", "0")
     started = time.monotonic()
     assert banner(rack, 5) == b"SSH-"
-    assert 0.15 <= time.monotonic() - started < 2
+    assert 0.15 <= time.monotonic() - started < 5
     rack.fault("node2", "slow", "0", "40")
     ping = rack.run("node1", ["sh", "-c", f"ping -q -c 100 -i 0.01 -W 1 {ADDRESS}"])
     lost = float(ping.split("% packet loss")[0].split()[-1])
