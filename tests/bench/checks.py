@@ -16,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from rackwright.lab.from_cluster import load_rack_spec
 from rackwright.lab.rack import Rack
+from tests.bench.cases import executions
 from tests.bench.measure import Measured, measure, middle
 from tests.bench.racks import cluster_file
 
@@ -54,7 +56,8 @@ def checks(size: int, rounds: int, work: Path) -> None:
 
 def _once(argv: list[str], rack: Rack, work: Path) -> Measured:
     (work / "output").unlink(missing_ok=True)
-    return measure(argv, rack.name, float, env={}, cwd=work, timeout=_TIMEOUT, log=work / "output")
+    count = partial(executions, rack, "head1")
+    return measure(argv, rack.name, count, env={}, cwd=work, timeout=_TIMEOUT, log=work / "output")
 
 
 def _output(work: Path) -> str:

@@ -41,7 +41,7 @@ class Server(paramiko.ServerInterface):
 
     def check_channel_exec_request(self, channel, command):
         if self.gate.mute:
-            self.gate.thawed.wait(5)  # a frozen node: the connection stands, nothing answers
+            self.gate.thawed.wait(60)  # a frozen node: the connection stands, nothing answers
             return False
         self.gate.commands.append(command.decode())
         threading.Thread(target=serve, args=(channel, command, self.gate.late), daemon=True).start()
@@ -128,6 +128,7 @@ class Sshd:
                 threading.Thread(target=join, args=(source, sink), daemon=True).start()
 
     def close(self):
+        self.thawed.set()
         self.listener.close()
         for transport in self.transports:
             transport.close()

@@ -105,8 +105,12 @@ def test_a_daemon_that_holds_stdout_does_not_hold_us(client):
     result = run(client, "setsid sleep 40 & echo left", sudo=False, stdin=None, timeout=30)
     assert (result.exit_status, result.stdout) == (0, "left\n")
     assert time.monotonic() - start < 20
-    hurried = run(client, "setsid sleep 40 & exit 3", sudo=False, stdin=None, timeout=0.9)
-    assert hurried.exit_status == 3
+
+
+def test_a_status_known_in_time_is_told_when_the_wait_for_output_ends_late(client, monkeypatch):
+    monkeypatch.setattr("rackwright.ssh.command._LINGER_SECONDS", 3.0)
+    result = run(client, "setsid sleep 40 & exit 3", sudo=False, stdin=None, timeout=4)
+    assert (result.exit_status, result.stderr) == (3, "")
 
 
 def test_lost_connection_names_node_and_command(client, sshd):
