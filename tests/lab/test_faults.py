@@ -67,10 +67,12 @@ def test_slow_delays_and_loses(rack: Rack):
     started = time.monotonic()
     assert banner(rack, 5) == b"SSH-"
     assert 0.15 <= time.monotonic() - started < 5
+    # Known before frames get lost: who has the address is asked but once a second, and that may be lost as well.
+    rack.run("node1", ["ping", "-c", "1", "-W", "5", ADDRESS])
     rack.fault("node2", "slow", "0", "40")
     ping = rack.run("node1", ["sh", "-c", f"ping -q -c 100 -i 0.01 -W 1 {ADDRESS}"])
     lost = float(ping.split("% packet loss")[0].split()[-1])
-    assert 15 < lost < 65  # six standard deviations around 40
+    assert 15 < lost < 65  # five standard deviations around 40
     rack.fault("node2", "slow", "0", "0")
     rack.run("node1", ["ping", "-c", "1", "-W", "1", "-s", "8972", "-M", "do", ADDRESS])
 
