@@ -103,14 +103,24 @@ class Site:
         return {row.node: row for row in parse_table(table)}
 
     def drained(self, node: str, *words: str) -> Row:
-        """Wait until a node is drained by its health check with these words in the reason."""
-        return self.until(
-            node, lambda row: row.ours and all(word in row.reason for word in words), f"{words}"
-        )
+        """Wait until a node is drained by its health check with these words in the reason, and says so itself."""
+        row = self.until(node, lambda row: row.ours and all(word in row.reason for word in words), f"{words}")
+        self._wrote_down(node, drained=True)
+        return row
 
     def in_service(self, node: str) -> Row:
-        """Wait until a node takes jobs."""
-        return self.until(node, lambda row: row.state in ("idle", "mixed", "allocated"), "in service")
+        """Wait until a node takes jobs, and knows of no drain of its own."""
+        row = self.until(node, lambda row: row.state in ("idle", "mixed", "allocated"), "in service")
+        self._wrote_down(node, drained=False)
+        return row
+
+    def _wrote_down(self, node: str, *, drained: bool) -> None:
+        """Wait for the end of a pass: it acts first, then writes what it saw and did, the metrics last."""
+        deadline = time.monotonic() + PATIENCE
+        look = f"grep -c '^rackwright_health_drained {int(drained)}$' {places.STATE}/{places.METRICS} || :"
+        while self.on(node, look).strip() != "1":
+            assert time.monotonic() < deadline, f"{node} does not write down that drained is {drained}"
+            time.sleep(0.1)
 
     def until(self, node: str, wanted: Callable[[Row], bool], what: str) -> Row:
         deadline = time.monotonic() + PATIENCE
