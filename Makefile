@@ -10,7 +10,8 @@ STAMP := $(VENV)/.installed
 BY_FILE := -n 3 --dist loadfile
 # python3 in a test is the one that runs it, not a shim that first looks for one.
 TEST_PATH := PATH="$(abspath $(BIN)):$$PATH"
-STACK_TESTS := tests/lab_containers tests/lab_gpu tests/lab_gpu_companions tests/lab_health
+SITE_TESTS := tests/e2e tests/lab_gpu_companions
+STACK_TESTS := tests/lab_containers tests/lab_gpu tests/lab_health
 
 # Without compiled files everything would be compiled anew at each start, the lab's programs included.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,12 +43,12 @@ slow-tests: setup
 lab-test: setup system slow-tests
 	$(MAKE) --no-print-directory -j3 --output-sync=target site-tests rack-tests stack-tests
 
-# Racks stand side by side, and much of a lab test is waiting: three parts at once.
+# Racks stand side by side, and much of a lab test is waiting: three parts at once, of about the same length.
 site-tests: setup system
-	$(BIN)/pytest -q -m "lab" --durations=20 tests/e2e
+	$(BIN)/pytest -q -m "lab" --durations=20 $(SITE_TESTS)
 
 rack-tests: setup system
-	$(BIN)/pytest -q -m "lab" --durations=20 --ignore tests/e2e $(addprefix --ignore ,$(STACK_TESTS))
+	$(BIN)/pytest -q -m "lab" --durations=20 $(addprefix --ignore ,$(SITE_TESTS) $(STACK_TESTS))
 
 stack-tests: setup system
 	$(BIN)/pytest -q -m "lab" --durations=20 $(STACK_TESTS)
