@@ -44,8 +44,24 @@ class Server(paramiko.ServerInterface):
             self.gate.thawed.wait(60)  # a frozen node: the connection stands, nothing answers
             return False
         self.gate.commands.append(command.decode())
-        threading.Thread(target=serve, args=(channel, command, self.gate.late), daemon=True).start()
+        channel.get_transport().accepted.append(
+            threading.Thread(target=serve, args=(channel, command, self.gate.late), daemon=True)
+        )
         return True
+
+
+class Answering(paramiko.Transport):
+    """Begins a command once its request was answered, as sshd does: a short one could end before that."""
+
+    def __init__(self, sock):
+        super().__init__(sock)
+        self.accepted = []
+
+    def _send_user_message(self, data):
+        super()._send_user_message(data)
+        if threading.current_thread() is self:
+            while self.accepted:
+                self.accepted.pop().start()
 
 
 def serve(channel, command, late):
@@ -109,7 +125,7 @@ class Sshd:
         with contextlib.suppress(OSError, EOFError):
             while True:
                 client, _ = self.listener.accept()
-                transport = paramiko.Transport(client)
+                transport = Answering(client)
                 transport.add_server_key(self.host_key)
                 self.transports.append(transport)
                 with contextlib.suppress(Exception):
