@@ -64,5 +64,5 @@ def _show(run: Run, as_json: bool) -> None:
         typer.echo(f"not known to have ended: {event['node']}: {event['role']}: {event['name']}")
     if told["failed"]:
         typer.echo(f"failed: {fold(told['failed'])}")
-    if run.state in ("interrupted", "failed"):
+    if run.begin and run.state in ("interrupted", "failed"):  # else it had not begun
         typer.echo(f"hint: rackwright resume {run.run}")

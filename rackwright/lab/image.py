@@ -135,7 +135,7 @@ def _build(wanted: Recipe, tree: Path) -> None:
     if not sources.KEYRING.exists():
         raise LabError(f"{sources.KEYRING} is missing: apt-get install debian-archive-keyring")
     temporary = _unfinished(wanted.key)
-    groups = cgroup.create(f"image.{wanted.key}")
+    groups = cgroup.create(group(wanted.key))
     argv = ["mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(wanted.packages)}"]
     if not wanted.sources:
         argv.append("--components=main contrib non-free non-free-firmware")
@@ -143,13 +143,13 @@ def _build(wanted: Recipe, tree: Path) -> None:
     argv += [f"--customize-hook={wanted.customize}", wanted.suite, str(temporary), *wanted.sources]
     # In a mount namespace of its own: whatever ends the build, no mount of it stays behind.
     run(joined(["unshare", "--mount", *argv], groups), timeout=_BUILD_TIMEOUT)
-    cgroup.remove(f"image.{wanted.key}")
+    cgroup.remove(group(wanted.key))
     temporary.chmod(0o755)
     temporary.rename(tree)
 
 
 def _discard_unfinished(key: str) -> None:
-    cgroup.remove(f"image.{key}")
+    cgroup.remove(group(key))
     if _unfinished(key).exists():
         shutil.rmtree(_unfinished(key))
 
@@ -160,6 +160,11 @@ def _in_use() -> set[str]:
     )
     records = [state.node_record(rack, node) for rack in racks for node in state.recorded_nodes(rack)]
     return {record.base for record in records if record is not None}
+
+
+def group(key: str) -> str:
+    """The control group of a build: of this image in this lab folder, whose lock says who may end it."""
+    return f"image.{key}.{hashlib.sha256(str(names.lab_dir()).encode()).hexdigest()[:6]}"
 
 
 def _folder() -> Path:

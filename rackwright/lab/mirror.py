@@ -33,7 +33,7 @@ def open_door(spec: RackSpec) -> None:
     """Give a rack its apt proxy; what already runs is left alone."""
     if spec.apt_proxy is None:
         return
-    with state.lock(_LOCK, wait=60):
+    with state.lock(_LOCK, wait=300):
         # Written first, so that no other rack's end takes the daemon away from under this one.
         state.write_json(_claim(spec.name), {"apt_proxy": spec.apt_proxy})
         if not (cgroup.populated(_DAEMON) and _soon(_answers)):
@@ -56,7 +56,7 @@ def door_answers(spec: RackSpec) -> bool:
 
 def close_door(rack: str) -> None:
     """Forget a rack's claim on the mirror, and end the mirror with the last claim."""
-    with state.lock(_LOCK, wait=60):
+    with state.lock(_LOCK, wait=300):
         _claim(rack).unlink(missing_ok=True)
         if not any(names.RUNTIME.glob("*/mirror.json")):
             cgroup.remove(_DAEMON)
@@ -128,7 +128,7 @@ def _answers() -> bool:
 def _soon(condition: Callable[[], bool]) -> bool:
     # A busy mirror is slow to answer; ending it would break the downloads of every other rack.
     try:
-        wait_until(condition, "an answer", timeout=10)
+        wait_until(condition, "an answer", timeout=60)
     except LabError:
         return False
     return True

@@ -225,7 +225,10 @@ def _nested(scratch: Path) -> list[str]:
 
 
 def _capabilities(pid: int) -> str:
-    status = Path(f"/proc/{pid}/status").read_text()
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        raise LabError("the node has just ended", hint="rackwright lab status") from None
     mask = int(status.partition("CapBnd:")[2].split()[0], 16)
     return "".join(f",+cap_{number}" for number in range(mask.bit_length()) if mask >> number & 1)
 

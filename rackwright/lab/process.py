@@ -113,7 +113,7 @@ def launch(
         raise LabError(f"{shlex.join(argv)} could not be started: exit code {code}", hint=f"see {log}")
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, timeout: float = 120.0) -> None:
     """Wait for a condition by looking again and again; LabError when it does not come true in time."""
     deadline = time.monotonic() + timeout
     while not condition():

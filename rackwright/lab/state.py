@@ -93,8 +93,10 @@ def save_node_record(rack: str, node: str, record: NodeRecord) -> None:
 
 def recorded_nodes(rack: str) -> list[str]:
     """Every node which has left something in the rack's state."""
-    folder = names.rack_state(rack) / "nodes"
-    return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    try:
+        return sorted(entry.name for entry in (names.rack_state(rack) / "nodes").iterdir())
+    except FileNotFoundError:
+        return []
 
 
 @contextmanager

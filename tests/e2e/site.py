@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,10 @@ class Running:
 
     def workers(self) -> list[int]:
         """Process ids of what it started."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        try:
+            children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        except OSError:
+            return []  # it has ended
         return [int(pid) for pid in children.split()]
 
     @staticmethod
@@ -75,7 +79,8 @@ class Running:
     def kill(self, *, workers: bool) -> None:
         """kill -9 of the program, or of everything it started as well."""
         for pid in self.workers() if workers else []:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.kill()
 
     def wait(self, timeout: float = 900) -> Ran:
@@ -191,8 +196,10 @@ class Site:
     def wait_for_event(self, running: Running, timeout: float = 300, **wanted: str) -> None:
         """Until the journal of a running command has an event like this one."""
         deadline = time.monotonic() + timeout
+        ended = False
         while not any(wanted.items() <= event.items() for event in self._events_of(running.process.pid)):
-            assert running.process.poll() is None, f"it ended without {wanted}: {running.wait()}"
+            assert not ended, f"it ended without {wanted}: {running.wait()}"
+            ended = running.process.poll() is not None
             assert time.monotonic() < deadline, f"no event {wanted} within {timeout} s"
             time.sleep(0.05)
 

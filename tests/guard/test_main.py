@@ -27,6 +27,8 @@ EXPECTED = replace(FULL.expected, node="gpu001")
 class SlurmInMemory(Slurm):
     """One partition of ten nodes; `others` are drained by health checks already."""
 
+    settle_seconds = 0.0
+
     def __init__(self, others=0):
         super().__init__("gpu001", self.answer)
         self.state, self.reason, self.by, self.asked = {"IDLE"}, "none", "", []

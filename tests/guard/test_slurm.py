@@ -80,6 +80,24 @@ def test_of_nodes_that_drain_at_once_the_later_give_way_and_all_reckon_alike():
     assert not any(gives_way(rows, name, 15) for name in ("w1", "w2", "w3", "w4"))
 
 
+def test_a_drain_of_the_same_second_is_waited_for(monkeypatch):
+    """w2 is drained and looks; w1, before it by its name, is drained in the same second, but after that look."""
+    rows = [f"main|w{number}|idle|Unknown|none" for number in range(1, 11)]
+    rows[1] = f"main|w2|drained|2026-11-22T10:00:00|{PREFIX}x"
+    slurm = Slurm("w2", lambda words: "\n".join(rows))
+    assert not gives_way(slurm.table(), "w2", 10)
+    waited = []
+
+    def meanwhile(seconds):
+        waited.append(seconds)
+        rows[0] = f"main|w1|drained|2026-11-22T10:00:00|{PREFIX}x"
+
+    monkeypatch.setattr("rackwright.health.guard.slurm.time.sleep", meanwhile)
+    assert slurm.one_too_many(10)
+    assert waited[0] > 1
+    assert not Slurm("w1", lambda words: "\n".join(rows)).one_too_many(10)
+
+
 def test_slurm_is_told_of_this_node_alone():
     said = []
     slurm = Slurm("w1", lambda words: said.append(words) or "")

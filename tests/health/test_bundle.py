@@ -102,7 +102,7 @@ def test_probe_and_judge_run_by_themselves(tmp_path):
     expected = replace(BASES["cpu-16c-64g"].expected, node=None, disabled={"cpu-load": "only to be seen"})
     (tmp_path / "expected.json").write_text(json.dumps(expected.to_json()))
     done = subprocess.run(
-        [sys.executable, "-I", "-", str(tmp_path / "expected.json"), '{"fast": true}'],
+        [sys.executable, "-I", "-", str(tmp_path / "expected.json"), '{"fast": true, "seconds": 20}'],
         input=script(ON_NODE), capture_output=True, text=True, timeout=30, check=False,
     )  # fmt: skip
     assert done.stderr == ""

@@ -7,6 +7,7 @@ import pytest
 
 from rackwright.errors import LabError
 from rackwright.lab.netns import open_socket
+from rackwright.lab.process import wait_until
 from rackwright.lab.rack import Rack
 
 pytestmark = pytest.mark.lab
@@ -29,9 +30,9 @@ def faults(rack: Rack) -> dict[str, list[str]]:
 def healed(rack: Rack):
     yield
     rack.heal("node2")
-    assert banner(rack) == b"SSH-"
+    assert banner(rack, 60) == b"SSH-"
     assert faults(rack) == {}
-    assert rack.status().up
+    wait_until(lambda: rack.status().up, "the rack")
 
 
 def test_kill_is_a_power_failure(rack: Rack):
@@ -65,16 +66,16 @@ def test_cut_takes_the_cable(rack: Rack):
 def test_slow_delays_and_loses(rack: Rack):
     rack.fault("node2", "slow", "150", "0")
     started = time.monotonic()
-    assert banner(rack, 5) == b"SSH-"
-    assert 0.15 <= time.monotonic() - started < 5
+    assert banner(rack, 60) == b"SSH-"
+    assert time.monotonic() - started >= 0.15
     # Known before frames get lost: who has the address is asked but once a second, and that may be lost as well.
-    rack.run("node1", ["ping", "-c", "1", "-W", "5", ADDRESS])
+    rack.run("node1", ["ping", "-c", "1", "-W", "30", ADDRESS])
     rack.fault("node2", "slow", "0", "40")
-    ping = rack.run("node1", ["sh", "-c", f"ping -q -c 100 -i 0.01 -W 1 {ADDRESS}"])
+    ping = rack.run("node1", ["sh", "-c", f"ping -q -c 100 -w 50 -i 0.01 {ADDRESS}"])
     lost = float(ping.split("% packet loss")[0].split()[-1])
     assert 15 < lost < 65  # five standard deviations around 40
     rack.fault("node2", "slow", "0", "0")
-    rack.run("node1", ["ping", "-c", "1", "-W", "1", "-s", "8972", "-M", "do", ADDRESS])
+    rack.run("node1", ["ping", "-c", "1", "-W", "30", "-s", "8972", "-M", "do", ADDRESS])
 
 
 def test_fill_disk_leaves_no_room_for_root(rack: Rack):

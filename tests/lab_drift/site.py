@@ -83,7 +83,7 @@ class Site:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
             check=False,
             cwd=self.folder,
             env=self.environment,

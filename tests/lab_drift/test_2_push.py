@@ -68,7 +68,11 @@ def key(site: Site, tmp_path: Path) -> Path:
 
 def check(site: Site, unit: str) -> dict[str, str]:
     """State by node after one more round."""
-    site.on("head1", f"systemctl reset-failed {unit}.service || :; systemctl start {unit}.service")
+    site.on(
+        "head1",
+        f"while [ $(systemctl show -P ActiveState {unit}.service) = activating ]; do sleep 0.1; done\n"
+        f"systemctl reset-failed {unit}.service || :; systemctl start {unit}.service",
+    )
     state = json.loads(site.on("head1", f"cat /var/lib/rackwright-drift/{site.name}/state.json"))
     return {name: one["state"] for name, one in state["nodes"].items()}
 

@@ -133,6 +133,7 @@ def test_nodes_die_before_and_after_their_operations(site: Site, baseline: dict[
     ran = running.wait()
     for node in site.nodes:
         site.heal(node)
+        site.on(node, "systemctl is-system-running --wait || :")
     if "worker1: lost" in ran.out:  # else it was quicker than its end
         _are_lost(ran, "worker1")
     else:
@@ -186,7 +187,7 @@ def test_a_node_that_hangs_is_not_waited_for(site: Site, baseline: dict[str, Sna
     finally:
         site.declare(lambda declared: declared["ssh"].pop("command_timeout_seconds"))
     assert "worker1: unreachable: worker1 did not tell its state within 10 s." in ran.out
-    assert ran.seconds < 30
+    assert ran.seconds < 100
     _converges(site, baseline)
 
 
@@ -202,8 +203,8 @@ def test_ctrl_c_does_not_wait_for_a_node_that_hangs(
             time.sleep(0.2)
         running.process.send_signal(signal.SIGINT)
         asked = time.monotonic()
-        ran = running.wait(60)
-        assert time.monotonic() - asked < 15
+        ran = running.wait(120)
+        assert time.monotonic() - asked < 20  # health and why would wait for 25
     assert (ran.status, ran.out, ran.err) == (130, "", "interrupted\n")
     _converges(site, baseline)
 

@@ -22,14 +22,14 @@ pytestmark = pytest.mark.lab
 COUNT = int(os.environ.get("RACKWRIGHT_TEST_NODES", "40"))
 DEAD = 7
 CONNECT_SECONDS = 10
-"""ssh.connect_timeout_seconds, as it is where nobody declares it."""
+"""What the dead may cost: nobody answers for their addresses, which is known after some seconds."""
 _DECLARED = f"""\
 version: 1
 cluster: {{name: "", domain: lab.test}}
 defaults: {{os: debian-13, platform: container, sku: lab-node, lab: {{cpus: 1, memory_mib: 256}}}}
 networks:
   management: {{purpose: management, cidr: 10.79.0.0/22, gateway: 10.79.0.1}}
-ssh: {{user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts}}
+ssh: {{user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts, connect_timeout_seconds: 60}}
 nodes:
   - {{nodes: head1, roles: [head], addresses: {{management: 10.79.0.10}}}}
   - {{nodes: "worker[001-{COUNT - 1:03}]", roles: [worker], addresses: {{management: 10.79.0.11}}}}
@@ -68,8 +68,10 @@ def test_the_living_are_done_and_the_dead_are_named(many: Site):
     living = many.cli("plan", str(many.file), "--limit", left, expect=0, timeout=300)  # learns their digests
     living = many.cli("plan", str(many.file), "--limit", left, expect=0, timeout=300)
     assert living.out.strip() == f"plan: nothing to change on {COUNT - DEAD} of {COUNT - DEAD} nodes"
-    whole = many.cli("plan", str(many.file), "--json", expect=4, timeout=300)
-    assert {node["node"] for node in whole.json()["nodes"] if node["unreachable"]} == set(dead)
+    every = [many.cli("plan", str(many.file), "--json", expect=4, timeout=300) for _ in range(2)]
+    for ran in every:
+        assert {node["node"] for node in ran.json()["nodes"] if node["unreachable"]} == set(dead)
+    whole = min(every, key=lambda ran: ran.seconds)  # other racks are at work beside this one
     print(
         f"{COUNT} nodes, {DEAD} dead: apply {applied.seconds:.1f} s; plan of the living {living.seconds:.1f} s, "
         f"of all {whole.seconds:.1f} s"

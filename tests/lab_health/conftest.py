@@ -27,6 +27,7 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def site(rack: Site) -> Iterator[Site]:
     """Both workers healthy and in service, before a test and after it."""
     for node in ("worker1", "worker2"):
+        rack.on(node, "systemctl is-system-running --wait || :")  # one that was healed may have been rebooted
         rack.in_service(node)
     yield rack
     for node in rack.rack.status().nodes:

@@ -137,14 +137,14 @@ class Site:
         return told
 
     def passes(self, node: str, count: int) -> list[dict[str, Any]]:
-        """The next passes of Slurm's health check on a node."""
+        """The next passes of Slurm's health check on a node that begin from now on."""
         seen: dict[float, dict[str, Any]] = {}
-        begun, deadline = self.last(node)["at"], time.monotonic() + PATIENCE
+        begun, deadline = time.time(), time.monotonic() + PATIENCE
         while len(seen) < count:
             assert time.monotonic() < deadline, f"{node} has not looked at itself for {PATIENCE} s"
             time.sleep(0.4)
             last = self.last(node)
-            if last["at"] > begun and last["mode"] == "check":
+            if last["at"] - last["seconds"] > begun and last["mode"] == "check":
                 seen[last["at"]] = last
         return list(seen.values())
 

