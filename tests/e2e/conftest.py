@@ -52,7 +52,7 @@ def first_apply(site: Site) -> FirstApply:
         finally:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(30)
+            process.wait(120)
     assert process.returncode == 0, "the sampler broke off"
     return FirstApply(ran, samples, snapshots(site))
 

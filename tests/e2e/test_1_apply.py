@@ -12,9 +12,13 @@ from tests.e2e.snapshot import assert_same, snapshots
 
 pytestmark = pytest.mark.lab
 
-_EXECUTED = "journalctl --after-cursor='{cursor}' -o cat _COMM=sudo | grep -c COMMAND= || true"
-_LOGGED_IN = "journalctl --after-cursor='{cursor}' -o cat | grep -c '^Accepted publickey' || true"
-_CURSOR = "journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p'"
+_EXECUTED = (
+    "journalctl --sync; journalctl --after-cursor='{cursor}' -o cat -t sudo | grep -c COMMAND= || true"
+)
+_LOGGED_IN = (
+    "journalctl --sync; journalctl --after-cursor='{cursor}' -o cat | grep -c '^Accepted publickey' || true"
+)
+_CURSOR = "journalctl --sync; journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p'"
 
 
 def test_first_apply_ends_clean_and_says_so(first_apply: FirstApply):

@@ -40,7 +40,7 @@ def test_everything_declared_is_so(rack: Site):
 
 def test_what_was_asked_before_is_one_execution(rack: Site):
     def executions() -> int:
-        log = "journalctl --sync; journalctl -q -o cat _COMM=sudo --grep COMMAND= | wc -l"
+        log = "journalctl --sync; journalctl -q -o cat -t sudo --grep COMMAND= | wc -l"
         return int(rack.on("worker1", log))
 
     for _ in range(2):

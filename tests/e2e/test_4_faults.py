@@ -51,9 +51,9 @@ def test_power_and_network_fail_in_the_middle(rack: Site, first_apply: FirstAppl
     running = rack.start("apply", str(rack.file), "--yes")
     for node in ("worker1", "worker2"):
         rack.wait_for_event(running, node=node, **INSTALL)
-    rack.fault("worker2", "cut")
-    rack.fault("worker1", "kill")
-    refused = rack.cli("apply", str(rack.file), "--yes", expect=1, timeout=30)
+    rack.rack.fault("worker1", "kill")
+    rack.rack.fault("worker2", "cut")
+    refused = rack.cli("apply", str(rack.file), "--yes", expect=1)
     assert refused.err.startswith(f"error: Cluster {rack.name} is locked by ")
     assert f"(pid {running.process.pid}, `rackwright apply {rack.file} --yes`)" in refused.err
     rack.heal("worker2")
@@ -71,6 +71,7 @@ def test_a_full_disk_is_called_that(rack: Site, first_apply: FirstApply):
     rack.on("worker1", "rm /etc/slurm/epilog.sh")
     # The node's own health check would drain it, and give blocks back by forgetting what it cannot write.
     rack.on("worker2", "touch /etc/rackwright/health/disabled.d/all")
+    rack.on("worker2", "while pgrep -f '[h]ealth-check' >/dev/null; do sleep 0.2; done")
     rack.fault("worker2", "fill-disk")
     try:
         ran = rack.apply(1)

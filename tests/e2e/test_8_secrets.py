@@ -172,12 +172,12 @@ def test_the_sampler_sees_command_lines_and_environments(rack: Site, tmp_path: P
     out = tmp_path / "samples"
     watch = [sys.executable, sampler.__file__, rack.name, str(rack.folder), str(out)]
     with subprocess.Popen(watch, stdin=subprocess.PIPE) as process:
-        login = rack.rack.ssh_command("worker1", ["env", "IN_ENVIRONMENT=canary", "sleep", "1.25"])
+        login = rack.rack.ssh_command("worker1", ["env", "IN_ENVIRONMENT=canary", "sleep", "5.25"])
         subprocess.run(login, check=True, timeout=60, stdin=subprocess.DEVNULL)
         time.sleep(0.2)
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(30)
+        process.wait(120)
     seen = [json.loads(line) for line in out.read_text().splitlines()]
     found = [(command, environment) for where, command, environment in seen if where == "node"]
-    assert any(c == "sleep\0001.25\0" and "IN_ENVIRONMENT=canary\0" in e for c, e in found)
+    assert any(c == "sleep\0005.25\0" and "IN_ENVIRONMENT=canary\0" in e for c, e in found)

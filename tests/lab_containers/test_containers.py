@@ -92,8 +92,10 @@ def test_a_reload_where_docker_takes_it_and_a_restart_where_not(site: Site):
     site.declare(lambda _: docker["insecure_registries"].append("registry.lab.test"))
     assert _run_docker(site) == [("running", "reloaded", False)]
     assert site.on("worker1", pid) == before
-    assert "registry.lab.test" in site.on(
-        "worker1", "docker info --format '{{json .RegistryConfig.IndexConfigs}}'"
+    site.on(  # it reads the file in its own time
+        "worker1",
+        "for _ in $(seq 60); do docker info --format '{{json .RegistryConfig.IndexConfigs}}' "
+        "| grep -q registry.lab.test && exit 0; sleep 1; done; exit 1",
     )
 
     site.declare(lambda _: docker.update(log_max_files=5))

@@ -26,7 +26,7 @@ cluster: {{name: {name}, domain: lab.test}}
 defaults: {{platform: container, lab: {{cpus: 2, memory_mib: 3072}}}}
 networks:
   management: {{purpose: management, cidr: 10.77.0.0/24, gateway: 10.77.0.1}}
-ssh: {{user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts}}
+ssh: {{user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts, command_timeout_seconds: 3000}}
 mirrors: {{apt_proxy: "http://10.77.0.1:3142"}}
 skus:
   lab-gpu:

@@ -17,12 +17,13 @@ PLACES = {1: 1, 2: 2, 3: 4, 4: 4, 7: 8}
 
 def main(arguments):
     path = HOME / "state.json"
-    state = json.loads(path.read_text())
+    before = path.read_text()
+    state = json.loads(before)
     gpus = state["gpus"]
     chosen = range(len(gpus))
     if arguments[:1] == ["mig"]:
         code = mig(gpus, arguments[1:])
-        path.write_text(json.dumps(state))
+        keep(path, before, state)
         return code
     if arguments[:1] == ["-i"]:
         chosen, arguments = [int(arguments[1])], arguments[2:]
@@ -57,8 +58,16 @@ def main(arguments):
     else:
         print(f"fake nvidia-smi does not know: {words}", file=sys.stderr)
         return 2
-    path.write_text(json.dumps(state))
+    keep(path, before, state)
     return 0
+
+
+def keep(path, before, state):
+    """Whole or not at all, and only what has changed: others read it at the same time."""
+    if (text := json.dumps(state)) != before:
+        new = path.with_name(f"state.{os.getpid()}")
+        new.write_text(text)
+        os.replace(new, path)
 
 
 def mig(gpus, arguments):

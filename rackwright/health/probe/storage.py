@@ -121,7 +121,10 @@ def arrays(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 def mounts(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     """Every real mount, and how long each takes to answer; a hung one hangs a child, never the probe."""
     found = parse_mounts(source.text("/proc/self/mounts"))
-    threads = [threading.Thread(target=add_usage, args=(source, one), daemon=True) for one in found]
+    limit = max(
+        STAT_SECONDS, 0.5 * float(request.get("seconds") or 0)
+    )  # a starved node is no hung filesystem
+    threads = [threading.Thread(target=add_usage, args=(source, one, limit), daemon=True) for one in found]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -157,11 +160,11 @@ def octal(found: Any) -> str:  # noqa: ANN401 - a Match
     return chr(int(found.group(1), 8))
 
 
-def add_usage(source: Source, one: dict[str, Any]) -> None:
+def add_usage(source: Source, one: dict[str, Any], limit: float) -> None:
     """Ask a filesystem how full it is, through a child that may be left behind."""
     started = source.elapsed()
     try:
-        text = source.run(["stat", "-f", "-c", "%b %f %a %c %d", one["target"]], STAT_SECONDS)
+        text = source.run(["stat", "-f", "-c", "%b %f %a %c %d", one["target"]], limit)
         blocks, free, available, inodes, inodes_free = (int(word) for word in text.split())
     except (Unavailable, ValueError) as error:
         one["why"] = str(error)

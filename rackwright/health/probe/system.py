@@ -8,6 +8,7 @@ from rackwright.health.probe.source import Source, Unavailable, number, pairs
 
 PROPERTIES = "Id,LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result,LimitMEMLOCK"
 STUCK_SAMPLE = 50
+SYSTEMCTL_SECONDS = 3.0
 
 
 def system(source: Source, request: dict[str, Any]) -> dict[str, Any]:
@@ -76,16 +77,19 @@ def parse_tracking(text: str) -> dict[str, Any]:
 def services(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     """The units asked about, every failed unit, and whether some unwanted one runs."""
     asked = sorted(set(request.get("services") or []))
+    limit = max(
+        SYSTEMCTL_SECONDS, 0.8 * float(request.get("seconds") or 0)
+    )  # more patience, more for each tool
     units = []
     if asked:
-        text = source.run(["systemctl", "show", "--no-pager", "-p", PROPERTIES, "--", *asked], 3.0)
+        text = source.run(["systemctl", "show", "--no-pager", "-p", PROPERTIES, "--", *asked], limit)
         units = [unit(pairs(block)) for block in text.strip().split("\n\n")]
         if len(units) != len(asked):
             raise Unavailable(f"`systemctl show` told of {len(units)} units, not {len(asked)}")
         for name, one in zip(asked, units):  # noqa: B905 - Python 3.9
             one["name"] = name
     text = source.run(
-        ["systemctl", "list-units", "--state=failed", "--plain", "--no-legend", "--no-pager"], 3.0
+        ["systemctl", "list-units", "--state=failed", "--plain", "--no-legend", "--no-pager"], limit
     )
     return {"units": units, "failed": [line.split()[0] for line in text.splitlines() if line.strip()]}
 
