@@ -1,6 +1,6 @@
 """What NVIDIA's repositories would carry for the tests: names and versions, without a file of theirs.
 
-tests/roles solve their locks against it; tests/lab_gpu_companions builds tiny packages of the same names.
+tests/unit/roles solve their locks against it; tests/racks/gpu_companions builds tiny packages of the same names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Simulated `nvidia-smi -q -x`, in the layout of nvsmi_device_v12/v13.dtd.
 
 Element names and layouts are those of recorded documents (T4, A10G, A100, Ada; see
-tests/health/recorded) and of driver 580's for Hopper and Blackwell; values are made up to be healthy.
+tests/unit/health/recorded) and of driver 580's for Hopper and Blackwell; values are made up to be healthy.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Tests on racks of real nodes: one folder for each rack."""

@@ -1,0 +1,179 @@
+"""Containers that run, images that travel, and what is found and put right when somebody meddles."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.racks.containers.conftest import IMAGE, SITE_REGISTRY
+from tests.racks.slurm.site import Operations, Ran, Site, operations
+
+pytestmark = pytest.mark.lab
+
+LIMITS = "'ulimit -l; ulimit -n'"
+DECLARED_LIMITS = "4096\n16384\n"
+"""KiB that may be locked, files that may be open."""
+
+
+def bad(site: Site, expect: int) -> dict[tuple[str, str], str]:
+    """(node, check) to status, of everything that `verify` does not pass."""
+    report: dict[str, Any] = site.cli("verify", str(site.file), "--json", expect=expect).json()
+    return {
+        (result["node"], result["check"]): result["status"]
+        for result in report["results"]
+        if result["status"] not in ("PASS", "OUT OF SCOPE")
+    }
+
+
+def test_a_second_apply_is_empty_and_all_claims_hold(site: Site):
+    assert operations(site.plan(0)) == set()
+    assert bad(site, 0) == {}
+
+
+def test_docker_runs_a_container_with_the_declared_limits(site: Site):
+    site.on("worker1", f"docker import /tmp/shell.tar {SITE_REGISTRY}/{IMAGE}")
+    assert (
+        site.on("worker1", f"docker run --rm {SITE_REGISTRY}/{IMAGE} /bin/sh -c {LIMITS}") == DECLARED_LIMITS
+    )
+    inside = site.on("worker1", f"docker run --rm {SITE_REGISTRY}/{IMAGE} /bin/cat /proc/self/mounts")
+    root = inside.splitlines()[0]
+    assert root.startswith("overlay / overlay "), root
+    assert "/scratch/docker/overlay2/" in root
+    assert site.on("worker1", "ls /scratch/docker/image") == "overlay2\n"
+    assert site.on("worker1", "ls -A /var/lib/docker 2>/dev/null || :") == ""
+
+
+def test_an_image_travels_through_the_cache(site: Site):
+    """Pushed to the site's registry by one name, pulled as an image of docker.io by way of the mirror."""
+    site.on("worker1", f"docker push -q {SITE_REGISTRY}/{IMAGE} && docker rmi {SITE_REGISTRY}/{IMAGE}")
+    catalog = "curl -sf http://10.77.0.10:{}/v2/_catalog"
+    assert json.loads(site.on("worker1", catalog.format(5001))) == {"repositories": ["library/shell"]}
+    assert json.loads(site.on("worker1", catalog.format(5000))) == {"repositories": []}
+    pulled = site.on("worker1", "docker pull -q shell:1 && docker run --rm shell:1 /bin/sh -c 'echo ran'")
+    assert pulled == "docker.io/library/shell:1\nran\n"
+    assert json.loads(site.on("worker1", catalog.format(5000))) == {"repositories": ["library/shell"]}
+
+
+def test_podman_runs_the_image_of_the_cache(site: Site):
+    run = f"podman pull -q docker.io/{IMAGE} >&2; podman run --rm docker.io/{IMAGE} /bin/sh -c {LIMITS}"
+    assert site.on("worker1", run) == DECLARED_LIMITS
+    assert "overlay-layers" in site.on("worker1", "ls /scratch/podman").split()
+
+
+def test_a_user_runs_it_without_root(site: Site):
+    """Ids inside are ada's own and her range outside, which follows from her uid."""
+    script = (
+        f"podman pull -q docker.io/{IMAGE}; podman run --rm docker.io/{IMAGE} /bin/cat /proc/self/uid_map"
+    )
+    said = site.on("worker1", f"su - ada -c '{script}' 2>/dev/null").splitlines()
+    assert [line.split() for line in said[-2:]] == [["0", "3000", "1"], ["1", str(3000 * 65536), "65536"]]
+    assert site.on("worker1", "stat -c %U /scratch/rootless/3000") == "ada\n"
+
+
+def test_containerd_runs_it_next_to_docker(site: Site):
+    """One containerd: docker's containers in the namespace moby, these in their own."""
+    image = f"docker.io/{IMAGE}"
+    site.on("worker1", f"ctr images pull --hosts-dir /etc/containerd/certs.d {image}")
+    # ctr asks for a share of the CPU by default, and not every machine has that controller to give
+    said = site.on("worker1", f"ctr run --rm --cpu-shares 0 {image} one /bin/sh -c 'echo ran; ulimit -l'")
+    assert said == "ran\n4096\n"
+    assert set(site.on("worker1", "ctr namespaces list -q").split()) == {"default", "moby"}
+    assert site.on("worker1", "ls /scratch/containerd").split().count("io.containerd.content.v1.content") == 1
+
+
+def test_a_reload_where_docker_takes_it_and_a_restart_where_not(site: Site):
+    container = site.on("worker1", "docker run -d --name sleeper shell:1 /bin/sleep 600").strip()
+    pid = "systemctl show -p MainPID --value docker"
+    before = site.on("worker1", pid)
+    docker = site.declared["roles"]["docker"]
+
+    site.declare(lambda _: docker["insecure_registries"].append("registry.lab.test"))
+    assert _run_docker(site) == [("running", "reloaded", False)]
+    assert site.on("worker1", pid) == before
+    site.on(  # it reads the file in its own time
+        "worker1",
+        "for _ in $(seq 60); do docker info --format '{{json .RegistryConfig.IndexConfigs}}' "
+        "| grep -q registry.lab.test && exit 0; sleep 1; done; exit 1",
+    )
+
+    site.declare(lambda _: docker.update(log_max_files=5))
+    assert _run_docker(site) == [("running", "restarted", False)]
+    assert site.on("worker1", pid) != before
+    running = site.on("worker1", "docker ps -q --no-trunc")
+    assert running.strip() == container  # it lived through the restart
+    site.on("worker1", "docker rm -f sleeper")
+    assert operations(site.plan(0, "--role", "docker")) == set()
+
+
+def _run_docker(site: Site) -> list[tuple[str, str, bool]]:
+    """Applies the docker role, and says what its unit went through."""
+    (node,) = (entry for entry in site.plan(2, "--role", "docker")["nodes"] if entry["operations"])
+    changes = [
+        (change["before"], change["after"], change["disruptive"])
+        for operation in node["operations"]
+        for change in operation["changes"]
+        if change["kind"] == "unit"
+    ]
+    site.apply(0, "--role", "docker")
+    return changes
+
+
+DRIFTS = {
+    "head1": """
+        sed -i 's/level: info/level: debug/' /etc/docker/registry/docker-io.yml
+        systemctl stop registry-cache@site
+    """,
+    "worker1": """
+        sed -i 's:/scratch/docker:/scratch/elsewhere:' /etc/docker/daemon.json
+        systemctl restart docker
+        gpasswd --add backup docker
+        rm /etc/containerd/certs.d/docker.io/hosts.toml
+        systemctl stop containerd
+        sed -i 's:/scratch/podman:/scratch/nowhere:' /etc/containers/storage.conf
+        echo mallory:196608000:65536 >>/etc/subuid
+    """,
+}
+FAILS = {
+    ("head1", "every registry runs"),
+    ("head1", "every registry answers"),
+    ("head1", "the registries' settings are as declared"),
+    ("head1", "every node that pulls reaches the registries"),
+    ("worker1", "daemon.json is as declared"),
+    ("worker1", "docker was started with its declared settings"),
+    ("worker1", "docker has its declared settings"),
+    ("worker1", "nobody else is in the group docker"),
+    ("worker1", "containerd runs"),
+    ("worker1", "containerd's files are as declared"),
+    ("worker1", "podman's files are as declared"),
+    ("worker1", "podman has its declared settings"),
+    ("worker1", "every user has subordinate ids of their own"),
+}
+NOT_KNOWN = {("worker1", "containerd's CRI plugin works")}
+REPAIRS: Operations = {
+    ("head1", "registry_cache", "Write the settings of registry docker-io"),
+    ("head1", "registry_cache", "Run registry docker-io"),
+    ("head1", "registry_cache", "Run registry site"),
+    ("worker1", "containerd", "Write /etc/containerd/certs.d/docker.io/hosts.toml"),
+    ("worker1", "containerd", "Run containerd with its settings"),
+    ("worker1", "docker", "Write daemon.json"),
+    ("worker1", "docker", "Run docker with its settings"),
+    ("worker1", "docker", "Set the members of group docker"),
+    ("worker1", "podman", "Write /etc/containers/storage.conf"),
+    ("worker1", "podman", "Write /etc/subuid"),
+}
+
+
+def test_drifts_are_found_and_repaired(site: Site):
+    for node, script in DRIFTS.items():
+        site.on(node, script)
+    found = bad(site, 3)
+    assert {key for key, status in found.items() if status == "FAIL"} == FAILS
+    assert {key for key, status in found.items() if status == "UNKNOWN"} == NOT_KNOWN
+    assert operations(site.plan(2)) == REPAIRS
+    repaired: Ran = site.apply()
+    assert "2 of 2 nodes are as declared" in repaired.out + repaired.err
+    assert operations(site.plan(0)) == set()
+    assert bad(site, 0) == {}
+    assert site.on("worker1", "docker run --rm shell:1 /bin/sh -c 'echo still here'") == "still here\n"

@@ -1,0 +1,205 @@
+"""The roles beside the driver on real nodes, from a repository with NVIDIA's names: in this order, on one rack.
+
+What is real here: systemd, apt and dpkg with their holds, the files, the units, the order, plans and checks.
+What is not: every program of NVIDIA's, and the GPUs.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from tests.gpu_repository import DCGM, DRIVER, GDRCOPY, REVISION, TOOLKIT
+from tests.racks.gpu_companions.repository import NEWER, OLDER, build
+from tests.racks.gpu_companions.site import NODES, Site
+
+pytestmark = pytest.mark.lab
+
+NO_MODULES = "a container cannot load kernel modules"
+NO_KERNEL = "a container shares its host's kernel and cannot set what is not namespaced"
+NO_HARDWARE = "a container's slots, sensors and links are its host's"
+OUT = "OUT OF SCOPE"
+ON_ALL = {
+    ("dcgm", "DCGM is installed as locked and held"): (
+        "PASS",
+        f"datacenter-gpu-manager-4-core 1:{DCGM}-1 and 3 more, held",
+    ),
+    ("dcgm", "dcgmi is of the locked version"): ("PASS", DCGM),
+    ("dcgm", "the DCGM host engine runs"): ("PASS", "nvidia-dcgm.service is active and enabled"),
+    ("gdrcopy", "GDRCopy is installed as declared and held"): (
+        "PASS",
+        f"gdrdrv-dkms {GDRCOPY} and 1 more, held",
+    ),
+    ("gdrcopy", "gdrdrv is loaded at the declared version"): (OUT, NO_MODULES),
+    ("gdrcopy", "every user may open /dev/gdrdrv"): (OUT, NO_MODULES),
+    ("gpudirect", "NICs can reach GPU memory by dma-buf"): (OUT, NO_MODULES),
+    ("gpudirect", "nvidia-peermem is loaded only as declared"): (OUT, NO_MODULES),
+    ("gpudirect", "the IOMMU passes through"): (OUT, NO_KERNEL),
+    ("gpudirect", "no PCI bridge redirects peers"): (OUT, NO_HARDWARE),
+    ("mig", "the GPUs are cut again at boot"): ("PASS", "rackwright-mig.service is enabled"),
+    ("nvidia_container_toolkit", "the container toolkit is installed as locked and held"): (
+        "PASS",
+        f"libnvidia-container-tools {TOOLKIT}-1 and 3 more, held",
+    ),
+    ("nvidia_container_toolkit", "nvidia-ctk is of the locked version"): ("PASS", TOOLKIT),
+    ("nvidia_container_toolkit", "the runtime gives devices as declared"): ("PASS", "cdi"),
+}
+GPU1 = {
+    ("dcgm", "DCGM finds the declared GPUs"): ("PASS", "8 GPUs"),
+    ("fabricmanager", "Fabric Manager is installed as locked and held"): (
+        "PASS",
+        f"libnvidia-nscq {REVISION} and 1 more, held",
+    ),
+    ("fabricmanager", "Fabric Manager and the loaded driver are of one version"): (
+        "PASS",
+        f"both are {DRIVER}",
+    ),
+    ("fabricmanager", "Fabric Manager runs"): ("PASS", "nvidia-fabricmanager.service is active and enabled"),
+    ("fabricmanager", "every GPU has joined the NVLink fabric"): ("PASS", "8 GPUs: Completed, Success"),
+    ("mig", "every GPU is cut as declared"): ("PASS", "8 GPUs: 3g.40gb 3g.40gb"),
+    ("nvidia_container_toolkit", "the CDI spec has the declared GPUs"): (
+        "PASS",
+        "16 devices, and all of them as one",
+    ),
+}
+GB1 = {
+    ("dcgm", "DCGM finds the declared GPUs"): ("PASS", "4 GPUs"),
+    ("imex", "IMEX is installed as locked and held"): ("PASS", f"nvidia-imex {REVISION}, held"),
+    ("imex", "IMEX runs"): ("PASS", "nvidia-imex.service is active and enabled"),
+    ("imex", "the NVLink domain is up with every declared node"): ("PASS", "UP, 1 of 1 nodes READY"),
+    ("imex", "the declared IMEX channels exist"): (OUT, NO_MODULES),
+    ("mig", "every GPU is cut as declared"): ("PASS", "4 GPUs: MIG is off"),
+    ("nvidia_container_toolkit", "the CDI spec has the declared GPUs"): (
+        "PASS",
+        "4 devices, and all of them as one",
+    ),
+}
+EXPECTED = {
+    **{("gpu1", *key): value for key, value in {**ON_ALL, **GPU1}.items()},
+    **{("gb1", *key): value for key, value in {**ON_ALL, **GB1}.items()},
+}
+
+
+def version_of(site: Site, node: str, package: str) -> str:
+    return site.on(node, f"dpkg-query -W -f '${{Version}}' {package} 2>/dev/null || :").strip()
+
+
+def test_a_version_that_is_not_the_locked_one_is_not_taken(site):
+    site.cli("lock")
+    whole = site.repository.with_name("whole")
+    shutil.copytree(site.repository, whole)
+    next(site.repository.glob("nvidia-fabricmanager_*.deb")).unlink()
+    build(site.repository, OLDER, site.folder)
+    site.serve()
+    said = site.cli("apply", "--yes", "--limit", "gpu1", "--role", "fabricmanager", expect=1)
+    assert f"Version '{REVISION}' for 'nvidia-fabricmanager' was not found" in said
+    assert version_of(site, "gpu1", "nvidia-fabricmanager") == ""
+    shutil.rmtree(site.repository)
+    whole.rename(site.repository)
+
+
+def test_what_is_locked_is_applied_and_a_second_apply_is_empty(site):
+    site.serve()
+    site.cli("apply", "--yes")
+    assert "nothing to change on 2 of 2 nodes" in site.cli("apply", "--yes")
+    held = site.on("gpu1", "apt-mark showhold").split()
+    assert {"nvidia-fabricmanager", "libnvidia-nscq", "gdrdrv-dkms", "nvidia-container-toolkit"} <= {*held}
+    # the package's own configuration gave way, and is no conffile question either
+    assert "LOG_LEVEL=3" in site.on("gpu1", "cat /usr/share/nvidia/nvswitch/fabricmanager.cfg")
+    assert "10.118.0.11" in site.on("gb1", "cat /etc/nvidia-imex/nodes_config.cfg")
+    assert site.on("gpu1", "systemctl is-enabled nvidia-imex 2>/dev/null || :").strip() in ("", "not-found")
+
+
+def test_every_claim(site):
+    assert site.verified() == EXPECTED
+
+
+def test_drift_of_a_hold_a_version_and_a_file_is_found_and_repaired(site):
+    older = "1:4.5.2-1"
+    build(site.folder / "older", {"datacenter-gpu-manager-4-core": older}, site.folder)
+    site.send("gb1", site.folder / "older", "/srv/older")
+    site.on(
+        "gb1", "dpkg -i --force-downgrade /srv/older/*.deb >/dev/null 2>&1; systemctl restart nvidia-dcgm"
+    )
+    site.on("gpu1", "apt-mark unhold nvidia-fabricmanager >/dev/null")
+    site.on("gpu1", "sed -i s/FABRIC_MODE=0/FABRIC_MODE=1/ /usr/share/nvidia/nvswitch/fabricmanager.cfg")
+    site.on("gpu1", "systemctl disable rackwright-mig 2>/dev/null")
+    said = site.cli("plan", expect=2)
+    assert f"~ package nvidia-fabricmanager ({REVISION}, not held -> {REVISION}, held)" in said
+    assert f"~ package datacenter-gpu-manager-4-core ({older}, " in said
+    assert "+FABRIC_MODE=0" in said
+    assert "rackwright-mig.service (disabled -> enabled)" in said
+    wrong = {key: value for key, value in site.verified().items() if value != EXPECTED[key]}
+    assert wrong == {
+        ("gpu1", "fabricmanager", "Fabric Manager is installed as locked and held"): (
+            "FAIL",
+            "nvidia-fabricmanager is not held",
+        ),
+        ("gpu1", "mig", "the GPUs are cut again at boot"): (
+            "FAIL",
+            "rackwright-mig.service is disabled: the instances are gone after a reboot",
+        ),
+        ("gb1", "dcgm", "DCGM is installed as locked and held"): (
+            "FAIL",
+            f"datacenter-gpu-manager-4-core is {older}, not 1:{DCGM}-1",
+        ),
+        ("gb1", "dcgm", "dcgmi is of the locked version"): ("FAIL", f"dcgmi is 4.5.2, the lock says {DCGM}"),
+    }
+    site.cli("apply", "--yes")
+    assert version_of(site, "gb1", "datacenter-gpu-manager-4-core") == f"1:{DCGM}-1"
+    assert "nothing to change on 2 of 2 nodes" in site.cli("plan")
+
+
+def test_an_upgrade_moves_nothing(site):
+    build(site.repository, NEWER, site.folder)
+    for node in NODES:
+        site.send(node, site.repository, "/srv/gpus")
+    said = site.on(
+        "gpu1", "apt-get -q update >/dev/null; DEBIAN_FRONTEND=noninteractive apt-get -q -y upgrade"
+    )
+    assert "The following packages have been kept back" in said
+    assert version_of(site, "gpu1", "nvidia-fabricmanager") == REVISION
+    assert version_of(site, "gpu1", "nvidia-container-toolkit") == f"{TOOLKIT}-1"
+
+
+def test_another_layout_is_disruptive_and_waits_for_an_idle_gpu(site):
+    site.declare({"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1})
+    of_it = ("--limit", "gpu1", "--role", "mig")
+    told = json.loads(site.cli("plan", "--json", *of_it, expect=2).partition("\n\n")[0])
+    changes = [change for node in told["nodes"] for one in node["operations"] for change in one["changes"]]
+    (cut,) = [change for change in changes if change["target"] == "MIG layout"]
+    assert cut["disruptive"]
+    assert (cut["before"], cut["after"]) == (
+        "8 GPUs: Enabled 3g.40gb 3g.40gb",
+        "8 GPUs: Enabled 1g.10gb 1g.10gb 2g.20gb 3g.40gb",
+    )
+    busy = "/var/lib/fake-gpus/state.json"
+    site.on("gpu1", f'sed -i \'s/"apps": \\[\\]/"apps": [4711]/\' {busy}')
+    assert "GPUs are in use by process 4711: drain the node first" in site.cli("apply", "--yes", expect=1)
+    site.on("gpu1", f'sed -i \'s/"apps": \\[4711\\]/"apps": []/\' {busy}')
+    site.cli("apply", "--yes", *of_it)
+    listed = site.on("gpu1", "nvidia-smi -L | sed -n 2,5p | awk '{ print $2 }'").split()
+    assert listed == ["3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"]
+    # the container engines are told of the new instances, and dcgm runs again; neither was waited for
+    told = "nvidia-ctk cdi list 2>/dev/null | grep -q gpu=7:3 && systemctl is-active --quiet nvidia-dcgm"
+    site.on("gpu1", f"for _ in $(seq 60); do if {told}; then exit 0; fi; sleep 1; done; exit 1")
+
+
+def test_the_layout_comes_back_after_a_reboot(site):
+    """A driver forgets all instances, and from Hopper on the mode; the unit runs at every boot."""
+    script = (
+        "import json; path = '/var/lib/fake-gpus/state.json'; state = json.load(open(path))\n"
+        "for gpu in state['gpus']: gpu.update(mode='Disabled', pending='Disabled', instances=[])\n"
+        "json.dump(state, open(path, 'w'))"
+    )
+    site.on(
+        "gpu1",
+        f'systemctl stop rackwright-mig; python3 -c "{script}"; nvidia-smi -L | grep -q MIG && exit 1; :',
+    )
+    site.on("gpu1", "systemctl start multi-user.target; systemctl start rackwright-mig")
+    found = site.verified()
+    layout = found["gpu1", "mig", "every GPU is cut as declared"]
+    assert layout == ("PASS", "8 GPUs: 1g.10gb 1g.10gb 2g.20gb 3g.40gb")
+    assert {status for status, _ in found.values()} == {"PASS", OUT}

@@ -1,0 +1,225 @@
+"""Faults of a node in mid-apply: waited for where they pass, named where they do not, healed by a re-run."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.racks.slurm.site import Ran, Running, Site, operations
+from tests.racks.slurm.snapshot import USER_TABLES, Snapshot, assert_same, snapshots
+
+pytestmark = pytest.mark.lab
+
+BROKEN = "rm -f /etc/timezone /etc/apt/apt.conf.d/20auto-upgrades"
+"""Something quick to be done before an installation, and after it."""
+# Nobody can purge a package while somebody else holds dpkg's lock; its record can go all the same.
+WITHOUT_JQ = f"sed -i '/^Package: jq$/,/^$/s/^Status: .*/Status: purge ok not-installed/' /var/lib/dpkg/status; {BROKEN}"
+INSTALL = {"event": "start", "role": "base", "name": "Install the base packages"}
+_LOST_SECONDS = 300
+"""A connection that went silent is given up 60 s after something was sent that nobody answers."""
+
+# Holds the locks as apt does (fcntl, whole file) until its file is gone.
+_HOLD = """\
+cat >/run/hold.py <<'PYTHON'
+import fcntl, os, time
+open('/run/hold', 'w').close()
+held = [open(path, 'w') for path in %r]
+for one in held:
+    fcntl.lockf(one, fcntl.LOCK_EX)
+open('/run/held', 'w').close()
+while os.path.exists('/run/hold'):
+    time.sleep(0.1)
+os.unlink('/run/held')
+PYTHON
+systemd-run -q --collect python3 /run/hold.py
+until [ -e /run/held ]; do sleep 0.1; done"""
+_DPKG = ["/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"]
+_INDEX = ["/var/lib/apt/lists/lock"]
+
+
+@contextmanager
+def _installing(site: Site, *nodes: str, locks: list[str] = _DPKG) -> Iterator[Running]:
+    """An apply that is in the middle of installing jq on these nodes: somebody holds apt's lock there."""
+    for node in site.nodes:
+        site.on(node, f"{_HOLD % (locks,)}; {WITHOUT_JQ}" if node in nodes else BROKEN)
+    try:
+        running = site.start("apply", str(site.file), "--yes")
+        for node in nodes:
+            site.wait_for_event(running, node=node, **INSTALL)
+        yield running
+    finally:
+        for node in nodes:
+            _release(site, node)
+
+
+def _release(site: Site, node: str) -> None:
+    site.on(node, "rm -f /run/hold; for try in $(seq 50); do [ -e /run/held ] || break; sleep 0.1; done")
+
+
+def _converges(site: Site, baseline: dict[str, Snapshot]) -> None:
+    site.apply(0)
+    assert operations(site.plan(0)) == set()
+    assert_same(baseline, snapshots(site), touched=False, but=USER_TABLES)
+
+
+def _are_lost(ran: Ran, *nodes: str) -> None:
+    assert ran.status == 4, ran
+    assert all(f"{node}: lost" in ran.out for node in nodes), ran
+    assert f"apply: {2 - len(nodes)} of 2 nodes are as declared; not: {','.join(nodes)}" in ran.out
+
+
+def test_an_installation_of_somebody_else_is_waited_for(site: Site, baseline: dict[str, Snapshot]):
+    """And sshd may be restarted meanwhile: connections that stand are not its main process's."""
+    with _installing(site, "worker1") as running:
+        site.on("worker1", "systemctl restart ssh")
+        time.sleep(3)
+        assert running.process.poll() is None, running.wait()
+        _release(site, "worker1")
+        ran = running.wait()
+    assert ran.status == 0, ran
+    assert "apply: 2 of 2 nodes are as declared" in ran.out
+    _converges(site, baseline)
+
+
+def test_a_reader_of_the_index_is_waited_for(site: Site, baseline: dict[str, Snapshot]):
+    site.on("worker1", "touch -d 2000-01-01 /var/lib/apt/rackwright-index-read")  # it is to be read again
+    with _installing(site, "worker1", locks=_INDEX) as running:
+        time.sleep(12)  # longer than three attempts with pauses take
+        assert running.process.poll() is None, running.wait()
+        _release(site, "worker1")
+        ran = running.wait()
+    assert ran.status == 0, ran
+    _converges(site, baseline)
+
+
+def test_an_installation_that_does_not_end_is_named(site: Site, baseline: dict[str, Snapshot]):
+    def impatient(declared: dict[str, Any]) -> None:
+        declared["ssh"]["command_timeout_seconds"] = 30
+
+    site.declare(impatient)
+    try:
+        with _installing(site, "worker1") as running:
+            ran = running.wait()
+    finally:
+        site.declare(lambda declared: declared["ssh"].pop("command_timeout_seconds"))
+    assert ran.status == 1, ran
+    assert "worker1: failed after 1 changes: base: Install the base packages: " in ran.out
+    assert "another process has held apt's lock for 10 s:" in ran.out
+    assert "dpkg: error: dpkg frontend lock was locked by " in ran.out
+    _converges(site, baseline)
+
+
+def test_the_sessions_of_sshd_are_ended_in_the_middle(site: Site, baseline: dict[str, Snapshot]):
+    with _installing(site, "worker1") as running:
+        site.on("worker1", "pkill -9 -u rack sshd")
+        _are_lost(running.wait(), "worker1")
+    _converges(site, baseline)
+
+
+def test_nodes_die_before_and_after_their_operations(site: Site, baseline: dict[str, Snapshot]):
+    """Planned, agreed to, and gone; and done, and gone: what was done stays done."""
+    site.on("worker1", BROKEN)
+    site.on("head1", BROKEN)
+    running = site.start("apply", str(site.file), "--yes")
+    site.wait_for_event(running, event="plan")
+    site.fault("worker1", "kill")
+    site.wait_for_event(running, event="node", node="head1")
+    site.fault("head1", "kill")
+    ran = running.wait()
+    for node in site.nodes:
+        site.heal(node)
+        site.on(node, "systemctl is-system-running --wait || :")
+    if "worker1: lost" in ran.out:  # else it was quicker than its end
+        _are_lost(ran, "worker1")
+    else:
+        assert ran.status == 0, ran
+    assert {
+        node for node, _, _ in operations(site.cli("plan", str(site.file), "--json", expect=None).json())
+    } <= {"worker1"}
+    _converges(site, baseline)
+
+
+def _boot_of(site: Site, node: str) -> str:
+    """When its first process began."""
+    return site.on(node, "cat /proc/1/stat").split()[21]
+
+
+def test_a_node_reboots_and_another_s_network_goes_for_ever(site: Site, baseline: dict[str, Snapshot]):
+    """Nobody says that a node behind a dead cable is gone: its silence is noticed, and no wait is longer."""
+    boot = _boot_of(site, "head1")
+    with _installing(site, "head1", "worker1") as running:
+        began = time.monotonic()
+        site.fault("worker1", "cut")
+        site.on("head1", "systemctl --no-block reboot")
+        ran = running.wait(_LOST_SECONDS)
+        print(f"given up after {time.monotonic() - began:.0f} s")
+        site.heal("worker1")
+        _are_lost(ran, "head1", "worker1")
+        deadline = time.monotonic() + 300
+        while not site.rack.status().up or _boot_of(site, "head1") == boot:
+            assert time.monotonic() < deadline, "it did not come back"
+            time.sleep(0.3)
+        site.on("head1", "systemctl is-system-running --wait || :")
+    _converges(site, baseline)
+
+
+@contextmanager
+def _hanging(site: Site, node: str) -> Iterator[None]:
+    """It takes connections and runs commands, and what reads its state does not come back."""
+    hang = "printf '#!/bin/sh\\nexec sleep 600\\n' >/usr/bin/python3; chmod 755 /usr/bin/python3"
+    site.on(node, f"mv /usr/bin/python3 /usr/bin/python3.away; {hang}")
+    try:
+        yield
+    finally:
+        site.on(node, "pkill -x sleep || :; mv -f /usr/bin/python3.away /usr/bin/python3")
+
+
+def test_a_node_that_hangs_is_not_waited_for(site: Site, baseline: dict[str, Snapshot]):
+    site.declare(lambda declared: declared["ssh"].update(command_timeout_seconds=10))
+    try:
+        with _hanging(site, "worker1"):
+            ran = site.cli("plan", str(site.file), expect=4)
+    finally:
+        site.declare(lambda declared: declared["ssh"].pop("command_timeout_seconds"))
+    assert "worker1: unreachable: worker1 did not tell its state within 10 s." in ran.out
+    assert ran.seconds < 100
+    _converges(site, baseline)
+
+
+@pytest.mark.parametrize("command", [("plan",), ("plan", "--full"), ("health",)], ids=" ".join)
+def test_ctrl_c_does_not_wait_for_a_node_that_hangs(
+    site: Site, baseline: dict[str, Snapshot], command: tuple[str, ...]
+):
+    with _hanging(site, "worker1"):
+        running = site.start(command[0], str(site.file), *command[1:])
+        deadline = time.monotonic() + 60
+        while not site.on("worker1", "pgrep -x sleep || :").strip():
+            assert time.monotonic() < deadline, "it did not ask the node"
+            time.sleep(0.2)
+        running.process.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        ran = running.wait(120)
+        assert time.monotonic() - asked < 20  # health and why would wait for 25
+    assert (ran.status, ran.out, ran.err) == (130, "", "interrupted\n")
+    _converges(site, baseline)
+
+
+def test_a_node_without_python_is_answered_and_told(site: Site, baseline: dict[str, Snapshot]):
+    note = "no python3 on the node: answered by plain executions"
+    site.on("worker1", "mv /usr/bin/python3 /usr/bin/python3.away; rm /etc/timezone")
+    try:
+        notes = {node["node"]: node["note"] for node in site.plan(2)["nodes"]}
+        assert notes == {"head1": None, "worker1": note}
+        assert f"\nworker1: {note}\n" in site.cli("drift", str(site.file), expect=2).out
+        site.apply(0)
+        (_, told) = site.cli("drift", str(site.file), "--json", expect=0).json()["nodes"]
+        assert (told["state"], told["note"]) == ("in sync", note)
+        assert told["evaluated"] > 0
+    finally:
+        site.on("worker1", "mv /usr/bin/python3.away /usr/bin/python3")
+    _converges(site, baseline)

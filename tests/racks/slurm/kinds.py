@@ -1,0 +1,91 @@
+"""One drift of every kind that a plan can tell of, to be seeded alone behind a digest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rackwright.changes import Kind
+from tests.racks.slurm.drifts import Drift
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A drift, in words, and the kind of change by which it must be told."""
+
+    what: str
+    kind: Kind
+    drift: Drift
+
+
+def _seed(
+    node: str, kind: Kind, what: str, by_hand: str, role: str, name: str, target: str, *then: str
+) -> Seed:
+    return Seed(what, kind, Drift(node, by_hand, role, name, target, (), then))
+
+
+_BOOKS = ("slurm", "Declare accounts, users and QOS")
+_CHRONY = "/etc/chrony/chrony.conf"
+_SUDOERS = "/etc/sudoers.d/90-rackwright"
+_LIMITS = "/etc/security/limits.d/90-rackwright.conf"
+_SYSTEM = "/etc/systemd/system.conf.d/90-rackwright.conf"
+
+SEEDS = (
+    # The head
+    _seed("head1", "file", "content", "echo '10.9.9.9 x' >>/etc/hosts", "base", "Write /etc/hosts", "/etc/hosts"),
+    _seed("head1", "slurm", "Slurm QOS", "sacctmgr -iQ modify qos where name=urgent set priority=5", *_BOOKS,
+          "qos urgent"),
+    _seed("head1", "file", "owner", f"chown daemon {_CHRONY}", "time", "Write chrony's configuration", _CHRONY),
+    _seed("head1", "slurm", "Slurm account", "sacctmgr -iQ add account rogue", *_BOOKS, "account rogue"),
+    _seed("head1", "package", "package removed", "apt-get -qq purge jq >/dev/null", "base",
+          "Install the base packages", "jq"),
+    _seed("head1", "slurm", "Slurm association", "sacctmgr -iQ remove user where name=ada account=research",
+          *_BOOKS, "user ada in research"),
+    _seed("head1", "unit", "unit stopped", "systemctl stop chrony", "time", "Run chronyd", "chrony.service"),
+    _seed("head1", "database", "database rights", "mariadb -e 'GRANT SELECT ON mysql.* TO slurm@localhost'",
+          "mariadb", "Make slurmdbd's database and user", "rights of database user slurm@localhost"),
+    _seed("head1", "user", "user's shell", "usermod -s /bin/sh ada", "access", "Make user ada", "ada"),
+    _seed("head1", "slurm", "Slurm fair share",
+          "sacctmgr -iQ modify account where name=teaching set fairshare=7", *_BOOKS, "account teaching"),
+    # The first worker
+    _seed("worker1", "file", "mode", "chmod -x /etc/slurm/prolog.sh", "slurm", "Write the runner of prolog scripts",
+          "/etc/slurm/prolog.sh"),
+    _seed("worker1", "link", "link", "ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime", "base",
+          "Set the timezone", "/etc/localtime"),
+    _seed("worker1", "unit", "unit disabled", "systemctl disable -q chrony", "time", "Run chronyd", "chrony.service"),
+    _seed("worker1", "sysctl", "sysctl", "sysctl -qw net.ipv4.tcp_fastopen=1", "tuning", "Set the kernel values",
+          "net.ipv4.tcp_fastopen"),
+    _seed("worker1", "file", "limits", f"sed -i 's/nofile.*/nofile 1024/' {_LIMITS}", "tuning",
+          "Write the limits of login sessions", _LIMITS),
+    _seed("worker1", "group", "group", "groupmod -g 3999 ada", "access", "Make group ada", "ada"),
+    _seed("worker1", "file", "authorized key", "echo 'ssh-ed25519 AAAA x' >>/etc/ssh/authorized_keys.d/bob", "access",
+          "Write the keys of bob", "/etc/ssh/authorized_keys.d/bob"),
+    _seed("worker1", "directory", "directory", "chmod 700 /etc/systemd/system.conf.d", "tuning",
+          "Make the folder of systemd's settings", "/etc/systemd/system.conf.d"),
+    _seed("worker1", "file", "file removed", "rm /etc/timezone", "base", "Name the timezone", "/etc/timezone"),
+    _seed("worker1", "file", "link in place of a file", "cp -a /etc/hosts /etc/hosts.mine; ln -sf hosts.mine /etc/hosts",
+          "base", "Write /etc/hosts", "/etc/hosts"),
+    _seed("worker1", "unit", "file newer than its daemon", f"touch {_CHRONY}", "time", "Run chronyd",
+          "chrony.service"),
+    # The second worker
+    _seed("worker2", "unit", "unit masked", "systemctl mask -q --now munge", "munge", "Run munged with its key",
+          "munge.service"),
+    _seed("worker2", "unit", "unit unmasked", "systemctl unmask -q apt-daily.timer", "base",
+          "Mask apt's download timer", "apt-daily.timer"),
+    _seed("worker2", "file", "sudo rights", f"echo 'ada ALL=(ALL) ALL' >>{_SUDOERS}", "access",
+          "Write the sudo rights", _SUDOERS),
+    _seed("worker2", "file", "secret", "head -c 1024 /dev/urandom >/etc/munge/munge.key", "munge",
+          "Write the munge key", "/etc/munge/munge.key", "Run munged with its key"),
+    _seed("worker2", "user", "user's home", "usermod -d /tmp bob", "access", "Make user bob", "bob"),
+    _seed("worker2", "directory", "directory removed", "rm -r /etc/slurm/plugstack.conf.d", "slurm",
+          "Make the folder of SPANK plugins", "/etc/slurm/plugstack.conf.d"),
+    _seed("worker2", "setting", "hostname", "hostname somebody-else", "base", "Set the hostname", "hostname"),
+    _seed("worker2", "file", "file that should not be", "printf 'SwitchName=no\\n' >/etc/slurm/topology.conf", "slurm",
+          "Remove /etc/slurm/topology.conf", "/etc/slurm/topology.conf", "Run slurmd with its settings"),
+    _seed("worker2", "setting", "account closed", "usermod -e 1 ada", "access", "Open the account of ada",
+          "account ada"),
+    _seed("worker2", "file", "limits of services", f"sed -i s/^DefaultLimitMEMLOCK=.*/DefaultLimitMEMLOCK=8M/ {_SYSTEM}",
+          "tuning", "Write the limits of services", _SYSTEM),
+    _seed("worker2", "package", "package half-configured",
+          "sed -i '/^Package: jq$/,/^$/s/^Status: .*/Status: install ok half-configured/' /var/lib/dpkg/status", "base",
+          "Install the base packages", "jq"),
+)  # fmt: skip

@@ -1,0 +1,85 @@
+"""The first apply makes the nodes what is declared; the second finds that it is so and leaves it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.racks.slurm.conftest import FirstApply
+from tests.racks.slurm.site import NODES, Site
+from tests.racks.slurm.snapshot import assert_same, snapshots
+
+pytestmark = pytest.mark.lab
+
+_EXECUTED = (
+    "journalctl --sync; journalctl --after-cursor='{cursor}' -o cat -t sudo | grep -c COMMAND= || true"
+)
+_LOGGED_IN = (
+    "journalctl --sync; journalctl --after-cursor='{cursor}' -o cat | grep -c '^Accepted publickey' || true"
+)
+_CURSOR = "journalctl --sync; journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p'"
+
+
+def test_first_apply_ends_clean_and_says_so(first_apply: FirstApply):
+    out = first_apply.ran.out
+    for node in NODES:
+        assert re.search(rf"^{node}: [1-9]\d* changed in \d+\.\d s$", out, re.MULTILINE)
+    assert out.endswith("apply: 3 of 3 nodes are as declared\n")
+    for node in NODES:  # progress of a run without a terminal
+        assert re.search(rf"^{node}: done after \d+\.\d s$", first_apply.ran.err, re.MULTILINE)
+
+
+def test_then_the_plan_is_empty(rack: Site):
+    ran = rack.cli("plan", str(rack.file), expect=0)
+    assert ran.out.strip() == "plan: nothing to change on 3 of 3 nodes"
+
+
+def test_second_apply_touches_nothing(rack: Site):
+    """Not by the tool's own word: /etc with its times, every service's process, every package."""
+    before = snapshots(rack)
+    ran = rack.apply(expect=0)
+    assert ran.out.strip() == "plan: nothing to change on 3 of 3 nodes"
+    assert_same(before, snapshots(rack))
+
+
+def test_the_comparison_would_have_seen_it(rack: Site):
+    before = snapshots(rack)
+    rack.on(
+        "worker1", "touch /etc/hostname; systemctl restart chrony; chmod 700 /etc/slurm; chmod 755 /etc/slurm"
+    )
+    found = "\n".join(before["worker1"].differences(snapshots(rack)["worker1"]))
+    assert "paths /etc/hostname: " in found
+    assert "units chrony.service: " in found
+    assert "paths /etc/slurm" not in found
+    assert before["worker1"].differences(snapshots(rack)["worker1"], touched=False) == []
+    rack.apply(expect=0)
+
+
+def test_a_plan_of_nothing_is_one_execution_on_each_node(rack: Site):
+    """Counted by sudo and sshd in the node's journal, and by the plan itself."""
+    rack.plan(0)  # the first one after a change learns what to ask
+    cursors = {node: rack.on(node, _CURSOR).strip() for node in NODES}
+    plan = rack.plan(0)
+    assert {node["node"]: node["executions"] for node in plan["nodes"]} == dict.fromkeys(NODES, 1)
+    for node, cursor in cursors.items():
+        assert rack.on(node, _EXECUTED.format(cursor=cursor)).strip() == "1", node
+        assert rack.on(node, _LOGGED_IN.format(cursor=cursor)).strip() == "1", node
+
+
+def test_only_who_has_changed_gets_a_worker_process(rack: Site):
+    """Each worker leaves a log; a look that finds a change is an execution too."""
+    logs = rack.state / "rackwright" / rack.name / "log"
+    before = set(logs.iterdir())
+    rack.plan(0)
+    assert set(logs.iterdir()) == before
+    cursor = rack.on("worker2", f"echo Europe/Oslo >/etc/timezone; {_CURSOR}").strip()
+    plan = rack.plan(2)
+    assert {node["node"]: node["executions"] for node in plan["nodes"]} == {
+        "head1": 1,
+        "worker1": 1,
+        "worker2": 2,
+    }
+    assert rack.on("worker2", _EXECUTED.format(cursor=cursor)).strip() == "2"
+    assert len(set(logs.iterdir()) - before) == 1
+    rack.apply(0)

@@ -1,0 +1,152 @@
+"""What somebody changed by hand: the plan says exactly that, apply undoes it and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+
+from tests.racks.slurm.conftest import FirstApply
+from tests.racks.slurm.drifts import BOOKS, DAEMONS_AND_KERNEL, FILES_AND_PEOPLE, Drift
+from tests.racks.slurm.site import NODES, Operations, Site, operations
+from tests.racks.slurm.snapshot import USER_TABLES, assert_same, snapshots
+
+pytestmark = pytest.mark.lab
+
+
+def test_one_value_changed_by_hand(rack: Site, first_apply: FirstApply):
+    rack.on("worker1", "sed -i s/^SlurmdTimeout=.*/SlurmdTimeout=7/ /etc/slurm/slurm.conf")
+    plan = rack.plan(2)
+    written = {
+        "kind": "file",
+        "target": "/etc/slurm/slurm.conf",
+        "before": "file 644 root:root",
+        "after": "file 644 root:root",
+        "because": None,
+        "disruptive": False,
+    }
+    reloaded = {
+        "kind": "unit",
+        "target": "slurmd.service",
+        "before": "running",
+        "after": "reloaded",
+        "diff": [],
+        "because": "/etc/slurm/slurm.conf changes",
+        "disruptive": False,
+    }
+    by_node = {node["node"]: node["operations"] for node in plan["nodes"]}
+    assert by_node["head1"] == by_node["worker2"] == []
+    changes = [change for operation in by_node["worker1"] for change in operation["changes"]]
+    diff = changes[0].pop("diff")
+    assert [line for line in diff[2:] if line[0] in "+-"] == ["-SlurmdTimeout=7", "+SlurmdTimeout=300"]
+    assert changes == [written, reloaded]
+    shown = rack.cli("plan", str(rack.file), expect=2).out.splitlines()
+    assert "  worker1: Write /etc/slurm/slurm.conf" in shown
+    assert "      -SlurmdTimeout=7" in shown
+    assert "      +SlurmdTimeout=300" in shown
+    assert shown[-1] == "plan: 2 changes on 1 of 3 nodes, 0 disruptive"
+    assert rack.cli("drift", str(rack.file), expect=2).out.splitlines()[-1] == shown[-1]
+    _repair(rack, first_apply, operations(plan))
+
+
+@pytest.mark.parametrize(
+    "batch", [FILES_AND_PEOPLE, DAEMONS_AND_KERNEL, BOOKS], ids=["files and people", "daemons", "books"]
+)
+def test_every_drift_is_named_and_repaired(rack: Site, first_apply: FirstApply, batch: tuple[Drift, ...]):
+    for node in NODES:
+        rack.on(node, "\n".join(drift.by_hand for drift in batch if drift.node == node))
+    plan = rack.plan(2)
+    assert all(node["error"] is None for node in plan["nodes"])
+    expected = set(itertools.chain.from_iterable(drift.operations for drift in batch))
+    assert operations(plan) == expected
+    wrong = [f"{drift.by_hand}: {said}" for drift in batch if (said := _said(plan, drift)) is not None]
+    assert not wrong, "\n".join(wrong)
+    assert len(_targets(plan)) == len({(d.node, d.target) for d in batch} | _gated(plan))
+    _repair(rack, first_apply, expected)
+
+
+def test_the_drifts_are_enough():
+    assert len(FILES_AND_PEOPLE + DAEMONS_AND_KERNEL + BOOKS) >= 50
+
+
+def test_a_stopped_database_daemon_hides_no_books_and_invents_none(rack: Site, first_apply: FirstApply):
+    rack.on("head1", "systemctl stop slurmdbd")
+    started = {("head1", "slurm", "Run slurmdbd with its settings")}
+    assert operations(rack.plan(2)) == started
+    _repair(rack, first_apply, started)
+
+
+def test_books_that_cannot_be_read_are_not_called_unchanged(rack: Site, first_apply: FirstApply):
+    """With another password in the database slurmdbd runs and answers nobody."""
+    rack.on("head1", """mariadb -e "ALTER USER slurm@localhost IDENTIFIED BY 'another'" """)
+    plan = rack.plan(2)
+    changes = [(change["target"], change["before"], change["after"]) for _, _, change in _changes(plan)]
+    assert changes == [
+        ("database user slurm@localhost", "mysql_native_password", "password (sensitive)"),
+        ("accounting", "slurmdbd does not answer", "compared once it does"),
+    ]
+    _repair(rack, first_apply, {("head1", "mariadb", "Make slurmdbd's database and user")})
+
+
+def test_what_apply_may_not_remove_is_an_error_of_its_node_alone(rack: Site, first_apply: FirstApply):
+    rack.on("worker1", "rm /etc/timezone; mkdir /etc/timezone")
+    rack.on("worker2", "rm /etc/timezone")
+    ran = rack.apply(1)
+    assert "worker1: cannot be planned" in ran.out
+    assert "/etc/timezone is a directory on the node; remove it by hand if it may go" in ran.out
+    assert "apply: 2 of 3 nodes are as declared; not: worker1" in ran.out
+    assert rack.on("worker2", "cat /etc/timezone") == "UTC\n"
+    rack.on("worker1", "rmdir /etc/timezone")
+    _repair(rack, first_apply, {("worker1", "base", "Name the timezone")})
+
+
+def _repair(rack: Site, first_apply: FirstApply, planned: Operations) -> None:
+    """Apply changes what the plan said, and then every node is what it was after the first apply."""
+    rack.apply(0)
+    assert rack.changed_by(rack.runs()[-1]["run"]) == planned
+    assert operations(rack.plan(0)) == set()
+    assert_same(first_apply.baseline, snapshots(rack), touched=False, but=USER_TABLES)
+
+
+def _changes(plan: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any], dict[str, Any]]]:
+    for node in plan["nodes"]:
+        for operation in node["operations"]:
+            for change in operation["changes"]:
+                yield node["node"], operation, change
+
+
+def _targets(plan: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(node, change["target"]) for node, _, change in _changes(plan)}
+
+
+def _gated(plan: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(node, change["target"]) for node, _, change in _changes(plan) if change["because"]}
+
+
+def _said(plan: dict[str, Any], drift: Drift) -> str | None:
+    """What the plan says of a drift, where that is not what it should say."""
+    mine = [
+        change
+        for node, operation, change in _changes(plan)
+        if (node, operation["role"], operation["name"]) == (drift.node, drift.role, drift.operation)
+        and change["target"] == drift.target
+    ]
+    says = [line for change in mine for line in _lines(change)]
+    good = len(says) == len(drift.says) and all(map(fnmatchcase, says, map(_literally, drift.says)))
+    return None if good else f"wanted {drift.says}, found {says}"
+
+
+def _lines(change: dict[str, Any]) -> list[str]:
+    if change["diff"] and change["before"] == change["after"]:
+        return [line for line in change["diff"][2:] if line[0] in "+-"]
+    return [f"{change['before']} -> {change['after']}"]
+
+
+def _literally(pattern: str) -> str:
+    """Only a `*` after or before an arrow stands for anything."""
+    return (
+        pattern if pattern.startswith("* -> ") or pattern.endswith(" -> *") else pattern.replace("*", "[*]")
+    )

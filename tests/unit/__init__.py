@@ -1,0 +1,1 @@
+"""Tests that need no rack: one folder for each room of rackwright."""

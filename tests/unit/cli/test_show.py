@@ -1,0 +1,120 @@
+"""rackwright show: values and where they come from."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.unit.model.base_file import change
+
+TEXT = change(
+    ("  own-node:\n", "  cpu-16c-64g:\n"),
+    ("munge: {}", "munge: {uid: 500}"),
+    ("position: 1", "position: 1\n    os: rocky-9\n    options: {munge: {threads: 4}}"),
+)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "demo.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def values(rackwright, file):
+    def ask(*arguments: str) -> dict:
+        result = rackwright("show", file, "--json", *arguments)
+        assert result.status == 0, result.err
+        return {entry["path"]: entry for entry in json.loads(result.out)["values"]}
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "kind", "text"),
+    [
+        ("name", "w3", "file", "{file}:50"),
+        ("fqdn", "w3.demo.test", "derived", "name and domain, {file}:5"),
+        ("roles", ["worker"], "file", "{file}:51"),
+        ("os", "rocky-9", "file", "{file}:57"),
+        ("platform", "bare-metal", "default", "default"),
+        ("addresses.mgmt", "10.1.0.13", "derived", "counted over w[1-4], {file}:53"),
+        ("addresses.ib[1]", "10.3.0.141", "derived", "counted over w[1-4], {file}:54"),
+        ("rack", "r2", "derived", "counted over w[1-4], {file}:55"),
+        ("mac", None, "default", "default"),
+        ("sku.name", "cpu-16c-64g", "defaults", "defaults, {file}:9"),
+        ("sku.cores_per_socket", 8, "file", "wins over the catalogue, {file}:40"),
+        ("sku.nics", [], "default", "default"),
+        ("options.munge.uid", 500, "file", "{file}:60"),
+        ("options.munge.threads", 4, "override", "group override, {file}:58"),
+        ("options.munge.gid", 440, "default", "default"),
+    ],
+)
+def test_origin_of_a_nodes_value(values, file, path, value, kind, text):
+    found = values("--node", "w3")[path]
+    text = text.format(file=file)
+    line = int(text.rpartition(":")[2]) if ":" in text else None
+    # the role section moved down by the lines that the override added
+    if path == "options.munge.uid":
+        text, line = found["origin"]["text"], found["origin"]["line"]
+        assert file.read_text().splitlines()[line - 1] == "  munge: {uid: 500}"
+    assert found == {"path": path, "value": value, "origin": {"kind": kind, "text": text, "line": line}}
+
+
+def test_catalogue_entry(rackwright, tmp_path):
+    path = tmp_path / "demo.yaml"
+    path.write_text(change())
+    result = rackwright("show", path, "--node", "head1")
+    assert any(line.endswith("# catalogue entry cpu-16c-64g") for line in result.out.splitlines())
+
+
+def test_the_whole_cluster(rackwright, values, file):
+    found = values()
+    assert found["networks.store.mtu"]["origin"] == {"kind": "file", "text": f"{file}:19", "line": 19}
+    assert found["networks.mgmt.mtu"]["value"] == 1500
+    assert found["ssh.port"]["origin"]["kind"] == "default"
+    assert found["roles.munge.uid"]["value"] == 500
+    result = rackwright("show", file, "--json")
+    assert json.loads(result.out)["nodes"] == ["head1", "w1", "w2", "w3", "w4"]
+
+
+def test_the_table_of_nodes(rackwright, file):
+    lines = rackwright("show", file).out.splitlines()
+    assert lines[-6].split() == ["NODE", "ROLES", "ADDRESS", "SKU", "OS", "PLATFORM", "RACK", "SWITCH"]
+    assert lines[-5].split() == [
+        "head1",
+        "head",
+        "(primary)",
+        "10.1.0.10",
+        "cpu-16c-64g",
+        "debian-13",
+        "bare-metal",
+        "-",
+        "-",
+    ]
+    assert lines[-1].split() == [
+        "w4",
+        "worker",
+        "10.1.0.14",
+        "cpu-16c-64g",
+        "rocky-9",
+        "bare-metal",
+        "r2:2",
+        "s2",
+    ]
+
+
+def test_an_unknown_node(rackwright, file):
+    result = rackwright("show", file, "--node", "w33")
+    assert (result.status, result.out) == (1, "")
+    assert result.err == f"error: {file} declares no node w33.\nhint: did you mean `w3`?\n"
+
+
+def test_a_wrong_file(rackwright, tmp_path):
+    path = tmp_path / "demo.yaml"
+    path.write_text("version: 1\n")
+    result = rackwright("show", path)
+    assert result.status == 1
+    assert result.err.startswith(f"error: {path} has 4 mistakes.\n\n{path}:1:1: cluster: ")

@@ -1,0 +1,598 @@
+"""Seeded faults: for every check at least one that it must FAIL, put into a healthy machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.unit.health.fake_node import HANGS, NOW, FakeNode
+from tests.unit.health.healthy import SMART, bridge_config, dimm, services_command, unit_block
+
+Mutate = Callable[[FakeNode], object]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done to the machine of a base, and the check that must call it FAIL."""
+
+    check: str
+    name: str
+    mutate: Mutate
+    base: str = "full"
+
+    @property
+    def id(self) -> str:
+        return f"{self.check}: {self.name}"
+
+
+FAULTS: list[Fault] = []
+
+
+def seed(check: str, name: str, mutate: Mutate, base: str = "full") -> None:
+    FAULTS.append(Fault(check, name, mutate, base))
+
+
+SMI = "nvidia-smi -q -x"
+
+
+def smi(gpu: int, old: str, new: str) -> Mutate:
+    """Replace words in one GPU's part of the XML."""
+
+    def mutate(node: FakeNode) -> None:
+        parts = str(node.commands[SMI]).split("<gpu id=")
+        assert old in parts[gpu + 1], f"{old} is not in the XML of GPU {gpu}"
+        parts[gpu + 1] = parts[gpu + 1].replace(old, new, 1)
+        node.commands[SMI] = "<gpu id=".join(parts)
+
+    return mutate
+
+
+def drop_gpu(gpu: int) -> Mutate:
+    def mutate(node: FakeNode) -> None:
+        parts = str(node.commands[SMI]).split("<gpu id=")
+        last = gpu + 1 == len(parts) - 1
+        gone = parts.pop(gpu + 1)
+        if last:
+            parts[-1] += gone.split("</gpu>")[1]
+        node.commands[SMI] = "<gpu id=".join(parts)
+
+    return mutate
+
+
+def put(path: str, content: object) -> Mutate:
+    def mutate(node: FakeNode) -> None:
+        assert path in node.files, f"{path} is not there"
+        node.put(path, content)
+
+    return mutate
+
+
+def add(path: str, content: object) -> Mutate:
+    return lambda node: node.put(path, content)
+
+
+def drop(*prefixes: str) -> Mutate:
+    return lambda node: [node.drop(prefix) for prefix in prefixes]
+
+
+def edit(path: str, old: str, new: str, count: int = -1) -> Mutate:
+    return lambda node: node.edit(path, old, new, count)
+
+
+def log(*messages: str) -> Mutate:
+    return lambda node: node.log(*messages)
+
+
+def command(words: str, says: str | tuple[int, str, str]) -> Mutate:
+    def mutate(node: FakeNode) -> None:
+        assert words in node.commands, f"{words} is not run"
+        node.commands[words] = says
+
+    return mutate
+
+
+def unit(name: str, old: str, new: str) -> Mutate:
+    def mutate(node: FakeNode) -> None:
+        key = services_command(node.request["services"])
+        block = unit_block(name, name != "opensm.service")
+        node.edit(key, block, block.replace(old, new))
+
+    return mutate
+
+
+def smart(drive: int, **values: object) -> Mutate:
+    return command(f"nvme smart-log /dev/nvme{drive} -o json", json.dumps({**SMART, **values}))
+
+
+GPU3 = "/sys/bus/pci/devices/0000:4b:00.0"
+IB2 = "/sys/class/infiniband/mlx5_2/ports/1"
+NVME1 = "/sys/bus/pci/devices/0000:e1:00.0"
+
+# gpu: present
+for gpu in (0, 3, 7):
+    seed("gpu-count", f"GPU {gpu} is gone from nvidia-smi", drop_gpu(gpu))
+seed("gpu-count", "the driver has fewer attached", edit(SMI, "<attached_gpus>8<", "<attached_gpus>7<"))
+seed("gpu-on-bus", "a GPU is off the bus", drop(GPU3))
+seed(
+    "gpu-bound",
+    "vfio holds a GPU",
+    lambda node: node.links.update({GPU3 + "/driver": "/sys/bus/pci/drivers/vfio-pci"}),
+)
+seed("gpu-bound", "the module took seven", drop("/proc/driver/nvidia/gpus/0000:4b:00.0"))
+seed("gpu-model", "another model in one slot", smi(2, "233010DE", "20B210DE"))
+seed(
+    "gpu-identity",
+    "one UUID twice",
+    smi(1, "GPU-00000000-0000-0000-0000-000000000001", "GPU-00000000-0000-0000-0000-000000000000"),
+)
+seed("gpu-persistence", "off", smi(4, "<persistence_mode>Enabled", "<persistence_mode>Disabled"))
+seed("gpu-compute-mode", "exclusive", smi(4, "<compute_mode>Default", "<compute_mode>Exclusive_Process"))
+seed("gpu-mig-mode", "on though declared off", smi(5, "<current_mig>Disabled", "<current_mig>Enabled"))
+seed("gpu-mig-mode", "turns on at the next reset", smi(5, "<pending_mig>Disabled", "<pending_mig>Enabled"))
+seed("gpu-mig-mode", "off though declared on", smi(5, "<current_mig>Enabled", "<current_mig>Disabled"), "mig")
+seed(
+    "gpu-mig-layout",
+    "one instance less",
+    edit("nvidia-smi -L", "  MIG 3g.40gb     Device  1: (UUID: MIG-1)\n", "", 1),
+    "mig",
+)
+seed(
+    "gpu-mig-layout",
+    "another profile",
+    edit("nvidia-smi -L", "MIG 3g.40gb     Device  0", "MIG 1g.10gb     Device  0", 1),
+    "mig",
+)
+seed("gpu-vbios", "one is older", smi(6, "96.00.A5.00.01", "96.00.74.00.01"))
+seed("gpu-inforom", "not readable", smi(6, "G520.0200.00.05", "N/A"))
+seed(
+    "gpu-firmware",
+    "of another driver",
+    smi(6, "<gsp_firmware_version>580.173.02", "<gsp_firmware_version>575.57.08"),
+)
+seed("gpu-recovery", "wants a reset", smi(0, "<gpu_recovery_action>None", "<gpu_recovery_action>Reset"))
+seed("gpu-recovery", "wants a reboot", smi(0, "<gpu_recovery_action>None", "<gpu_recovery_action>Reboot"))
+seed(
+    "gpu-recovery",
+    "drain and reset",
+    smi(0, "<gpu_recovery_action>None", "<gpu_recovery_action>Drain and Reset"),
+)
+seed(
+    "gpu-recovery",
+    "an older driver: reset required",
+    smi(0, "<reset_required>No", "<reset_required>Yes"),
+    "dgx-a100",
+)
+
+# gpu: memory
+seed(
+    "gpu-memory-size",
+    "half of it",
+    smi(1, "<total>81559 MiB</total><reserved>", "<total>40536 MiB</total><reserved>"),
+)
+seed("gpu-bar1", "256 MiB", smi(1, "<total>131072 MiB", "<total>256 MiB"))
+seed("gpu-ecc-mode", "off", smi(1, "<current_ecc>Enabled", "<current_ecc>Disabled"))
+seed("gpu-ecc-mode", "off at the next reset", smi(1, "<pending_ecc>Enabled", "<pending_ecc>Disabled"))
+for kind in ("sram_uncorrectable_parity", "sram_uncorrectable_secded", "dram_uncorrectable"):
+    seed("gpu-ecc-uncorrected", kind, smi(2, f"<{kind}>0", f"<{kind}>1"))
+
+
+def aggregate(gpu: int, kind: str, count: int) -> Mutate:
+    """Change a count of the history, which comes second."""
+
+    def mutate(node: FakeNode) -> None:
+        parts = str(node.commands[SMI]).split("<gpu id=")
+        before, after = parts[gpu + 1].split("<aggregate>")
+        parts[gpu + 1] = before + "<aggregate>" + after.replace(f"<{kind}>0", f"<{kind}>{count}", 1)
+        node.commands[SMI] = "<gpu id=".join(parts)
+
+    return mutate
+
+
+seed("gpu-ecc-corrected", "SRAM", aggregate(2, "sram_correctable", 10001))
+seed("gpu-ecc-corrected", "DRAM", aggregate(2, "dram_correctable", 20000001))
+seed("gpu-ecc-history", "SRAM", aggregate(2, "sram_uncorrectable_secded", 3))
+seed("gpu-sram-threshold", "passed", smi(2, "<sram_threshold_exceeded>No", "<sram_threshold_exceeded>Yes"))
+seed("gpu-rows-failure", "failed", smi(2, "<remapped_row_failure>No", "<remapped_row_failure>Yes"))
+seed("gpu-rows-pending", "pending", smi(2, "<remapped_row_pending>No", "<remapped_row_pending>Yes"))
+seed("gpu-rows-remapped", "513 rows", smi(2, "<remapped_row_unc>0", "<remapped_row_unc>513"))
+seed("gpu-pages-retired", "60 pages", smi(2, "<retired_count>0", "<retired_count>60"), "t4-4x")
+seed("gpu-pages-retired", "pending", smi(2, "<pending_retirement>No", "<pending_retirement>Yes"), "dgx1-v100")
+
+# gpu: PCIe
+seed("gpu-pcie-width", "8 lanes", smi(7, "<current_link_width>16x", "<current_link_width>8x"))
+seed(
+    "gpu-pcie-width",
+    "8 of its own 16 lanes",
+    smi(3, "<current_link_width>16x", "<current_link_width>8x"),
+    "t4-4x",
+)
+seed("gpu-pcie-generation", "the slot gives 4", smi(7, "<max_link_gen>5", "<max_link_gen>4"))
+
+
+def busy_at_generation_one(node: FakeNode) -> None:
+    smi(7, "<current_link_gen>5", "<current_link_gen>1")(node)
+    smi(7, "<gpu_util>0 %", "<gpu_util>97 %")(node)
+
+
+seed("gpu-pcie-generation", "busy at 1", busy_at_generation_one)
+seed("gpu-pcie-lanes", "x4 in sysfs", put(GPU3 + "/current_link_width", 4))
+seed("gpu-pcie-replays", "many", smi(7, "<replay_counter>0", "<replay_counter>123456"))
+seed("gpu-numa", "on no node", put(GPU3 + "/numa_node", -1))
+
+# gpu: at work
+seed(
+    "gpu-temperature",
+    "1 C below",
+    smi(0, "<gpu_temp>29 C</gpu_temp><gpu_temp_tlimit>58 C", "<gpu_temp>86 C</gpu_temp><gpu_temp_tlimit>1 C"),
+)
+seed("gpu-temperature", "an older board at 88 C", smi(0, "<gpu_temp>29 C", "<gpu_temp>88 C"), "dgx-a100")
+seed("gpu-idle-temperature", "75 C and idle", smi(0, "<gpu_temp>29 C", "<gpu_temp>75 C"))
+seed("gpu-memory-temperature", "97 C", smi(0, "<memory_temp>41 C", "<memory_temp>97 C"))
+for reason in ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"):
+    at = f"<clocks_event_reason_{reason}>"
+    seed("gpu-throttle", reason, smi(0, at + "Not Active", at + "Active"))
+seed("gpu-power-limit", "half", smi(0, "<current_power_limit>700.00 W", "<current_power_limit>350.00 W"))
+seed("gpu-power-draw", "none", smi(0, "68.20 W", "0.00 W"))
+seed("gpu-power-draw", "more than can be", smi(0, "68.20 W", "900.00 W"))
+
+
+def busy(gpu: int) -> Mutate:
+    return smi(gpu, "<gpu_util>0 %", "<gpu_util>99 %")
+
+
+seed("gpu-clocks", "busy at 345 MHz", busy(0))
+
+
+def slow_memory(node: FakeNode) -> None:
+    busy(0)(node)
+    smi(0, "<sm_clock>345", "<sm_clock>1900")(node)
+    smi(0, "<mem_clock>2619", "<mem_clock>1593")(node)
+
+
+seed("gpu-memory-clock", "1593 of 2619 MHz", slow_memory)
+seed("gpu-leftovers", "40 GiB and no process", smi(0, "<used>0 MiB", "<used>40960 MiB"))
+
+# gpu: kernel log. Words of the messages: gpud, NVIDIA's XID documentation and issue threads.
+for code, words in (
+    (79, "GPU has fallen off the bus."), (48, "An uncorrectable double bit error (DBE) has been detected"),
+    (64, "Row Remapper Error: (0x000000000)"), (74, "NVLink: fatal error detected on link 2"), (95, "Uncontained ECC error"),
+    (119, "Timeout after 6s of waiting for RPC response from GPU3 GSP!"), (154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"),
+):  # fmt: skip
+    seed(
+        "xid-hardware",
+        f"XID {code}",
+        log(f"NVRM: Xid (PCI:0000:4b:00): {code}, pid='<unknown>', name=<unknown>, {words}"),
+    )
+seed(
+    "xid-application",
+    "31 again and again",
+    log(*["NVRM: Xid (PCI:0000:4b:00): 31, pid=2345, name=python, Ch 00000008"] * 21),
+)
+seed(
+    "sxid-fatal",
+    "20034",
+    log("nvidia-nvswitch0: SXid (PCI:0000:c0:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"),
+)
+seed(
+    "sxid-nonfatal",
+    "many",
+    log(
+        *[
+            "nvidia-nvswitch3: SXid (PCI:0000:c3:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)"
+        ]
+        * 11
+    ),
+)
+seed("gpu-lost", "does not start", log("NVRM: GPU 0000:4b:00.0: RmInitAdapter failed! (0x62:0x40:2480)"))
+seed(
+    "driver-mismatch-log",
+    "API mismatch",
+    log("NVRM: API mismatch: the client has the version 580.173.02, but"),
+)
+
+# fabric: NVLink
+seed(
+    "nvlink-up",
+    "one inactive",
+    edit("nvidia-smi nvlink -s", "Link 17: 26.562 GB/s", "Link 17: <inactive>", 1),
+)
+seed("nvlink-up", "one not listed", edit("nvidia-smi nvlink -s", "\t Link 4: 26.562 GB/s\n", "", 1))
+seed(
+    "nvlink-speed",
+    "as recorded on a bad H200: 1.562 GB/s",
+    edit("nvidia-smi nvlink -s", "Link 3: 26.562", "Link 3: 1.562", 1),
+)
+for kind in ("Replay Errors", "Recovery Errors", "CRC Errors"):
+    seed("nvlink-errors", kind, edit("nvidia-smi nvlink -e", f"Link 5: {kind}: 0", f"Link 5: {kind}: 7", 1))
+seed("nvlink-pairs", "one pair by PCIe", edit("nvidia-smi topo -m", "GPU0\t X \tNV18", "GPU0\t X \tPHB"))
+seed("nvlink-pairs", "17 links", edit("nvidia-smi topo -m", "GPU0\t X \tNV18", "GPU0\t X \tNV17"))
+seed("fabric-state", "in progress", smi(3, "<state>Completed", "<state>In Progress"))
+seed("fabric-state", "failed", smi(3, "<status>Success", "<status>Failure"))
+seed("fabric-clique", "two cliques", smi(3, "<cliqueId>0", "<cliqueId>1"))
+seed(
+    "fabric-clique",
+    "no cluster in a rack",
+    edit(SMI, "3f6c2d1a-0000-4000-8000-00000000beef", "00000000-0000-0000-0000-000000000000"),
+    "dgx-gb200",
+)
+seed("fabric-bandwidth", "degraded", smi(3, "<bandwidth>Full", "<bandwidth>Degraded"))
+seed("nvswitch-count", "three of four", drop("/proc/driver/nvidia-nvswitch/devices/0000:c2:00.0"))
+seed("gpu-nic-affinity", "a NIC moved", edit("nvidia-smi topo -m", "PIX", "SYS"))
+seed("pcie-uncorrected", "fatal on a GPU", put(GPU3 + "/aer_dev_fatal", "TOTAL_ERR_FATAL 1"))
+seed("pcie-uncorrected", "non-fatal on a drive", put(NVME1 + "/aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 2"))
+seed("pcie-corrected", "many", put(GPU3 + "/aer_dev_correctable", "RxErr 5000\nTOTAL_ERR_COR 5000"))
+seed(
+    "pcie-log",
+    "uncorrected",
+    log("pcieport 0000:40:01.0: AER: Uncorrected (Fatal) error received: 0000:4b:00.0"),
+)
+seed(
+    "pcie-log",
+    "a storm",
+    log(*["pcieport 0000:40:01.0: AER: Corrected error message received from 0000:4b:00.0"] * 101),
+)
+seed(
+    "pcie-limited",
+    "at boot",
+    log("mlx5_core 0000:38:00.0: 63.008 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x8 link"),
+)
+seed("nic-pcie-link", "x8", put("/sys/bus/pci/devices/0000:38:00.0/current_link_width", 8))
+seed(
+    "nic-pcie-link", "16 GT/s", put("/sys/bus/pci/devices/0000:38:00.0/current_link_speed", "16.0 GT/s PCIe")
+)
+
+# fabric: RDMA
+seed("rdma-ports", "a NIC is gone", drop("/sys/class/infiniband/mlx5_2"))
+seed("rdma-active", "down", put(IB2 + "/state", "1: DOWN"))
+seed("rdma-active", "initialising", put(IB2 + "/state", "2: INIT"))
+seed("rdma-active", "polling", put(IB2 + "/phys_state", "2: Polling"))
+seed("rdma-rate", "half", put(IB2 + "/rate", "200 Gb/sec (4X HDR)"))
+for kind in ("symbol_error", "link_error_recovery", "link_downed"):
+    seed("rdma-link-errors", kind, put(f"{IB2}/counters/{kind}", 11))
+seed("rdma-traffic-errors", "receive", put(IB2 + "/counters/port_rcv_errors", 101))
+seed("rdma-traffic-errors", "discards", put(IB2 + "/counters/port_xmit_discards", 1001))
+seed("ib-subnet", "no LID", put(IB2 + "/lid", "0xffff"))
+seed("ib-subnet", "no subnet manager", put(IB2 + "/sm_lid", "0x0"))
+seed("ib-pkeys", "limited member", put(IB2 + "/pkeys/0", "0x7fff"))
+seed("ib-pkeys", "full member of another", put(IB2 + "/pkeys/0", "0x8001"))
+seed("rdma-guids", "zero", put("/sys/class/infiniband/mlx5_2/node_guid", "0000:0000:0000:0000"))
+seed("rdma-guids", "twice", put("/sys/class/infiniband/mlx5_2/node_guid", "a088:c203:00ab:0001"))
+seed("roce-gids", "address lost", drop(IB2 + "/gids/3"), "roce")
+seed("rdma-firmware", "one is older", put("/sys/class/infiniband/mlx5_2/fw_ver", "28.39.1002"))
+
+# fabric: Ethernet
+seed("address-present", "lost", edit("ip -j addr show", "10.8.0.11", "10.8.0.99"))
+seed("interface-up", "no carrier", put("/sys/class/net/net1/carrier", 0))
+seed("interface-up", "down", put("/sys/class/net/net1/operstate", "lowerlayerdown"))
+seed("interface-mtu", "1500", put("/sys/class/net/net1/mtu", 1500))
+seed("interface-speed", "10 Gb/s", put("/sys/class/net/net1/speed", 10000))
+seed("interface-errors", "5 %", put("/sys/class/net/net1/statistics/rx_errors", 50000))
+seed("link-flaps", "six times", log(*["mlx5_core 0000:38:00.0 net1: Link down"] * 6))
+seed(
+    "bond-members",
+    "a member is down",
+    edit(
+        "/proc/net/bonding/bond0",
+        "Slave Interface: eno2\nMII Status: up",
+        "Slave Interface: eno2\nMII Status: down",
+    ),
+)
+seed("bond-members", "no bond", drop("/proc/net/bonding/bond0"))
+seed("default-route", "none", edit("/proc/net/route", "00000000\t0100090A", "0000000A\t0100090A"))
+seed("default-route", "by another", edit("/proc/net/route", "0100090A", "FE00090A"))
+
+# cpu
+CPU = "/sys/devices/system/cpu"
+seed(
+    "cpu-sockets",
+    "one",
+    lambda node: [node.put(f"{CPU}/cpu{n}/topology/physical_package_id", 0) for n in range(224)],
+)
+seed("cpu-cores", "fewer", put(f"{CPU}/online", "0-99"))
+seed("cpu-threads", "no hyperthreads", put(f"{CPU}/online", "0-111"))
+seed("cpu-online", "one offline", put(f"{CPU}/online", "0-6,8-223"))
+seed("cpu-governor", "powersave", put(f"{CPU}/cpu9/cpufreq/scaling_governor", "powersave"))
+seed("cpu-throttle", "hot", put(f"{CPU}/cpu9/thermal_throttle/core_throttle_count", 12))
+seed("cpu-machine-checks", "in the log", log("mce: [Hardware Error]: Machine check events logged"))
+seed("cpu-lockups", "soft lockup", log("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [python:4711]"))
+seed("cpu-lockups", "hung task", log("INFO: task nfsd:1234 blocked for more than 120 seconds."))
+seed(
+    "cpu-clocksource", "hpet", put("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet")
+)
+seed("cpu-numa", "one node", drop("/sys/devices/system/node/node1"))
+seed(
+    "cpu-numa",
+    "four instead of eight",
+    drop(*[f"/sys/devices/system/node/node{n}" for n in range(4, 8)]),
+    "dgx-a100",
+)
+seed("cpu-microcode", "two", edit("/proc/cpuinfo", "0x2b000590", "0x2b000461", 1))
+seed("cpu-load", "runaway", put("/proc/loadavg", "5000.0 5000.0 5000.0 2/3000 4711"))
+
+# memory
+seed(
+    "memory-total", "a DIMM is missing", edit("/proc/meminfo", "MemTotal: 2104533975", "MemTotal: 1900000000")
+)
+seed("memory-dimms", "an empty slot", put("/sys/firmware/dmi/entries/17-5/raw", dimm("DIMM_5", 0)))
+seed(
+    "memory-speed", "a slow one", put("/sys/firmware/dmi/entries/17-5/raw", dimm("DIMM_5", 65536, 4800, 4400))
+)
+seed("memory-uncorrected", "one", put("/sys/devices/system/edac/mc/mc1/ue_count", 1))
+seed("memory-corrected", "many", put("/sys/devices/system/edac/mc/mc1/ce_count", 5000))
+seed("memory-poisoned", "a page", edit("/proc/meminfo", "HardwareCorrupted: 0", "HardwareCorrupted: 4"))
+seed("memory-log", "uncorrected", log("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#1_Chan#0_DIMM#0"))
+seed("memory-swap", "8 GiB", edit("/proc/meminfo", "SwapTotal: 0", "SwapTotal: 8388608"))
+seed(
+    "memory-available",
+    "nothing left",
+    edit("/proc/meminfo", "MemAvailable: 1932735283", "MemAvailable: 20000000"),
+)
+seed(
+    "memory-numa",
+    "a node has less",
+    put("/sys/devices/system/node/node1/meminfo", "Node 1 MemTotal: 900000000 kB"),
+)
+seed("memory-oom", "killed", log("Out of memory: Killed process 4711 (python) total-vm:1000kB"))
+
+# disk
+seed("nvme-count", "one is gone", drop("/sys/class/nvme/nvme1"))
+seed("nvme-size", "a small one", put("/sys/block/nvme1n1/size", 1875385008))
+seed("nvme-state", "dead", put("/sys/class/nvme/nvme1/state", "dead"))
+seed("nvme-warning", "read-only", smart(1, critical_warning=8))
+seed("nvme-wear", "worn out", smart(1, percent_used=101))
+seed("nvme-spare", "below its threshold", smart(1, avail_spare=5))
+seed("nvme-media-errors", "three", smart(1, media_errors=3))
+seed("nvme-temperature", "82 C", smart(1, temperature=355))
+seed("nvme-pcie-link", "x2", put(NVME1 + "/current_link_width", 2))
+seed("nvme-firmware", "another", put("/sys/class/nvme/nvme1/firmware_rev", "OPPA0A5Q"))
+seed("disk-errors", "read error", log("I/O error, dev nvme1n1, sector 2048 op 0x0:(READ) flags 0x0"))
+seed(
+    "disk-errors",
+    "timeout",
+    log("nvme nvme1: I/O 12 QID 3 timeout, reset controller", "nvme1: I/O 12 QID 3 timeout, aborting"),
+)
+seed("array-health", "degraded", put("/sys/block/md0/md/degraded", 1))
+seed("array-health", "not there", drop("/sys/block/md1"))
+seed("array-health", "stopped", put("/sys/block/md0/md/array_state", "inactive"))
+
+# filesystem
+HOME = "stat -f -c %b %f %a %c %d /home"
+seed("fs-mounted", "home is not", edit("/proc/self/mounts", "nfs1:/home /home nfs4 rw,relatime 0 0\n", ""))
+seed("fs-source", "another server", edit("/proc/self/mounts", "nfs1:/home", "nfs2:/home"))
+seed("fs-source", "another type", edit("/proc/self/mounts", "/home nfs4", "/home nfs"))
+seed("fs-answers", "the server hangs", command(HOME, HANGS))
+seed(
+    "fs-answers",
+    "stale",
+    command(HOME, (1, "", "stat: cannot read file system information for '/home': Stale file handle")),
+)
+seed("fs-writable", "home", edit("/proc/self/mounts", "/home nfs4 rw", "/home nfs4 ro"))
+seed("fs-writable", "root", edit("/proc/self/mounts", "/ ext4 rw", "/ ext4 ro"))
+seed("fs-space", "full", command(HOME, "1000000 10000 10000 250000 240000\n"))
+seed("fs-inodes", "used up", command(HOME, "1000000 700000 650000 250000 100\n"))
+seed("fs-errors", "ext4", log("EXT4-fs error (device nvme0n1p2): ext4_find_entry:1663: inode #2: comm ls"))
+seed("fs-stalled", "nfs", log("nfs: server nfs1 not responding, still trying"))
+
+# os: driver
+seed("driver-loaded", "not loaded", drop("/proc/driver/nvidia/version"))
+seed("driver-loaded", "without uvm", edit("/proc/modules", "nvidia_uvm 1 0 - Live 0x0\n", ""))
+seed(
+    "driver-matches",
+    "libraries were updated",
+    edit(SMI, "<driver_version>580.173.02", "<driver_version>580.180.01"),
+)
+seed("driver-locked", "another", edit("/proc/driver/nvidia/version", "580.173.02", "580.159.03"))
+seed("driver-open", "proprietary", edit("/proc/driver/nvidia/version", "Open Kernel Module", "Kernel Module"))
+seed(
+    "driver-open",
+    "proprietary on Blackwell",
+    edit("/proc/driver/nvidia/version", "Open Kernel Module", "Kernel Module"),
+    "dgx-b200",
+)
+seed("driver-security", "old", edit("/proc/driver/nvidia/version", "580.173.02", "580.65.06"))
+seed(
+    "driver-nouveau",
+    "loaded",
+    lambda node: node.put("/proc/modules", "nouveau 1 0 - Live 0x0\n" + str(node.files["/proc/modules"])),
+)
+seed("driver-dkms", "built for the old kernel alone", lambda node: (
+    node.drop("/var/lib/dkms/nvidia/580.173.02/6.12.48-amd64"),
+    node.put("/var/lib/dkms/nvidia/580.173.02/6.12.38-amd64/x86_64/module/nvidia.ko.xz", ""),
+))  # fmt: skip
+seed(
+    "driver-held",
+    "released",
+    edit("/var/lib/dpkg/status", "nvidia-open\nStatus: hold", "nvidia-open\nStatus: install"),
+)
+seed(
+    "fabricmanager-version",
+    "older",
+    edit(
+        "/var/lib/dpkg/status",
+        "nvidia-fabricmanager\nStatus: hold ok installed\nVersion: 580.173.02-1",
+        "nvidia-fabricmanager\nStatus: hold ok installed\nVersion: 580.159.03-1",
+    ),
+)
+seed(
+    "fabricmanager-version",
+    "not installed",
+    edit("/var/lib/dpkg/status", "Package: nvidia-fabricmanager", "Package: other"),
+)
+
+
+def proprietary(node: FakeNode) -> None:
+    node.edit("/proc/driver/nvidia/version", "Open Kernel Module", "Kernel Module")
+
+
+seed("gpu-direct-rdma", "no DMA-BUF and no peermem", proprietary, "no open modules declared")
+seed("gpu-direct-rdma", "no RDMA core", edit("/proc/modules", "ib_core 1 0 - Live 0x0\n", ""))
+
+# os: kernel, firmware, state
+seed(
+    "kernel-newest",
+    "a newer one waits",
+    lambda node: (node.put("/lib/modules/6.12.57-amd64/x", ""), node.put("/boot/vmlinuz-6.12.57-amd64", "")),
+)
+seed("kernel-version", "another", lambda node: setattr(node, "kernel", "6.12.38-amd64"))
+seed("kernel-arguments", "missing", edit("/proc/cmdline", "numa_balancing=disable", ""))
+seed("iommu-passthrough", "translated", put("/sys/kernel/iommu_groups/1/type", "DMA-FQ"))
+seed("acs-off", "on", put("/sys/bus/pci/devices/0000:01:01.0/config", bridge_config(0x1D)))
+seed("firmware-bios", "older", put("/sys/class/dmi/id/bios_version", "1.5.0"))
+seed("os-release", "another release", edit("/etc/os-release", 'VERSION_ID="13"', 'VERSION_ID="12"'))
+seed("os-release", "another system", edit("/etc/os-release", "ID=debian", "ID=ubuntu", 1))
+seed(
+    "os-hostname",
+    "another name",
+    lambda node: setattr(node, "node_name", lambda: "localhost") or setattr(node, "name", "gpu001"),
+)
+seed("os-own-name", "loopback", lambda node: setattr(node, "own_addresses", ["127.0.1.1"]))
+seed("os-own-name", "another node's", lambda node: setattr(node, "own_addresses", ["10.9.0.12"]))
+seed("clock-synchronised", "not", edit("chronyc -c tracking", ",Normal", ",Not synchronised"))
+seed("clock-synchronised", "stratum 0", edit("chronyc -c tracking", "10.0.0.1,3,", ",0,"))
+seed("clock-offset", "half a second", edit("chronyc -c tracking", "0.000012", "-0.512"))
+seed(
+    "processes-stuck",
+    "21 wait",
+    lambda node: [node.put(f"/proc/{9000 + n}/stat", f"{9000 + n} (python) D 0") for n in range(21)],
+)
+seed(
+    "processes-zombies",
+    "101",
+    lambda node: [node.put(f"/proc/{9000 + n}/stat", f"{9000 + n} (python) Z 0") for n in range(101)],
+)
+seed(
+    "packages-whole",
+    "half installed",
+    edit(
+        "/var/lib/dpkg/status",
+        "bash\nStatus: install ok installed",
+        "bash\nStatus: install ok half-configured",
+    ),
+)
+
+# services
+for name in ("chrony.service", "munge.service"):
+    seed("services-active", f"{name} failed", unit(name, "ActiveState=active", "ActiveState=failed"))
+seed(
+    "services-enabled", "disabled", unit("chrony.service", "UnitFileState=enabled", "UnitFileState=disabled")
+)
+seed("services-steady", "restarts", unit("chrony.service", "NRestarts=0", "NRestarts=40"))
+seed(
+    "services-failed",
+    "one",
+    command(
+        "systemctl list-units --state=failed --plain --no-legend --no-pager",
+        "nvsm.service loaded failed failed NVSM\n",
+    ),
+)
+for check, name, base in (
+    ("persistenced-active", "nvidia-persistenced.service", "full"), ("fabricmanager-active", "nvidia-fabricmanager.service", "full"),
+    ("imex-active", "nvidia-imex.service", "dgx-gb200"), ("slurmd-active", "slurmd.service", "full"),
+):  # fmt: skip
+    seed(check, "dead", unit(name, "ActiveState=active", "ActiveState=inactive"), base)
+    seed(check, "not installed", unit(name, "LoadState=loaded", "LoadState=not-found"), base)
+seed("slurmd-memlock", "8 MiB", unit("slurmd.service", "LimitMEMLOCK=infinity", "LimitMEMLOCK=8388608"))
+seed("opensm-absent", "runs", unit("opensm.service", "ActiveState=inactive", "ActiveState=active"))
+
+TAKEN_AT = NOW

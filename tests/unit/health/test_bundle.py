@@ -1,0 +1,168 @@
+"""The script that goes to nodes: complete, standard library only, of Python 3.9."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from rackwright.health.bundle import GUARD, ON_NODE, PROBE, _module, script, sources_of
+from rackwright.health.expected import Expected
+from rackwright.health.judge import all_checks, judge
+from rackwright.health.registry import FAST_SECTIONS
+from rackwright.health.verdict import Status
+from tests.unit.health.bases import BASES, in_cluster
+from tests.unit.health.bases import catalogue as skus
+
+
+def pythons():
+    """This Python, and Python 3.9 where there is one that starts."""
+    oldest = shutil.which("python3.9")
+    if oldest is None or subprocess.run([oldest, "-V"], check=False, capture_output=True).returncode:
+        return [sys.executable]
+    return [sys.executable, oldest]
+
+
+@pytest.mark.parametrize("main", [PROBE, ON_NODE])
+def test_every_module_is_of_python_3_9_and_loads_the_standard_library_alone(main):
+    sources = {**sources_of(main), "the loader": script(main)}
+    for name, text in sources.items():
+        tree = ast.parse(text, feature_version=(3, 9))
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for module in names:
+                top = module.split(".")[0]
+                known = top in sys.stdlib_module_names or module.startswith("rackwright.health")
+                assert known, f"{name} imports {module}"
+
+
+@pytest.mark.parametrize("main", [PROBE, ON_NODE, GUARD])
+def test_whatever_a_bundled_module_imports_is_bundled(main):
+    """The bundle looks for imports in lines; here they are of the syntax tree."""
+    sources, wanted = sources_of(main), set()
+    for text in sources.values():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rackwright"):
+                wanted |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Import):
+                wanted |= {alias.name for alias in node.names if alias.name.startswith("rackwright")}
+    modules = {name for name in wanted if _is_module(name)}
+    assert modules - set(sources) == set()
+    parents = {name.rpartition(".")[0] for name in sources}
+    assert set(sources) - modules - parents == {main}, "and nothing else"
+
+
+def _is_module(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # a name of a module
+        return False
+
+
+@pytest.mark.parametrize("text", ["x = '''no'''\n", "#### module other\n", "x = 1\\"])
+def test_what_the_script_could_not_hold_is_refused(text):
+    with pytest.raises(ValueError, match=r"^a\.b cannot stand in a raw literal"):
+        _module("a.b", text)
+
+
+def test_the_judge_is_bundled_with_every_check():
+    sources = sources_of(ON_NODE)
+    assert {check.function.__module__ for check in all_checks()} <= set(sources)
+
+
+def test_the_fast_sections_are_the_probes():
+    from rackwright.health.probe.main import FAST, SECTIONS
+
+    assert set(FAST) == FAST_SECTIONS
+    assert {section for check in all_checks() for section in check.reads} == set(SECTIONS)
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_the_probe_runs_from_stdin_and_never_raises(python):
+    done = subprocess.run(
+        [python, "-I", "-", '{"services": ["ssh.service"], "sections": ["memory", "gpus", "mounts", "nonsense"]}'],
+        input=script(), capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert (told["schema"], told["version"]) == ("rackwright-probe", 1)
+    assert set(told["sections"]) == {"memory", "gpus", "mounts"}
+    assert told["sections"]["memory"]["ok"] is True
+    assert all(section["ok"] or section["why"] for section in told["sections"].values())
+
+
+def test_probe_and_judge_run_by_themselves(tmp_path):
+    expected = replace(BASES["cpu-16c-64g"].expected, node=None, disabled={"cpu-load": "only to be seen"})
+    (tmp_path / "expected.json").write_text(json.dumps(expected.to_json()))
+    done = subprocess.run(
+        [sys.executable, "-I", "-", str(tmp_path / "expected.json"), '{"fast": true, "seconds": 20}'],
+        input=script(ON_NODE), capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    told = json.loads(done.stdout)
+    assert done.returncode == {"FAIL": 3, "UNKNOWN": 4}.get(told["status"], 0)
+    assert told["status"] == "FAIL"  # this machine has no 64 GiB, or is busy, or lacks systemd
+    assert told["results"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["/no/such/file"]])
+def test_without_a_declaration_nothing_is_known(arguments):
+    done = subprocess.run(
+        [sys.executable, "-I", "-", *arguments],
+        input=script(ON_NODE),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 4
+    assert "cannot be read" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["full", "mig", "roce", "rack", "cpu-16c-64g"])
+def test_a_declaration_survives_json(name):
+    expected = BASES[name].expected
+    assert Expected.from_json(json.loads(json.dumps(expected.to_json()))) == expected
+
+
+def test_a_section_past_its_deadline_says_so():
+    import time
+
+    from rackwright.health.probe.main import SECTIONS, probe
+    from rackwright.health.probe.source import Source
+
+    SECTIONS["slow"] = lambda source, request: time.sleep(15) or {}
+    try:
+        told = probe(Source(), {"sections": ["slow", "memory"], "seconds": 1.5})
+    finally:
+        del SECTIONS["slow"]
+    assert told["sections"]["slow"]["ok"] is False
+    assert "not read within" in told["sections"]["slow"]["why"]
+    assert told["sections"]["memory"]["ok"] is True
+    assert told["seconds"] < 10
+
+
+def test_a_tool_that_hangs_is_left_behind():
+    import time
+
+    from rackwright.health.probe.source import Source, Unavailable
+
+    started = time.monotonic()
+    with pytest.raises(Unavailable, match="gave no answer within"):
+        Source().run(["sleep", "30"], 0.2)
+    assert time.monotonic() - started < 15
+
+
+def test_a_container_has_no_hardware_of_its_own():
+    base = in_cluster(skus()["dgx-h100"], platform="container")
+    results = judge(base.expected, {})
+    beyond = {one.check for one in results if one.status is Status.OUT_OF_SCOPE}
+    assert {"gpu-on-bus", "cpu-governor", "memory-swap", "clock-offset", "xid-hardware"} <= beyond
+    assert all("container" in one.evidence for one in results if one.status is Status.OUT_OF_SCOPE)

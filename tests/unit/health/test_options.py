@@ -1,0 +1,162 @@
+"""What a site can say: limits, kill switches, and mistakes refused with a sentence."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from rackwright.checks import Status as CheckStatus
+from rackwright.health.declare import expected_of_sku, xid_actions
+from rackwright.health.docs import text
+from rackwright.health.judge import all_checks, judge, worst
+from rackwright.health.limits import LIMITS
+from rackwright.health.options import HealthOptions
+from rackwright.health.verdict import Action, Status
+from rackwright.health.xid import action_of
+from rackwright.platforms import Capability
+from tests.unit.health.bases import BASES, SKUS, Base, in_cluster
+from tests.unit.health.bases import catalogue as skus
+from tests.unit.health.fake_node import NOW, document
+from tests.unit.health.faults import log, smi
+from tests.unit.test_architecture import ROOT
+
+
+def test_the_page_is_current():
+    assert (ROOT / "docs" / "health-checks.md").read_text() == text()
+
+
+def test_the_words_are_those_of_every_other_check():
+    assert {status.value for status in CheckStatus} == {status.value for status in Status} - {"DISABLED"}
+    assert {need for check in all_checks() for need in check.needs} <= {need.value for need in Capability}
+
+
+def test_every_limit_is_used_and_every_use_is_declared():
+    used = {name for check in all_checks() for name in check.limits}
+    assert used | {"document_age_s"} == set(LIMITS)
+
+
+@pytest.mark.parametrize("base", ["full", "roce", "t4-4x"])
+def test_a_check_uses_only_the_limits_it_names(base, monkeypatch):
+    from rackwright.health.expected import Expected
+
+    asked = []
+    whole = Expected.limit
+    monkeypatch.setattr(Expected, "limit", lambda self, name: asked.append(name) or whole(self, name))
+    raw = document(BASES[base].node)
+    from rackwright.health.document import Document
+
+    for check in all_checks():
+        if check.applies(BASES[base].expected):
+            asked.clear()
+            list(check.function(BASES[base].expected, Document(raw)))
+            assert set(asked) <= set(check.limits), check.id
+
+
+def test_claims_are_claims():
+    claims = [check.claim for check in all_checks()]
+    assert len(set(claims)) == len(claims)
+    assert all(claim[0] not in " ." and not claim.endswith(".") for claim in claims)
+    assert all(check.remedy and check.source for check in all_checks())
+
+
+def warm(gpu_c, margin):
+    return smi(
+        0,
+        "<gpu_temp>29 C</gpu_temp><gpu_temp_tlimit>58 C",
+        f"<gpu_temp>{gpu_c} C</gpu_temp><gpu_temp_tlimit>{margin} C",
+    )
+
+
+@pytest.mark.parametrize(("margin", "status"), [(6, "PASS"), (4, "WARN"), (2, "FAIL")])
+def test_a_threshold_has_two_steps(margin, status):
+    base = SKUS["dgx-h100"]
+    results = judge(base.expected, document(base.node.with_fault(warm(60 + margin, margin))))
+    assert worst(one for one in results if one.check == "gpu-temperature").value == status
+
+
+def test_a_site_sets_its_own_threshold():
+    sku = skus()["dgx-h100"]
+    base = Base(sku, expected_of_sku(sku, HealthOptions(limits={"gpu_margin_warn_c": 60})))
+    results = judge(base.expected, document(base.node))
+    assert {one.check for one in results if one.status is Status.WARN} == {"gpu-temperature"}
+
+
+def test_an_unreliable_margin_is_not_known():
+    base = SKUS["dgx-h100"]
+    results = judge(base.expected, document(base.node.with_fault(warm(35, -3))))
+    assert worst(one for one in results if one.check == "gpu-temperature") is Status.UNKNOWN
+
+
+def test_a_switched_off_check_is_shown_with_its_reason():
+    options = HealthOptions(disabled={"gpu-persistence": "the vendor's image has it off, ticket 12"})
+    base = in_cluster(skus()["dgx-h100"], options)
+    broken = base.node.with_fault(smi(0, "<persistence_mode>Enabled", "<persistence_mode>Disabled"))
+    [found] = [one for one in judge(base.expected, document(broken)) if one.check == "gpu-persistence"]
+    assert (found.status, found.evidence, found.action) == (
+        Status.DISABLED, "switched off: the vendor's image has it off, ticket 12", Action.NONE,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"limits": {"gpu_margin_wran_c": 3}}, "There is no limit gpu_margin_wran_c."),
+        ({"disabled": {"gpu-cuont": "it is broken"}}, "There is no health check gpu-cuont."),
+        ({"disabled": {"gpu-count": " "}}, "Say why gpu-count is switched off, in a few words."),
+        ({"pkeys": ("x8001",)}, "x8001 is no partition key: write it like 0x8001."),
+        ({"mounts": ({"target": "home"},)}, "String should match pattern"),
+        ({"thresholds": {}}, "Extra inputs are not permitted"),
+    ],
+)
+def test_mistakes_are_refused(values, words):
+    with pytest.raises(ValidationError, match=words):
+        HealthOptions(**values)
+
+
+def test_a_document_of_another_node_or_of_yesterday_says_nothing():
+    base = BASES["full"]
+    raw = document(base.node)
+    for results in (
+        judge(base.expected, {**raw, "node": "gpu002"}),
+        judge(base.expected, raw, now=NOW + 7200),
+    ):
+        assert {one.status for one in results} == {Status.UNKNOWN}
+        assert len({one.evidence for one in results}) == 1
+    assert worst(judge(base.expected, raw, now=NOW + 60)) is Status.PASS
+
+
+def test_a_fast_document_is_judged_by_the_fast_checks_alone():
+    base = BASES["full"]
+    raw = document(base.node)
+    from rackwright.health.probe.main import FAST
+
+    fast = {**raw, "fast": True, "sections": {name: raw["sections"][name] for name in FAST}}
+    results = judge(base.expected, fast)
+    assert {one.check for one in results} == {
+        check.id for check in all_checks() if check.fast and check.applies(base.expected)
+    }
+    assert worst(results) is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "action"),
+    [
+        (79, "GPU has fallen off the bus.", Action.REBOOT),
+        (13, "Graphics Exception", Action.RESTART_JOB),
+        (63, "Row Remapper: New row marked", Action.NONE),
+        (74, "NVLink", Action.DRAIN),
+        (154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)", Action.REBOOT),
+        (154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", Action.RESET_GPU),
+        (154, "GPU recovery action changed from 0x2 (Node Reboot Required) to 0x0 (None)", Action.NONE),
+        (154, "something nobody has seen", None),
+        (999, "of the future", None),
+    ],
+)
+def test_what_an_xid_asks_for(code, message, action):
+    assert action_of(code, message, xid_actions()) is action
+
+
+def test_an_xid_nobody_knows_is_unknown():
+    base = BASES["full"]
+    raw = document(base.node.with_fault(log("NVRM: Xid (PCI:0000:4b:00): 997, of the future")))
+    assert worst(one for one in judge(base.expected, raw) if one.check == "xid-hardware") is Status.UNKNOWN

@@ -1,0 +1,287 @@
+"""Combinations that cannot be had, each refused with exactly these words."""
+
+from __future__ import annotations
+
+import pytest
+
+from rackwright.lock.index import Index
+from rackwright.lock.question import shipped_tables
+from rackwright.lock.solve import solve
+from rackwright.model.load import load_cluster
+from tests.unit.lock.clusters import write_cluster
+
+UBUNTU = "ubuntu-24.04"
+NO_FABRIC = (
+    "HGX B200 has NVSwitches and needs nvidia-fabricmanager and libnvidia-nscq at the driver's version; "
+    "Debian's own repository has neither."
+)
+DKMS = (
+    "The driver's modules are built by DKMS on the node; with Secure Boot they load only where the site's "
+    "signing key (MOK) is enrolled."
+)
+MIXED = (
+    "{nvidia_container_toolkit: 1.20.0, nvidia_container_toolkit_base: 1.20.0, "
+    "libnvidia_container_tools: 1.19.1, libnvidia_container1: 1.20.0}"
+)
+BAD_PAIR = (
+    "nvidia-open-kernel-dkms 550.163.01-2 does not build against the headers of linux 6.12.117 (debian-13): "
+    "pci_resize_resource takes more arguments there."
+)
+
+# name: (SKU, OS, gpu_stack, every reason)
+TABLE = {
+    "B200 from Debian's archive": (
+        "hgx-b200",
+        "debian-13",
+        "{source: distribution}",
+        [
+            "HGX B200 needs driver >= 570.133.20; Debian's own repository ends at 550.163.01.",
+            BAD_PAIR,
+            NO_FABRIC,
+            (
+                "HGX B200 has NVSwitches of NVLink generation 5 and needs nvlsm; "
+                "Debian's own repository for debian-13 does not have it."
+            ),
+        ],
+    ),
+    "B200 with an older driver": (
+        "dgx-b200",
+        UBUNTU,
+        '{driver: {branch: "535"}, cuda: "12.9"}',
+        ["DGX B200 needs driver >= 570.133.20, not 535.309.01."],
+    ),
+    "proprietary modules on Blackwell": (
+        "hgx-b200",
+        UBUNTU,
+        "{modules: proprietary}",
+        ["HGX B200 runs with open kernel modules only: Blackwell and Grace have no others."],
+    ),
+    "open modules on Volta": (
+        "dgx1-v100",
+        UBUNTU,
+        "{modules: open}",
+        [
+            (
+                "DGX-1 V100 runs with proprietary kernel modules only: open ones begin with Turing, "
+                "and its GPUs are Volta."
+            )
+        ],
+    ),
+    "Volta with CUDA 13": (
+        "dgx1-v100",
+        UBUNTU,
+        '{cuda: "13.0"}',
+        ["CUDA 13.0 no longer compiles for Volta: DGX-1 V100 stays on CUDA 12."],
+    ),
+    "Volta after branch 580": (
+        "dgx1-v100",
+        UBUNTU,
+        "{driver: {version: 595.91.07}}",
+        ["DGX-1 V100 is driven up to branch 580, and 595.91.07 is later: Volta was dropped."],
+    ),
+    "CUDA 13 on driver 535": (
+        "dgx-h100",
+        UBUNTU,
+        '{driver: {branch: "535"}, cuda: "13.2"}',
+        ["CUDA 13.2 needs driver >= 580 (minor-version compatibility), not 535.309.01."],
+    ),
+    "a CUDA release that does not exist": (
+        "dgx-h100",
+        UBUNTU,
+        '{cuda: "13.9"}',
+        [
+            "CUDA 13.9 is not in the table of releases, whose last is 13.3.",
+            (
+                "NVIDIA's repository for ubuntu-24.04 has no CUDA 13.9; known there: 12.4, 12.6, 12.8, 12.9, "
+                "13.0, 13.1, 13.2 and 13.3."
+            ),
+        ],
+    ),
+    "CUDA 13 from Debian's archive": (
+        "t4-4x",
+        "debian-12",
+        '{source: distribution, cuda: "13.0"}',
+        [
+            "CUDA 13.0 needs driver >= 580 (minor-version compatibility), not 535.261.03.",
+            "Debian's own repository for debian-12 has no CUDA 13.0; known there: 11.8.",
+        ],
+    ),
+    "NVSwitches with Debian's archive": (
+        "dgx-a100",
+        "debian-12",
+        "{source: distribution}",
+        [NO_FABRIC.replace("HGX B200", "DGX A100")],
+    ),
+    "NVSwitches where nobody knows": (
+        "dgx-h100",
+        "debian-13",
+        "{}",
+        [
+            (
+                "DGX H100 has NVSwitches and needs nvidia-fabricmanager and libnvidia-nscq at the driver's version; "
+                "whether NVIDIA's repository for debian-13 has them is not known."
+            )
+        ],
+    ),
+    "Debian 13's driver and its headers": (
+        "t4-4x",
+        "debian-13",
+        "{source: distribution}",
+        [BAD_PAIR],
+    ),
+    "the backported driver and the first headers": (
+        "t4-4x",
+        "debian-13",
+        "{source: distribution, driver: {version: 550.163.01}, kernel: 6.12.107+deb13-amd64}",
+        [BAD_PAIR.replace("6.12.117", "6.12.107")],
+    ),
+    "Debian 12's open driver and the security kernel": (
+        "t4-4x",
+        "debian-12",
+        "{source: distribution, kernel: 6.1.0-56-amd64}",
+        [
+            (
+                "nvidia-open-kernel-dkms 535.261.03-1 does not build against the headers of linux 6.1.192 "
+                "(debian-12): pci_resize_resource takes more arguments there."
+            )
+        ],
+    ),
+    "GB200 without IMEX": (
+        "dgx-gb200",
+        UBUNTU,
+        "{imex: false}",
+        [
+            (
+                "GB200 NVL72 shares one NVLink domain with other nodes and needs IMEX on each of them; "
+                "`imex: false` leaves it out."
+            )
+        ],
+    ),
+    "IMEX with nothing to do": (
+        "dgx-h100",
+        UBUNTU,
+        "{imex: true}",
+        ["DGX H100 shares no NVLink domain with other nodes, so IMEX has nothing to do there."],
+    ),
+    "container toolkit in two versions": (
+        "dgx-h100",
+        UBUNTU,
+        f"{{container_toolkit: {MIXED}}}",
+        ["The container toolkit's four packages go together at one version; these are 1.19.1 and 1.20.0."],
+    ),
+    "DCGM from Debian's archive": (
+        "t4-4x",
+        "debian-12",
+        "{source: distribution, dcgm: 4.6.0}",
+        ["Debian's own repository for debian-12 has no DCGM 4.6.0; it has none."],
+    ),
+    "below the minimum-security table": (
+        "l40s-8x",
+        "debian-12",
+        '{source: distribution, security: enforce, cuda: "none"}',
+        ["Driver 535.261.03 is below the minimum-security version of its branch, 535.309.01."],
+    ),
+    "a branch the security table does not know": (
+        "t4-4x",
+        UBUNTU,
+        "{driver: {version: 610.57.04}, security: enforce}",
+        ["The minimum-security table has no row for driver branch 610."],
+    ),
+    "DOCA 3.3 and Secure Boot without a key": (
+        "l40s-8x",
+        "debian-13",
+        "{ofed: doca, doca: 3.3.0, secure_boot: true}",
+        [
+            DKMS,
+            (
+                "From DOCA 3.3 on the OFED modules are built by DKMS and not signed; with Secure Boot those of "
+                "3.3.0 load only where the site's signing key (MOK) is enrolled."
+            ),
+        ],
+    ),
+    "DOCA where it is not known": (
+        "l40s-8x",
+        "debian-12",
+        "{ofed: doca}",
+        ["DOCA-Host 3.2.3 is not known for debian-12; no release is known for it."],
+    ),
+    "a driver nobody offers": (
+        "t4-4x",
+        "debian-13",
+        "{driver: {version: 580.173.02}}",
+        ["NVIDIA's repository for debian-13 has no driver 580.173.02; known there: 610.57.04."],
+    ),
+    "a version without these modules": (
+        "t4-4x",
+        "debian-12",
+        "{source: distribution, driver: {version: 535.309.01}, modules: open}",
+        ["Debian's own repository has driver 535.309.01 without open modules."],
+    ),
+    "a distribution nobody has read": (
+        "t4-4x",
+        UBUNTU,
+        "{source: distribution}",
+        ["Nothing is known about ubuntu-24.04's own archive."],
+    ),
+    "a kernel that is not there": (
+        "t4-4x",
+        "debian-12",
+        "{source: distribution, kernel: 6.6.6}",
+        [
+            "Debian's own repository has no kernel 6.6.6; known there: 6.1.0-50-amd64 and 6.1.0-56-amd64.",
+        ],
+    ),
+    "a kernel where none is known": (
+        "t4-4x",
+        UBUNTU,
+        "{kernel: 6.8.0-88-generic}",
+        ["Which kernels ubuntu-24.04 has is not in the tables, so 6.8.0-88-generic cannot be locked."],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_refused_with_these_words(tmp_path, name):
+    sku, os, stack, expected = TABLE[name]
+    cluster = load_cluster(write_cluster(tmp_path, {sku: os}, stack))
+    solution = solve(cluster, shipped_tables(), Index())
+    (refused,) = solution.refused
+    assert (refused.sku, refused.os) == (sku, os)
+    assert [reason.message for reason in refused.reasons] == expected
+    assert solution.lock.groups == ()
+
+
+def test_there_are_enough_of_them():
+    assert len(TABLE) >= 20
+
+
+OWN = """\
+skus:
+  own:
+    vendor: Example
+    description: A server of ours with GPUs
+    sockets: 1
+    cores_per_socket: 8
+    threads_per_core: 2
+    memory_mib: 65536
+    gpus: {model: X, gres_type: x, count: 1, memory_mib: 24576}
+    sources: [{text: "the site's own order", read: 2026-11-20}]
+"""
+
+
+def test_a_site_sku_that_says_too_little_is_refused_and_not_guessed(tmp_path):
+    cluster = load_cluster(write_cluster(tmp_path, {"own": UBUNTU}, "{}", OWN))
+    (refused,) = solve(cluster, shipped_tables(), Index()).refused
+    assert [reason.message for reason in refused.reasons] == [
+        "The SKU own does not say its GPUs' architecture, so neither modules nor driver can be chosen.",
+        "The SKU own does not say whether its GPUs hang on NVSwitches.",
+    ]
+
+
+def test_a_site_sku_that_says_enough_wins(tmp_path):
+    more = OWN.replace(
+        "memory_mib: 24576", "memory_mib: 24576, architecture: ada, nvswitch: none, nvlinks: 0"
+    )
+    cluster = load_cluster(write_cluster(tmp_path, {"own": UBUNTU}, "{}", more))
+    (group,) = solve(cluster, shipped_tables(), Index()).lock.groups
+    assert (group.sku, group.driver_version, group.fabricmanager) == ("own", "580.173.02", False)

@@ -1,0 +1,66 @@
+"""Sites of the tests of the container runtime roles, and what all these tests ask alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackwright.checks import Check
+from rackwright.engine.plan import NodePlan
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.settings import Mirrors
+from rackwright.model.types import OsRelease
+from rackwright.options import RoleOptions
+from rackwright.roles.access.options import AccessOptions, AdminUser
+from tests.unit.roles.fake_host import FakeHost, claimed, judged
+from tests.unit.roles.sites import site
+
+MIRROR = "10.9.0.10:5000"
+ADA = AdminUser(name="ada", uid=3000)
+
+
+def runtimes(
+    os: OsRelease = OsRelease.DEBIAN_13,
+    mirror: str | None = MIRROR,
+    files: str | None = None,
+    **roles: RoleOptions,
+) -> Cluster:
+    """A head and two GPU workers with these roles; ada is a user of them all."""
+    options = {"access": AccessOptions(users=(ADA,)), **roles}
+    return site(options, os=os, mirrors=Mirrors(containers=mirror, files=files))
+
+
+def sentences(cluster: Cluster, role: str, node: str = "gpu1") -> list[tuple[str, str, str | None]]:
+    """The problems of a node's options of a role."""
+    return list(cluster.by_name[node].options[role].problems(cluster))
+
+
+def never_passes(role: str, checks: tuple[Check, ...], cluster: Cluster, node: Node) -> None:
+    """With no tool at all, and with tools that say nothing, no check passes; without tools all are UNKNOWN."""
+    names = claimed(role, checks, node)
+    assert names
+    for name in names:
+        without = judged(role, checks, name, cluster, node, FakeHost({}))
+        assert without.status == "UNKNOWN", without
+        silent = judged(role, checks, name, cluster, node, FakeHost({}, always=""))
+        assert silent.status in ("UNKNOWN", "FAIL"), silent
+
+
+def changed(plan: NodePlan, role: str, kind: str) -> list[str]:
+    """Targets of one kind that a role would change."""
+    return [
+        change.target
+        for operation in plan.operations
+        if operation.role == role
+        for change in operation.changes
+        if change.kind == kind
+    ]
+
+
+def content(plan: NodePlan, path: str) -> Any:
+    """The whole text of a file that a plan would write."""
+    return next(
+        change.content
+        for operation in plan.operations
+        for change in operation.changes
+        if change.target == path
+    )

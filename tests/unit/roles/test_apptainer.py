@@ -1,0 +1,200 @@
+"""The apptainer role: options, where it comes from, files, and its checks. Never run: no package of it here."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from rackwright.model.types import OsRelease
+from rackwright.roles.apptainer import texts
+from rackwright.roles.apptainer.options import ApptainerOptions
+from rackwright.roles.apptainer.verify import CHECKS
+from tests.unit.roles.container_site import changed, content, never_passes, runtimes, sentences
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
+from tests.unit.roles.sites import expected, worker
+
+DEB, SUID = "apptainer_1.4.5_amd64.deb", "apptainer-suid_1.4.5_amd64.deb"
+OPTIONS = ApptainerOptions(version="1.4.5", sha256={DEB: "a" * 64, SUID: "b" * 64})
+SITE = runtimes(apptainer=OPTIONS)
+GPU = worker(SITE)
+EPEL = ApptainerOptions(source="epel", setuid=True)
+FINGERPRINT = "0123456789ABCDEF0123456789ABCDEF01234567"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "Packages of a release need its version, e.g. 1.4.5."),
+        ({"source": "ppa"}, "The PPA needs the fingerprint of its key, as its page on Launchpad shows it."),
+        ({"version": "latest"}, "String should match pattern '^[0-9]+\\.[0-9]+\\.[0-9]+$'"),
+        ({"source": "epel", "sessiondir_max_mib": 1}, "Input should be greater than or equal to 16"),
+    ],
+)
+def test_options_that_are_refused(given, sentence):
+    with pytest.raises(ValidationError) as refused:
+        ApptainerOptions.model_validate(given)
+    assert [error["msg"].removeprefix("Value error, ") for error in refused.value.errors()] == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("os", "options", "problem"),
+    [
+        (OsRelease.DEBIAN_13, OPTIONS, None),
+        (OsRelease.ROCKY_9, EPEL, None),
+        (
+            OsRelease.DEBIAN_13,
+            EPEL,
+            ("source", "gpu1 is debian-13, which has no source epel.", "use release"),
+        ),
+        (
+            OsRelease.RHEL_9,
+            OPTIONS,
+            ("source", "gpu1 is rhel-9, which has no source release.", "use epel"),
+        ),
+        (
+            OsRelease.DEBIAN_12,
+            ApptainerOptions(source="ppa", ppa_fingerprint=FINGERPRINT),
+            ("source", "gpu1 is debian-12, and a PPA is for Ubuntu.", "use release"),
+        ),
+        (
+            OsRelease.DEBIAN_13,
+            ApptainerOptions(version="1.4.5"),
+            ("sha256", f"gpu1 needs {DEB}, whose SHA-256 is not declared.", None),
+        ),
+    ],
+)
+def test_problems(os, options, problem):
+    assert sentences(runtimes(os=os, apptainer=options), "apptainer") == ([problem] if problem else [])
+
+
+def test_files():
+    assert texts.declared(OPTIONS) == {texts.CONF: expected("apptainer/plain.conf")}
+    options = OPTIONS.model_copy(
+        update={
+            "bind_paths": ("/scratch",),
+            "cache_root": "/scratch/apptainer",
+            "setuid": True,
+            "always_nv": True,
+        }
+    )
+    assert texts.declared(options) == {
+        texts.CONF: expected("apptainer/setuid.conf"),
+        texts.PROFILE: expected("apptainer/profile.sh"),
+    }
+
+
+def test_packages_of_a_release():
+    plan = planned(SITE, GPU)
+    assert changed(plan, "apptainer", "package") == ["curl", "apptainer"]
+    (fetch,) = commands(plan, f"Fetch {DEB}")
+    assert f"https://github.com/apptainer/apptainer/releases/download/v1.4.5/{DEB}" in fetch
+    assert f'[ "$found" = {"a" * 64} ]' in fetch
+    (install,) = commands(plan, f"Install {DEB}")
+    assert f"install /var/cache/rackwright/{DEB}" in install
+    mirrored = runtimes(files="http://m/files/", apptainer=OPTIONS.model_copy(update={"setuid": True}))
+    plan = planned(mirrored, worker(mirrored))
+    assert changed(plan, "apptainer", "package") == ["curl", "apptainer", "apptainer-suid"]
+    assert f"http://m/files/{SUID}" in commands(plan, f"Fetch {SUID}")[0]
+
+
+def test_packages_of_epel_and_of_the_ppa():
+    made = runtimes(os=OsRelease.ROCKY_9, apptainer=EPEL)
+    assert changed(planned(made, worker(made)), "apptainer", "package") == ["apptainer", "apptainer-suid"]
+    ppa = ApptainerOptions(source="ppa", ppa_fingerprint=FINGERPRINT)
+    made = runtimes(os=OsRelease.UBUNTU_24_04, apptainer=ppa)
+    plan = planned(made, worker(made))
+    assert content(plan, "/etc/apt/sources.list.d/apptainer.sources") == expected("apptainer/ppa.sources")
+    (fetch,) = commands(plan, "Fetch the key of the PPA")
+    assert f"search=0x{FINGERPRINT}" in fetch
+    assert f'[ "$found" = {FINGERPRINT} ]' in fetch
+
+
+CONF = f"env LC_ALL=C cat {texts.CONF}"
+STARTER = "env LC_ALL=C stat -c '%a %U' /usr/libexec/apptainer/bin/starter-suid"
+GONE = (1, "", "stat: cannot statx '/usr/...': No such file or directory")
+MOST = "cat /proc/sys/user/max_user_namespaces"
+SWITCHES = (
+    "sh -c 'for f in /proc/sys/kernel/unprivileged_userns_clone "
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns; do [ -e $f ] && cat $f || echo none; done'"
+)
+RELEASE, ONLY_IF = "apptainer is the declared release", "the setuid starter is there if and only if declared"
+NAMESPACES = "users may make user namespaces"
+
+
+def test_no_check_passes_without_knowing():
+    never_passes("apptainer", CHECKS, SITE, GPU)
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "status", "evidence"),
+    [
+        (RELEASE, {"apptainer version": "1.4.5\n"}, "PASS", "apptainer 1.4.5"),
+        (RELEASE, {"apptainer version": "1.4.5-2.el9\n"}, "PASS", "apptainer 1.4.5-2.el9"),
+        (RELEASE, {"apptainer version": "1.3.0\n"}, "FAIL", "apptainer 1.3.0 is installed, not 1.4.5"),
+        (RELEASE, {"apptainer version": "?\n"}, "UNKNOWN", "`apptainer version` printed '?'"),
+        (
+            "apptainer's files are as declared",
+            {CONF: texts.declared(OPTIONS)[texts.CONF]},
+            "PASS",
+            texts.CONF,
+        ),
+        (
+            "apptainer's files are as declared",
+            {CONF: texts.declared(OPTIONS)[texts.CONF].replace("setuid = no", "setuid = yes")},
+            "FAIL",
+            f"{texts.CONF} is not as declared: allow setuid = yes",
+        ),
+        (ONLY_IF, {STARTER: GONE}, "PASS", "no setuid program"),
+        (
+            ONLY_IF,
+            {STARTER: "4755 root\n"},
+            "FAIL",
+            "/usr/libexec/apptainer/bin/starter-suid is there (4755 root), and setuid is not declared",
+        ),
+        (NAMESPACES, {MOST: "63459\n", SWITCHES: "1\nnone\n"}, "PASS", "user.max_user_namespaces is 63459"),
+        (
+            NAMESPACES,
+            {MOST: "0\n"},
+            "FAIL",
+            "user.max_user_namespaces is 0: no user may make a user namespace",
+        ),
+        (
+            NAMESPACES,
+            {MOST: "9\n", SWITCHES: "0\nnone\n"},
+            "FAIL",
+            "kernel.unprivileged_userns_clone is 0: no user may make a user namespace",
+        ),
+        (
+            NAMESPACES,
+            {MOST: "9\n", SWITCHES: "none\n1\n"},
+            "FAIL",
+            "AppArmor restricts user namespaces, and there is no profile apptainer that allows them",
+        ),
+        (
+            NAMESPACES,
+            {MOST: "9\n", SWITCHES: "none\n1\n", "test -e /etc/apparmor.d/apptainer": ""},
+            "PASS",
+            "user.max_user_namespaces is 9",
+        ),
+        (
+            NAMESPACES,
+            {MOST: "9\n", SWITCHES: "1\n"},
+            "UNKNOWN",
+            "the kernel's switches of user namespaces cannot be read",
+        ),
+    ],
+)
+def test_check(name, answers, status, evidence):
+    found = judged("apptainer", CHECKS, name, SITE, GPU, FakeHost(answers))
+    assert (found.status, found.evidence) == (status, evidence)
+
+
+def test_with_setuid():
+    made = runtimes(os=OsRelease.ROCKY_9, apptainer=EPEL)
+    assert NAMESPACES not in claimed("apptainer", CHECKS, worker(made))
+    for answer, status, evidence in (
+        ("4755 root\n", "PASS", "the setuid starter is there"),
+        (GONE, "FAIL", "/usr/libexec/apptainer/bin/starter-suid is missing, not 4755 root"),
+    ):
+        found = judged("apptainer", CHECKS, ONLY_IF, made, worker(made), FakeHost({STARTER: answer}))
+        assert (found.status, found.evidence) == (status, evidence)

@@ -1,0 +1,242 @@
+"""The base role: options, the files it writes, and what it does on each family."""
+
+from __future__ import annotations
+
+import subprocess
+from ipaddress import IPv4Address
+
+import pytest
+from pydantic import ValidationError
+
+from rackwright.model.settings import Mirrors
+from rackwright.model.types import OsRelease, Platform
+from rackwright.render import render
+from rackwright.roles.base import texts
+from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
+from rackwright.roles.base.verify import parse_apt_config, parse_getent_hosts, parse_installed
+from tests.unit.roles.fake_host import commands, planned
+from tests.unit.roles.sites import expected, site, worker
+
+OPTIONS = BaseOptions(
+    packages=("htop",),
+    extra_hosts=(ExtraHost(address=IPv4Address("192.0.2.7"), names=("license.example", "license")),),
+    resolver=Resolver(nameservers=(IPv4Address("10.9.0.1"),)),
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"locale": "en_US.ISO-8859-1"},
+            "'en_US.ISO-8859-1' is not a UTF-8 locale such as 'C.UTF-8' or 'en_US.UTF-8'.",
+        ),
+        (
+            {"timezone": "../etc/shadow"},
+            "'../etc/shadow' is not a zone name such as 'UTC' or 'Europe/Zurich'.",
+        ),
+        ({"packages": ["jq; reboot"]}, "'jq; reboot' is not a package name."),
+        (
+            {"extra_hosts": [{"address": "192.0.2.7", "names": ["a_b"]}]},
+            "'a_b' is not a host name: labels of letters, digits and hyphens, joined by dots.",
+        ),
+        ({"resolver": {"nameservers": []}}, "Tuple should have at least 1 item after validation, not 0"),
+        (
+            {"resolver": {"nameservers": ["10.0.0.1"] * 4}},
+            "Tuple should have at most 3 items after validation, not 4",
+        ),
+        ({"hostname": "x"}, "Extra inputs are not permitted"),
+    ],
+)
+def test_options_that_are_refused(given, sentence):
+    with pytest.raises(ValidationError) as refused:
+        BaseOptions.model_validate(given)
+    assert [error["msg"].removeprefix("Value error, ") for error in refused.value.errors()] == [sentence]
+
+
+def test_hosts_is_the_same_text_for_every_node():
+    cluster = site({"base": OPTIONS})
+    assert texts.hosts(cluster, OPTIONS) == expected("base/hosts")
+
+
+@pytest.mark.parametrize(
+    ("os", "mirrors", "path", "file"),
+    [
+        (OsRelease.DEBIAN_12, Mirrors(apt="http://m/debian"), texts.SOURCES, "apt-debian12"),
+        (
+            OsRelease.DEBIAN_13,
+            Mirrors(apt="http://m/debian/", apt_security="http://m/security"),
+            texts.SOURCES,
+            "apt-debian13",
+        ),
+        (OsRelease.UBUNTU_22_04, Mirrors(apt="http://m/ubuntu"), texts.SOURCES, "apt-ubuntu2204"),
+        (
+            OsRelease.UBUNTU_24_04,
+            Mirrors(apt="http://m/ubuntu", apt_security="http://m/s"),
+            texts.SOURCES,
+            "apt-ubuntu2404",
+        ),
+        (OsRelease.DEBIAN_13, Mirrors(apt_proxy="http://p:3142"), texts.APT_PROXY, "apt-proxy"),
+        (OsRelease.ROCKY_9, Mirrors(dnf="http://m/rocky/"), texts.ROCKY_REPOSITORIES, "rocky.repo"),
+        (OsRelease.ROCKY_9, Mirrors(dnf="http://m/rocky/"), texts.ROCKY_EXTRAS, "rocky-extras.repo"),
+        (OsRelease.RHEL_9, Mirrors(dnf="http://m/rhel"), texts.RHEL_REPOSITORIES, "rhel.repo"),
+        (OsRelease.ROCKY_9, Mirrors(pypi="http://m/simple"), texts.PIP, "pip.conf"),
+    ],
+)
+def test_package_sources(os, mirrors, path, file):
+    cluster = site({"base": OPTIONS}, os=os, mirrors=mirrors)
+    assert texts.package_files(cluster, worker(cluster))[path] == expected(f"base/{file}")
+
+
+@pytest.mark.parametrize(
+    ("os", "absent"),
+    [
+        (OsRelease.DEBIAN_13, {texts.PIP, texts.APT_PROXY, texts.SOURCES}),
+        (OsRelease.ROCKY_9, {texts.PIP}),
+        (OsRelease.RHEL_9, {texts.PIP, texts.RHEL_REPOSITORIES}),
+    ],
+)
+def test_without_mirrors_only_our_own_files_go(os, absent):
+    cluster = site({"base": OPTIONS}, os=os)
+    assert texts.package_files(cluster, worker(cluster)) == dict.fromkeys(absent)
+
+
+@pytest.mark.parametrize(
+    ("template", "variables", "file"),
+    [
+        ("resolv.conf", {"search": ("a.example",), "nameservers": ("10.9.0.1", "10.9.0.2")}, "resolv.conf"),
+        ("locale.conf", {"locale": "en_US.UTF-8"}, "locale.conf"),
+        ("locale.gen", {"locale": "en_US.UTF-8"}, "locale.gen"),
+        ("cloud-init.cfg", {}, "cloud-init.cfg"),
+        ("20auto-upgrades", {}, "20auto-upgrades"),
+        ("needrestart.conf", {}, "needrestart.conf"),
+        ("sources.list", {}, "sources.list"),
+        ("networkmanager-dns.conf", {}, "networkmanager-dns.conf"),
+    ],
+)
+def test_whole_files(template, variables, file):
+    assert render(f"base/{template}.j2", **variables) == expected(f"base/{file}")
+
+
+def test_what_ubuntu_gets():
+    cluster = site(
+        {"base": BaseOptions(locale="en_US.UTF-8", packages=("htop",))},
+        os=OsRelease.UBUNTU_24_04,
+        mirrors=Mirrors(apt="http://m/ubuntu"),
+    )
+    plan = planned(cluster, worker(cluster))
+    assert plan.error is None
+    assert [operation.name for operation in plan.operations] == [
+        "Write /etc/hosts",
+        "Make the folder of cloud-init's settings",
+        "Keep cloud-init from renaming the node",
+        "Write /etc/hostname",
+        "Set the hostname",
+        "Set apt's sources",
+        "Empty the installer's sources.list",
+        "Turn apt's periodic upgrades off",
+        "Mask apt's download timer",
+        "Mask apt's upgrade timer",
+        "Make the folder of needrestart's settings",
+        "Keep needrestart from asking and restarting",
+        "Install the base packages",
+        "Install the hardware tools",
+        "Install what makes locales",
+        "Write /etc/locale.gen",
+        "Generate the locale",
+        "Write /etc/locale.conf",
+        "Link Debian's locale file",
+        "Set the timezone",
+        "Name the timezone",
+    ]
+    assert commands(plan, "Set the hostname") == ("hostnamectl set-hostname gpu1",)
+    assert commands(plan, "Generate the locale") == ("localedef -i en_US -f UTF-8 en_US.UTF-8",)
+    (install,) = commands(plan, "Install the base packages")
+    assert (
+        " install ca-certificates ethtool jq less lsof numactl pciutils psmisc rsync tzdata curl iproute2 "
+        "iputils-ping procps python3 htop\n"
+    ) in install
+    (mask,) = commands(plan, "Mask apt's upgrade timer")
+    assert mask.startswith("systemctl mask --now apt-daily-upgrade.timer ")
+
+
+def test_what_el9_gets():
+    cluster = site({"base": OPTIONS}, os=OsRelease.ROCKY_9, mirrors=Mirrors(dnf="http://m/rocky"))
+    plan = planned(cluster, worker(cluster))
+    assert plan.error is None
+    assert [operation.name for operation in plan.operations][5:] == [
+        "Set Rocky's repositories",
+        "Set Rocky's extras",
+        "Mask dnf's metadata timer",
+        "Install the base packages",
+        "Install the hardware tools",
+        "Write /etc/locale.conf",
+        "Set the timezone",
+        "Keep NetworkManager off /etc/resolv.conf",
+        "Write /etc/resolv.conf",
+        "Let firewalld trust the cluster's networks",
+    ]
+    (install,) = commands(plan, "Install the base packages")
+    assert "dnf -q -y --setopt=install_weak_deps=False install ca-certificates ethtool jq" in install
+    assert " iproute iputils procps-ng python3 htop" in install
+    (mask,) = commands(plan, "Mask dnf's metadata timer")
+    assert mask.startswith("systemctl mask --now dnf-makecache.timer ")
+
+
+def test_a_container_gets_no_hardware_tools():
+    cluster = site({"base": OPTIONS}, platform=Platform.CONTAINER)
+    names = [operation.name for operation in planned(cluster, worker(cluster)).operations]
+    assert "Install the hardware tools" not in names
+
+
+def test_readings():
+    assert parse_getent_hosts("10.9.0.11      gpu1.test.example gpu1\n10.10.0.11 gpu1-storage\n") == {
+        "gpu1.test.example": "10.9.0.11",
+        "gpu1": "10.9.0.11",
+        "gpu1-storage": "10.10.0.11",
+    }
+    assert parse_installed("jq installed\nless not-installed\nlsof config-files\n") == {"jq"}
+    assert parse_apt_config('APT "";\nAPT::Periodic::Unattended-Upgrade "0";\nrubbish\n') == {
+        "apt": "",
+        "apt::periodic::unattended-upgrade": "0",
+    }
+
+
+_FAKE_FIREWALL = """\
+case "$*" in
+  *--query-source=*) grep -qx "${*##*--query-source=}" "$RULES" ;;
+  *--add-source=*) echo "${*##*--add-source=}" >>"$RULES" ;;
+  --reload) echo reloaded >>"$RULES" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("installed", "running", "rules"),
+    [(0, 0, ["10.0.0.0/24", "10.1.0.0/16", "reloaded"]), (0, 3, ["10.0.0.0/24", "10.1.0.0/16"]), (1, 3, [])],
+    ids=["firewalld runs", "it is stopped", "it is not installed"],
+)
+def test_firewalld_ends_up_trusting_the_networks(tmp_path, installed, running, rules):
+    """The commands themselves, in a real shell, against a firewall of paper."""
+    tools = {
+        "rpm": f"exit {installed}",
+        "systemctl": f"exit {running}",
+        "firewall-cmd": _FAKE_FIREWALL,
+        "firewall-offline-cmd": _FAKE_FIREWALL,
+    }
+    for name, text in tools.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    known = tmp_path / "rules"
+    known.touch()
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RULES": str(known)}
+    networks = ("10.0.0.0/24", "10.1.0.0/16")
+
+    def shell(text):
+        return subprocess.run(["sh", "-c", text], env=env, capture_output=True, text=True, check=False)
+
+    if installed == 0:
+        assert shell(texts.firewall_read(networks)).stdout == ""
+        assert shell(texts.firewall_write(networks)).returncode == 0
+    assert shell(texts.firewall_read(networks)).stdout == "trusted\n"
+    assert known.read_text().split() == rules

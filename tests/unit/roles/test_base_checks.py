@@ -1,0 +1,304 @@
+"""The base role's checks: each seen to pass, to fail and not to know."""
+
+from __future__ import annotations
+
+import hashlib
+from ipaddress import IPv4Address
+
+import pytest
+
+from rackwright.model.settings import Mirrors
+from rackwright.model.types import OsRelease
+from rackwright.roles.base import texts
+from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
+from rackwright.roles.base.verify import CHECKS
+from tests.unit.roles.fake_host import FakeHost, claimed, judged
+from tests.unit.roles.sites import expected, head, site, worker
+
+OPTIONS = BaseOptions(
+    packages=("htop",),
+    extra_hosts=(ExtraHost(address=IPv4Address("192.0.2.7"), names=("license.example", "license")),),
+    resolver=Resolver(nameservers=(IPv4Address("10.9.0.1"),)),
+)
+
+
+CLUSTER = site({"base": OPTIONS}, mirrors=Mirrors(apt_proxy="http://p:3142"))
+EL = site({"base": OPTIONS}, os=OsRelease.ROCKY_9, mirrors=Mirrors(dnf="http://m/rocky"))
+HOSTS_DIGEST = hashlib.sha256(texts.hosts(CLUSTER, OPTIONS).encode()).hexdigest()
+DIGEST = "b4a1e7" * 10 + "beef"
+NO_FILE = (1, "", "cat: /x: No such file or directory\n")
+
+ALL_NAMES = (
+    "getent hosts head1.test.example head1 gpu1.test.example gpu1 gpu1-storage gpu1-fabric-rail0 "
+    "gpu1-fabric-rail1 gpu2.test.example gpu2 gpu2-storage gpu2-fabric-rail0 gpu2-fabric-rail1 "
+    "license.example license"
+)
+RESOLVED = "\n".join(
+    f"{entry.address:15} {' '.join(entry.names)}"
+    for entry in texts.hosts_entries(CLUSTER, OPTIONS)
+    for _ in entry.names
+)
+BASE_PACKAGES = (
+    "ca-certificates ethtool jq less lsof numactl pciutils psmisc rsync tzdata curl iproute2 iputils-ping "
+    "procps python3 htop dmidecode ipmitool nvme-cli smartmontools"
+)
+EL_PACKAGES = (
+    "ca-certificates ethtool jq less lsof numactl pciutils psmisc rsync tzdata iproute iputils procps-ng "
+    "python3 htop dmidecode ipmitool nvme-cli smartmontools"
+)
+DPKG = "dpkg-query -W -f='${Package} ${db:Status-Status}\\n' " + BASE_PACKAGES
+RPM = "rpm -q --qf '%{NAME} installed\\n' " + EL_PACKAGES
+APT_CONFIG = (
+    'APT::Architecture "amd64";\nAPT::Periodic::Update-Package-Lists "0";\n'
+    'APT::Periodic::Unattended-Upgrade "0";\n'
+)
+
+
+ASK_ARCHIVES = "apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages'"
+
+
+def _cat(path):
+    return f"env LC_ALL=C cat {path}"
+
+
+HEALTHY = {
+    "uname -n": "gpu1\n",
+    _cat("/etc/hostname"): "gpu1\n",
+    "getent hosts gpu1": "10.9.0.11       gpu1.test.example gpu1\n",
+    ALL_NAMES: RESOLVED,
+    _cat(texts.APT_PROXY): expected("base/apt-proxy"),
+    _cat(texts.PIP): NO_FILE,
+    _cat(texts.SOURCES): NO_FILE,
+    _cat(texts.ROCKY_REPOSITORIES): expected("base/rocky.repo"),
+    _cat(texts.ROCKY_EXTRAS): expected("base/rocky-extras.repo"),
+    DPKG: "".join(f"{name} installed\n" for name in BASE_PACKAGES.split()),
+    RPM: "".join(f"{name} installed\n" for name in EL_PACKAGES.split()),
+    "apt-config dump": APT_CONFIG,
+    ASK_ARCHIVES: "http://m/debian/\nhttp://m/debian/\nhttp://m/security/\n",
+    "systemctl show -p LoadState --value apt-daily.timer": "masked\n",
+    "systemctl show -p LoadState --value apt-daily-upgrade.timer": "masked\n",
+    "systemctl show -p LoadState --value dnf-makecache.timer": "masked\n",
+    "rpm -q dnf-automatic": (1, "package dnf-automatic is not installed\n", ""),
+    "rpm -q firewalld": "firewalld-1.3.4-9.el9.noarch\n",
+    "systemctl show -p ActiveState --value firewalld": "active\n",
+    "firewall-cmd --zone=trusted --list-sources": " ".join(texts.cluster_networks(EL)) + "\n",
+    _cat("/etc/locale.conf"): "LANG=C.UTF-8\n",
+    "env LC_ALL=C.UTF-8 locale charmap": "UTF-8\n",
+    "readlink /etc/localtime": "/usr/share/zoneinfo/UTC\n",
+    "test -s /usr/share/zoneinfo/UTC": "",
+    "date +%Z": "UTC\n",
+    _cat("/etc/resolv.conf"): "# Written by rackwright.\nsearch test.example\nnameserver 10.9.0.1\n",
+}
+
+SAME = "/etc/hosts is the same on every node"
+
+FAILURES = [
+    ("apt installs from the declared archives", {ASK_ARCHIVES: ""}, "apt knows no archive to install from"),
+    (
+        "the hostname is the declared short name",
+        {"uname -n": "gpu1.test.example\n"},
+        "the node calls itself gpu1.test.example, not gpu1",
+    ),
+    (
+        "the hostname is the declared short name",
+        {_cat("/etc/hostname"): "localhost\n"},
+        "/etc/hostname is not as declared: localhost",
+    ),
+    ("the hostname is the declared short name", {_cat("/etc/hostname"): NO_FILE}, "/etc/hostname is missing"),
+    (
+        "the node's own name resolves to its management address",
+        {"getent hosts gpu1": "127.0.1.1       gpu1.test.example gpu1\n"},
+        "gpu1 resolves to 127.0.1.1 on itself, not to 10.9.0.11",
+    ),
+    (
+        "the node's own name resolves to its management address",
+        {"getent hosts gpu1": (2, "", "")},
+        "gpu1 does not resolve on itself",
+    ),
+    (
+        "every declared name resolves to its declared address",
+        {ALL_NAMES: (2, RESOLVED.replace("10.10.0.12", "10.10.0.99"), "")},
+        "1 of 14 names do not resolve as declared; gpu2-storage is 10.10.0.99, not 10.10.0.12",
+    ),
+    (
+        "package sources are as declared",
+        {_cat(texts.APT_PROXY): NO_FILE},
+        "/etc/apt/apt.conf.d/90rackwright-proxy is missing",
+    ),
+    (
+        "package sources are as declared",
+        {_cat(texts.SOURCES): "Types: deb\n"},
+        "/etc/apt/sources.list.d/rackwright.sources is there, and nothing declares it",
+    ),
+    (
+        "the base packages are installed",
+        {
+            DPKG: (
+                1,
+                "".join(f"{name} installed\n" for name in BASE_PACKAGES.split()[1:-1]),
+                "no packages found",
+            )
+        },
+        "not installed: ca-certificates, smartmontools",
+    ),
+    (
+        "no package upgrades by itself",
+        {"apt-config dump": APT_CONFIG.replace('Upgrade "0"', 'Upgrade "1"')},
+        "APT::Periodic::Unattended-Upgrade is 1, not 0",
+    ),
+    (
+        "no package upgrades by itself",
+        {"systemctl show -p LoadState --value apt-daily.timer": "loaded\n"},
+        "apt-daily.timer is loaded, not masked",
+    ),
+    (
+        "the system locale is set and works",
+        {_cat("/etc/locale.conf"): "LANG=de_CH.UTF-8\n"},
+        "/etc/locale.conf is not as declared: LANG=de_CH.UTF-8",
+    ),
+    (
+        "the system locale is set and works",
+        {"env LC_ALL=C.UTF-8 locale charmap": "ANSI_X3.4-1968\n"},
+        "C.UTF-8 does not work: its character map is ANSI_X3.4-1968, not UTF-8",
+    ),
+    (
+        "the timezone is set",
+        {"readlink /etc/localtime": "/usr/share/zoneinfo/Etc/UTC\n"},
+        "/etc/localtime points to /usr/share/zoneinfo/Etc/UTC, not to /usr/share/zoneinfo/UTC",
+    ),
+    (
+        "the timezone is set",
+        {"test -s /usr/share/zoneinfo/UTC": (1, "", "")},
+        "the node knows no timezone UTC",
+    ),
+    (
+        "the resolver is as declared",
+        {_cat("/etc/resolv.conf"): "nameserver 127.0.0.53\n"},
+        "/etc/resolv.conf is not as declared: nameserver 127.0.0.53",
+    ),
+]
+EL_FAILURES = [
+    (
+        "the firewall lets the cluster's own networks in",
+        {"firewall-cmd --zone=trusted --list-sources": "192.0.2.0/24\n"},
+        f"firewalld does not trust {', '.join(texts.cluster_networks(EL))}",
+    ),
+    (
+        "no package upgrades by itself (dnf)",
+        {"rpm -q dnf-automatic": "dnf-automatic-4.14.0-9.el9.noarch\n"},
+        "dnf-automatic-4.14.0-9.el9.noarch is installed",
+    ),
+    (
+        "no package upgrades by itself (dnf)",
+        {"systemctl show -p LoadState --value dnf-makecache.timer": "loaded\n"},
+        "dnf-makecache.timer is loaded, not masked",
+    ),
+    (
+        "the base packages are installed",
+        {RPM: (1, "".join(f"{name} installed\n" for name in EL_PACKAGES.split()[1:]), "")},
+        "not installed: ca-certificates",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "name"),
+    [
+        (cluster, name)
+        for cluster in (CLUSTER, EL)
+        for name in claimed("base", CHECKS, worker(cluster))
+        if name != SAME
+    ],
+)
+def test_a_healthy_node_passes(cluster, name):
+    result = judged("base", CHECKS, name, cluster, worker(cluster), FakeHost(HEALTHY))
+    assert (result.status, bool(result.evidence)) == ("PASS", True), result.evidence
+
+
+@pytest.mark.parametrize(
+    ("cluster", "name", "wrong", "evidence"),
+    [(CLUSTER, *case) for case in FAILURES] + [(EL, *case) for case in EL_FAILURES],
+)
+def test_a_false_claim_fails(cluster, name, wrong, evidence):
+    result = judged("base", CHECKS, name, cluster, worker(cluster), FakeHost({**HEALTHY, **wrong}))
+    assert result.status == "FAIL"
+    assert result.evidence == evidence
+
+
+def test_every_check_was_seen_to_fail():
+    assert {case[0] for case in (*FAILURES, *EL_FAILURES)} | {SAME} == {check.name for check in CHECKS}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "name"),
+    [(cluster, name) for cluster in (CLUSTER, EL) for name in claimed("base", CHECKS, worker(cluster))],
+)
+def test_a_node_without_tools_is_unknown(cluster, name):
+    assert judged("base", CHECKS, name, cluster, head(cluster), FakeHost({})).status == "UNKNOWN"
+
+
+@pytest.mark.parametrize("answer", ["", "rubbish\n", (1, "", "input/output error\n"), (124, "", "")])
+@pytest.mark.parametrize("name", [check.name for check in CHECKS])
+def test_unreadable_answers_never_pass(name, answer):
+    result = judged("base", CHECKS, name, CLUSTER, worker(CLUSTER), FakeHost({}, always=answer))
+    assert result.status in ("FAIL", "UNKNOWN")
+
+
+def _digests(**others):
+    node = FakeHost({"sha256sum /etc/hosts": f"{HOSTS_DIGEST}  /etc/hosts\n"})
+    return {"head1": node, "gpu1": node, "gpu2": node, **others}
+
+
+def test_hosts_is_the_same_everywhere():
+    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), _digests())
+    assert (result.status, result.evidence) == ("PASS", f"3 nodes, sha256 {HOSTS_DIGEST[:12]}")
+
+
+def test_hosts_differs_on_one_node():
+    odd = FakeHost({"sha256sum /etc/hosts": f"{DIGEST}  /etc/hosts\n"})
+    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), _digests(gpu2=odd))
+    assert (result.status, result.evidence) == (
+        "FAIL",
+        "/etc/hosts of gpu2 differs from that of 2 other nodes",
+    )
+
+
+def test_hosts_is_the_same_and_wrong():
+    odd = FakeHost({"sha256sum /etc/hosts": f"{DIGEST}  /etc/hosts\n"})
+    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), odd)
+    assert (result.status, result.evidence) == (
+        "FAIL",
+        "/etc/hosts is the same everywhere, but not what the cluster file says",
+    )
+
+
+def test_hosts_of_an_unreachable_node_is_unknown():
+    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), _digests(gpu2=FakeHost({})))
+    assert result.status == "UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    ("archives", "status", "evidence"),
+    [
+        ("http://m/debian/", "PASS", "http://m/debian/"),
+        ("http://old/debian/", "FAIL", "apt does not install from http://m/debian/"),
+        (
+            "http://m/debian/\nhttp://cuda/x/",
+            "WARN",
+            "apt installs from http://cuda/x/ too, which is not one of the site's mirrors",
+        ),
+    ],
+)
+def test_declared_mirrors_are_the_archives(archives, status, evidence):
+    cluster = site({"base": OPTIONS}, mirrors=Mirrors(apt="http://m/debian"))
+    host = FakeHost({ASK_ARCHIVES: archives})
+    result = judged("base", CHECKS, "apt installs from the declared archives", cluster, worker(cluster), host)
+    assert (result.status, result.evidence) == (status, evidence)
+
+
+def test_names_of_a_large_cluster_are_asked_in_several_commands(monkeypatch):
+    monkeypatch.setattr("rackwright.roles.base.verify._NAMES_AT_ONCE", 10)
+    host = FakeHost({}, always=RESOLVED)
+    name = "every declared name resolves to its declared address"
+    assert judged("base", CHECKS, name, CLUSTER, worker(CLUSTER), host).status == "PASS"
+    assert [len(line.split()) - 2 for line in host.asked] == [10, 4]

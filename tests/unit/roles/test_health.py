@@ -1,0 +1,192 @@
+"""The health role: options, what an empty node gets, the seam to Slurm, and its checks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from rackwright.catalog.read import catalogue
+from rackwright.checks import Status
+from rackwright.health.declare import expected_of
+from rackwright.health.expected import Expected
+from rackwright.health.guard import places
+from rackwright.health.guard.policy import Policy
+from rackwright.model.cluster import LabSize
+from rackwright.model.types import NodeRole, Platform
+from rackwright.roles.health import texts
+from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.roles.health.verify import CHECKS
+from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.texts import slurm_conf
+from tests.factories import make_cluster, make_node
+from tests.unit.roles.fake_host import FakeHost, claimed, judged, planned
+
+H100 = catalogue()["lab-h100-node"]
+SIMULATED = {"platform": Platform.CONTAINER, "lab": LabSize(cpus=2, memory_mib=2048, gpus="simulated")}
+
+
+def site(options=None, slurm=None, **changes):
+    roles = {"health": options or HealthRoleOptions(), "slurm": slurm or SlurmOptions()}
+    return make_cluster(
+        make_node("head1", 10, NodeRole.HEAD, options=roles, primary=True),
+        make_node("gpu1", 11, NodeRole.WORKER, sku=H100, options=roles, **{**SIMULATED, **changes}),
+    )
+
+
+SITE = site()
+HEAD, WORKER = SITE.primary, SITE.by_name["gpu1"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"drain": {"percent": 0}}, "Input should be greater than 0"),
+        ({"drain": {"clean_passes": 0}}, "Input should be greater than or equal to 1"),
+        ({"drain": {"reboots_a_day": 4}}, "Input should be less than or equal to 3"),
+        ({"drain": {"unknown": "resume"}}, "Input should be 'drain' or 'keep'"),
+        ({"fast_seconds": 60}, "Input should be less than or equal to 30"),
+        ({"textfile_dir": "there"}, "String should match pattern '^(/[A-Za-z0-9._-]+)+$'"),
+        ({"disabled": {"gpu-cout": "the eighth is away"}}, "There is no health check gpu-cout."),
+    ],
+)
+def test_options_that_are_refused(given, sentence):
+    with pytest.raises(ValidationError) as refused:
+        HealthRoleOptions.model_validate(given)
+    assert [error["msg"] for error in refused.value.errors()] == [sentence]
+
+
+def test_the_defaults_are_those_of_the_program():
+    ours = HealthRoleOptions().policy
+    assert ours == Policy(textfile_dir=places.TEXTFILES)
+
+
+def changes(cluster, node):
+    plan = planned(cluster, node)
+    assert plan.error is None
+    return {
+        change.target: change for one in plan.operations if one.role == "health" for change in one.changes
+    }
+
+
+def test_what_a_worker_gets():
+    found = changes(SITE, WORKER)
+    assert {path for path in found if path.startswith("/") and found[path].kind == "file"} == {
+        places.PROGRAM, places.EXPECTED, places.POLICY,
+        "/etc/slurm/prolog.d/20-rackwright-health", "/etc/slurm/epilog.d/20-rackwright-health",
+    }  # fmt: skip
+    assert found[places.PROGRAM].after == "file 755 root:root"
+    assert found[places.EXPECTED].after == "file 644 root:root"
+    assert Expected.from_json(json.loads(found[places.EXPECTED].content)) == expected_of(SITE, WORKER)
+    assert json.loads(found[places.POLICY].content)["clean_passes"] == 3
+    assert found["/etc/slurm/prolog.d/20-rackwright-health"].content.endswith(
+        f"exec {places.PROGRAM} prolog\n"
+    )
+    assert "the node's first verdict" in found
+
+
+def test_a_head_that_runs_no_jobs_has_no_drop_ins():
+    assert not [path for path in changes(SITE, HEAD) if "/etc/slurm" in path or "first verdict" in path]
+
+
+def test_a_site_may_leave_out_the_epilog():
+    options = HealthRoleOptions.model_validate({"drain": {"epilog": False}})
+    found = site(options)
+    assert texts.drop_in("epilog") not in texts.files_of(found, found.by_name["gpu1"], options)
+
+
+def test_slurm_runs_what_a_role_offers_without_knowing_it():
+    text = slurm_conf(SITE, SlurmOptions())
+    assert (
+        "HealthCheckProgram=/usr/libexec/rackwright/health-check\nHealthCheckInterval=300\n"
+        "HealthCheckNodeState=ANY,CYCLE\n"
+    ) in text
+    nhc = SlurmOptions.model_validate({"health_check": {"program": "/usr/sbin/nhc", "node_states": ["IDLE"]}})
+    assert "HealthCheckProgram=/usr/sbin/nhc\n" in slurm_conf(site(slurm=nhc), nhc)
+    without = make_cluster(
+        make_node("head1", 10, NodeRole.HEAD, options={"slurm": SlurmOptions()}, primary=True)
+    )
+    assert "HealthCheck" not in slurm_conf(without, SlurmOptions())
+
+
+def test_a_worker_without_a_health_check_is_a_problem():
+    other = make_node("gpu2", 12, NodeRole.WORKER, options={"slurm": SlurmOptions()})
+    cluster = SITE.model_copy(update={"nodes": (*SITE.nodes, other)})
+    assert list(HealthRoleOptions().problems(SITE)) == []
+    assert list(HealthRoleOptions().problems(cluster)) == [("", "gpu2 runs jobs but no health check.", None)]
+
+
+def test_simulated_gpus_are_in_scope_and_the_rest_stays_out():
+    lacking = expected_of(SITE, WORKER).lacking
+    assert "gpu" not in lacking
+    assert {"hardware", "kernel", "kernel-modules"} <= set(lacking)
+    bare = site(lab=LabSize(cpus=2, memory_mib=2048))
+    assert "gpu" in expected_of(bare, bare.by_name["gpu1"]).lacking
+
+
+FILES = "sha256sum " + " ".join(texts.files_of(SITE, WORKER, WORKER.options["health"]))
+DIGESTS = "".join(
+    f"{hashlib.sha256(content.encode()).hexdigest()}  {path}\n"
+    for path, (content, _) in texts.files_of(SITE, WORKER, WORKER.options["health"]).items()
+)
+SHOW = f"timeout 60 {places.PROGRAM} show"
+CONFIG = "timeout 30 scontrol show config"
+LAST = f"cat {places.LAST}"
+SETTINGS = f"HealthCheckInterval     = 300 sec\nHealthCheckNodeState    = CYCLE,ANY\nHealthCheckProgram      = {places.PROGRAM}\n"
+
+
+def shown(outcome, *results, why=None):
+    told = [{"check": check, "status": status, "evidence": text} for check, status, text in results]
+    return json.dumps({"node": "gpu1", "outcome": outcome, "why": why, "results": told})
+
+
+NOW = 1_795_206_453.0
+
+
+def last(ago):
+    return json.dumps({"at": NOW - ago, "outcome": "clean"})
+
+
+GOOD = shown(
+    "clean", ("gpu-count", "PASS", "8 GPUs"), ("memory-oom", "WARN", "one"), ("x", "OUT OF SCOPE", "")
+)
+CASES = [
+    ("the health check's files are the declared ones", {FILES: DIGESTS}, Status.PASS, "5 files are the declared ones"),
+    ("the health check's files are the declared ones", {FILES: DIGESTS.replace("/health-check", "/x")}, Status.FAIL,
+     f"{places.PROGRAM} is missing"),
+    ("the health check's files are the declared ones", {}, Status.UNKNOWN, "`sha256sum` exited 127"),
+    ("the node finds itself healthy", {SHOW: GOOD}, Status.PASS,
+     "2 checks find nothing that drains the node; its 8 GPUs are simulated"),
+    ("the node finds itself healthy", {SHOW: (3, shown("bad", ("gpu-count", "FAIL", "7 of 8")), "")}, Status.FAIL,
+     "gpu-count: 7 of 8"),
+    ("the node finds itself healthy", {SHOW: (4, shown("unknown", ("gpu-count", "UNKNOWN", "no tool")), "")},
+     Status.UNKNOWN, "gpu-count: no tool"),
+    ("the node finds itself healthy", {SHOW: (4, shown("unknown", why="no file"), "")}, Status.UNKNOWN, "no file"),
+    ("the node finds itself healthy", {}, Status.UNKNOWN, "the health check printed no verdict"),
+    ("Slurm runs the node's health check", {CONFIG: SETTINGS, LAST: last(20)}, Status.PASS,
+     "every 300 s; the last pass came to: clean"),
+    ("Slurm runs the node's health check", {CONFIG: SETTINGS, LAST: last(900)}, Status.FAIL, "s ago, and every 300 s there should be one"),
+    ("Slurm runs the node's health check", {CONFIG: SETTINGS.replace(places.PROGRAM, "(null)")}, Status.FAIL,
+     "HealthCheckProgram is (null)"),
+    ("Slurm runs the node's health check", {CONFIG: SETTINGS.replace("300 sec", "0 sec")}, Status.FAIL,
+     "HealthCheckInterval is 0 sec"),
+    ("Slurm runs the node's health check", {CONFIG: SETTINGS, LAST: ""}, Status.UNKNOWN, "did not print JSON"),
+    ("no health check is switched off on the node", {f"ls {places.DISABLED}": ""}, Status.PASS, "none is"),
+    ("no health check is switched off on the node", {f"ls {places.DISABLED}": "all\ngpu-count\n"}, Status.WARN,
+     "switched off on this node: all, gpu-count"),
+    ("no health check is switched off on the node", {}, Status.UNKNOWN, "cannot run `ls`"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "replies", "status", "evidence"), CASES)
+def test_checks(name, replies, status, evidence, monkeypatch):
+    monkeypatch.setattr("rackwright.roles.health.verify.time.time", lambda: NOW)
+    found = judged("health", CHECKS, name, SITE, WORKER, FakeHost(replies))
+    assert (found.status, evidence in found.evidence) == (status, True), found
+
+
+def test_who_claims_what():
+    assert "Slurm runs the node's health check" in claimed("health", CHECKS, WORKER)
+    assert "Slurm runs the node's health check" not in claimed("health", CHECKS, HEAD)

@@ -1,0 +1,210 @@
+"""The nvidia_driver role: what a node gets, and the shell that looks."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rackwright.lock.for_roles import group_of
+from rackwright.model.types import OsRelease, Platform
+from rackwright.roles.nvidia_driver import texts
+from rackwright.roles.nvidia_driver.options import ModuleOptions, NvidiaDriverOptions, Signing
+from rackwright.roles.nvidia_driver.sources import origin, usual_headers
+from tests.gpu_repository import DRIVER, REVISION
+from tests.unit.roles.driver_sites import FINGERPRINT, KERNEL, KEY, SKU, VERSION, debian
+from tests.unit.roles.fake_host import commands, planned
+from tests.unit.roles.stack_sites import content, site, worker
+
+
+def _options(**changes):
+    return {"nvidia_driver": NvidiaDriverOptions(**changes)}
+
+
+def _mine(cluster, name="gpu1"):
+    plan = planned(cluster, cluster.by_name[name])
+    assert plan.error is None, plan.error
+    return plan, [operation.name for operation in plan.operations if operation.role == "nvidia_driver"]
+
+
+# --- what a node gets
+
+
+def test_a_bare_metal_node_from_debian_s_archive(tmp_path):
+    cluster = debian(tmp_path, _options())
+    plan, names = _mine(cluster)
+    assert names == [
+        "Keep what the driver needs at its version",
+        "Write the modules' options and keep nouveau out",
+        "Name the modules to load at boot",
+        "Install the locked kernel and its headers",
+        "Install the locked driver",
+        "Install what reads Secure Boot",
+        "Build the driver's modules",
+        "Make the folder of GRUB's settings",
+        "Let GRUB boot the locked kernel",
+        "Write GRUB's menu",
+        "Update the initramfs",
+        "Load the driver",
+        "Note that a reboot is due",
+    ]
+    (kernel,) = commands(plan, "Install the locked kernel and its headers")
+    assert f"install linux-headers-{KERNEL}=6.1.176-1 linux-image-{KERNEL}=6.1.176-1" in kernel
+    (driver,) = commands(plan, "Install the locked driver")
+    assert f"nvidia-open-kernel-dkms={VERSION}-1" in driver
+    assert "nvidia-persistenced" not in driver
+    for command in (kernel, driver):
+        assert "apt-mark hold" in command
+        assert "/etc/dkms/no-autoinstall" in command
+        subprocess.run(["sh", "-n"], input=command, text=True, check=True, timeout=10)
+    (build,) = commands(plan, "Build the driver's modules")
+    assert f"for conf in /usr/src/nvidia*-{VERSION}; do" in build
+    assert f"for kernel in {KERNEL}; do" in build
+
+
+def test_the_files_whole(tmp_path):
+    plan, _ = _mine(debian(tmp_path, _options()))
+    assert content(plan, texts.MODPROBE) == (
+        "# Written by rackwright; changes made here are undone.\n"
+        "blacklist nouveau\n"
+        "options nouveau modeset=0\n"
+        "options nvidia-current-open NVreg_RestrictProfilingToAdminUsers=0\n"
+    )
+    assert content(plan, texts.APT_PIN) == (
+        "# Written by rackwright; changes made here are undone.\n"
+        "# The locked packages depend on others of their own version, which apt would take from a newer suite.\n"
+        "Package: *nvidia* *cuda* libnv*\n"
+        f"Pin: version {VERSION}*\n"
+        "Pin-Priority: 1001\n"
+    )
+    assert content(plan, texts.GRUB).splitlines()[-1] == (
+        f'GRUB_DEFAULT="$GRUB_DISTRIBUTOR GNU/Linux, with Linux {KERNEL}"'
+    )
+    assert content(plan, texts.MODULES_LOAD).splitlines()[1:] == ["nvidia", "nvidia-uvm"]
+    assert content(plan, texts.APT_SOURCE) is None
+
+
+def test_a_container_gets_headers_and_modules_and_no_kernel(tmp_path):
+    plan, names = _mine(debian(tmp_path, _options(), platform=Platform.CONTAINER))
+    assert names[-1] == "Build the driver's modules"
+    (kernel,) = commands(plan, "Install the locked kernel and its headers")
+    assert f"linux-headers-{KERNEL}=" in kernel
+    assert "linux-image" not in kernel
+
+
+def test_nodes_without_gpus_get_nothing(tmp_path):
+    assert _mine(debian(tmp_path, _options()), "cpu1")[1] == []
+
+
+def test_every_module_option(tmp_path):
+    wanted = ModuleOptions(
+        profiling_for_all=False,
+        stream_memory_operations=True,
+        coherent_memory="driver",
+        pci_topology_check_override=True,
+        uvm_disable_hmm=True,
+        registry_dwords={"RmExample": 2},
+    )
+    signing = Signing(key="/root/mok.key", certificate="/root/mok.der")
+    cluster = debian(tmp_path, _options(modules=wanted, signing=signing), modules="proprietary")
+    plan, _ = _mine(cluster)
+    assert content(plan, texts.MODPROBE).splitlines()[3:] == [
+        (
+            "options nvidia-current NVreg_RestrictProfilingToAdminUsers=1 NVreg_EnableStreamMemOPs=1 "
+            "NVreg_CoherentGPUMemoryMode=driver NVreg_GrdmaPciTopoCheckOverride=1 "
+            'NVreg_RegistryDwords="PeerMappingOverride=1;RmExample=2;"'
+        ),
+        "options nvidia-current-uvm uvm_disable_hmm=1",
+    ]
+    assert content(plan, texts.DKMS_SIGNING).splitlines()[1:] == [
+        "mok_signing_key=/root/mok.key",
+        "mok_certificate=/root/mok.der",
+    ]
+
+
+def test_from_a_mirror_of_nvidia_s_repository(tmp_path):
+    (tmp_path / "key.asc").write_text(KEY)
+    options = NvidiaDriverOptions(
+        repository="http://mirror.example.com/cuda/", repository_key=Path("key.asc"),
+        repository_fingerprint=FINGERPRINT,
+    )  # fmt: skip
+    cluster = site(tmp_path, {"nvidia_driver": options}, worker("gpu1", 11, SKU))
+    assert list(options.problems(cluster)) == []
+    plan, names = _mine(cluster)
+    assert content(plan, texts.APT_KEY) == KEY
+    assert content(plan, texts.APT_SOURCE).splitlines()[1:] == [
+        "Types: deb",
+        "URIs: http://mirror.example.com/cuda/",
+        "Suites: /",
+        f"Signed-By: {texts.APT_KEY}",
+    ]
+    (driver,) = commands(plan, "Install the locked driver")
+    assert f"nvidia-driver-pinning-{DRIVER}={REVISION}" in driver
+    assert f"nvidia-open={REVISION}" in driver
+    (headers,) = commands(plan, "Install kernel headers")
+    assert "install linux-headers-amd64\n" in headers
+    assert "options nvidia NVreg" in content(plan, texts.MODPROBE)
+    assert "Let GRUB boot the locked kernel" not in names
+
+
+# --- the shell that looks
+
+
+def _sh(script, folder, **files):
+    for path, text in files.items():
+        (folder / path).write_text(text)
+    for path in ("/proc/driver/nvidia/version", "/run/reboot-required.pkgs"):
+        script = script.replace(path, str(folder / path.rpartition("/")[2]))
+    return subprocess.run(
+        ["sh", "-c", script.replace("$(uname -r)", KERNEL)],
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    ).stdout.strip()
+
+
+LOADED = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {VERSION}  Release Build\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, texts.NO_REBOOT),
+        ({"version": LOADED}, texts.NO_REBOOT),
+        (
+            {"version": LOADED.replace(VERSION, "535.216.03")},
+            f"due: driver 535.216.03 is loaded, locked is {VERSION}",
+        ),
+        (
+            {
+                "version": LOADED.replace(VERSION, "535.216.03"),
+                "reboot-required.pkgs": f"other\n{texts.REBOOT_NOTE}\n",
+            },
+            texts.NO_REBOOT,
+        ),
+    ],
+)
+def test_a_reboot_is_due_or_not(tmp_path, files, said):
+    group = _group(tmp_path)
+    assert _sh(texts.reboot_read(group), tmp_path, **files) == said
+
+
+def _group(folder):
+    cluster = debian(folder, _options())
+    return group_of(cluster, cluster.by_name["gpu1"])
+
+
+def test_another_kernel_makes_a_reboot_due(tmp_path):
+    group = _group(tmp_path).model_copy(update={"kernel": "6.1.0-99-amd64"})
+    assert _sh(texts.reboot_read(group), tmp_path) == f"due: kernel {KERNEL} runs, locked is 6.1.0-99-amd64"
+
+
+def test_each_release_has_a_repository_and_headers():
+    for os in OsRelease:
+        assert origin(os).url.startswith("https://developer.download.nvidia.com/compute/cuda/repos/")
+        assert len(origin(os).fingerprint) == 40
+        assert usual_headers(os, "x86_64")
+    assert origin(OsRelease.UBUNTU_24_04, "aarch64").url.endswith("/ubuntu2404/sbsa/")
+    assert usual_headers(OsRelease.DEBIAN_13, "aarch64") == ("linux-headers-arm64",)

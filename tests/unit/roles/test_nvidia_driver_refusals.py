@@ -1,0 +1,137 @@
+"""The nvidia_driver role: what it refuses before the first connection."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from rackwright.roles.nvidia_driver.keys import fingerprint_of
+from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions, Signing
+from tests.unit.roles.driver_sites import FINGERPRINT, KEY, SKU, VERSION, bad_pair, debian
+from tests.unit.roles.stack_sites import site, worker
+
+AGAIN = "run: rackwright lock demo.yaml"
+
+
+def _options(**changes):
+    return {"nvidia_driver": NvidiaDriverOptions(**changes)}
+
+
+def _refusals(cluster, **changes):
+    options = NvidiaDriverOptions(**changes)
+    return [*options.problems(cluster), *options.lock_problems(cluster)]
+
+
+def test_a_known_bad_pair_is_refused_and_can_be_tried(tmp_path):
+    cluster = bad_pair(tmp_path, _options())
+    ((where, message, hint),) = _refusals(cluster)
+    assert where == ""
+    assert message == (
+        "nvidia-open-kernel-dkms 550.163.01-2 does not build on 6.12.107+deb13-amd64 of debian-13: "
+        "pci_resize_resource takes more arguments there (Real builds of the package, 2026-11-20 and, by the role "
+        "nvidia_driver on a lab node, 2026-11-21)."
+    )
+    assert hint == "lock another pair: rackwright lock demo.yaml; a patched one: `known_bad: try`"
+    assert _refusals(cluster, known_bad="try") == []
+
+
+def test_without_a_lock(tmp_path):
+    cluster = debian(tmp_path, _options())
+    cluster.lock_path.unlink()
+    assert _refusals(cluster) == [("", f"There is no lock file {cluster.lock_path}.", AGAIN)]
+    cluster.lock_path.write_text("version: 7\n")
+    assert _refusals(cluster) == [("", f"The lock file {cluster.lock_path} is damaged.", AGAIN)]
+
+
+@pytest.mark.parametrize(
+    ("edit", "message", "hint"),
+    [
+        (("cluster: test\n", "cluster: other\n"), "The lock demo.lock.yaml is of the cluster other.", AGAIN),
+        (
+            ("  source: distribution\n", "  source: distribution\n  cuda: none\n"),
+            "The lock demo.lock.yaml was solved for another gpu_stack than the file has now.",
+            AGAIN,
+        ),
+        (
+            (f"- sku: {SKU}", "- sku: l40s-8x"),
+            f"The lock demo.lock.yaml has nothing for {SKU} on debian-12, e.g. gpu1.",
+            AGAIN,
+        ),
+        (
+            (f"nvidia-smi: {VERSION}-1", f"nvidia-smi: {VERSION}-*"),
+            f"The lock does not say which revision {SKU} on debian-12 gets of nvidia-smi {VERSION}-*.",
+            f"name the source's indexes in `gpu_stack.package_index`, then {AGAIN}",
+        ),
+    ],
+)
+def test_a_lock_that_does_not_fit(tmp_path, edit, message, hint):
+    cluster = debian(tmp_path, _options(), edit=edit)
+    assert _refusals(cluster) == [("", message, hint)]
+
+
+def test_no_gpu_stack_and_no_gpus(tmp_path):
+    cluster = debian(tmp_path, _options())
+    assert _refusals(cluster.model_copy(update={"gpu_stack": None})) == [
+        ("", "The role nvidia_driver installs what is locked, and the file has no section gpu_stack.", None)
+    ]
+    alone = cluster.model_copy(update={"nodes": tuple(node for node in cluster.nodes if node.name != "gpu1")})
+    assert _refusals(alone) == [
+        ("", "No node of the role nvidia_driver has NVIDIA's GPUs.", "remove the section")
+    ]
+
+
+def test_options_that_contradict_the_stack(tmp_path):
+    cluster = debian(tmp_path, _options())
+    signing = Signing(key="/a", certificate="/b")
+    assert _refusals(cluster, signing=signing) == [
+        ("signing", "Without Secure Boot nobody asks for signed modules.", "set gpu_stack.secure_boot"),
+    ]
+
+
+def test_the_repository_s_key(tmp_path):
+    cluster = site(tmp_path, _options(), worker("gpu1", 11, SKU))
+    found = _refusals(cluster)
+    assert [where for where, _, _ in found] == ["repository", "repository_key"]
+    assert found[1][2] == (
+        "download https://developer.download.nvidia.com/compute/cuda/repos/debian13/x86_64/8793F200.pub, "
+        "put it beside the cluster file and name it here"
+    )
+    mirror = {"repository": "http://mirror.example.com/cuda/", "repository_key": "key.asc"}
+    assert _refusals(cluster, **mirror)[0][1].startswith("The key cannot be read: ")
+    (tmp_path / "key.asc").write_text("no key\n")
+    assert _refusals(cluster, **mirror) == [
+        ("repository_key", "The key cannot be read: it is no armoured OpenPGP public key.", None)
+    ]
+    (tmp_path / "key.asc").write_text(KEY)
+    assert _refusals(cluster, **mirror) == [
+        (
+            "repository_key",
+            f"The key's fingerprint is {FINGERPRINT}, expected is 02182E60104FCDC26EAE1B8597A5D4CB8793F200.",
+            "download it anew over https, or name a mirror's own key in `repository_fingerprint`",
+        )
+    ]
+
+
+def test_fingerprints_as_gpg_tells_them():
+    assert fingerprint_of(KEY) == FINGERPRINT
+    assert fingerprint_of(KEY.replace("\n", "\r\n")) == FINGERPRINT
+    with pytest.raises(ValueError, match="no armoured"):
+        fingerprint_of(KEY.replace("PUBLIC", "PRIVATE"))
+    damaged = KEY.replace("mDME", "tDME")
+    with pytest.raises(ValueError, match="first packet is no public key"):
+        fingerprint_of(damaged)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"modules": {"coherent_memory": "yes"}}, "Input should be 'numa' or 'driver'"),
+        ({"modules": {"profiling": True}}, "Extra inputs are not permitted"),
+        ({"repository": "mirror.example.com"}, "String should match pattern '^https?://\\S+$'"),
+        ({"known_bad": "ignore"}, "Input should be 'refuse' or 'try'"),
+    ],
+)
+def test_options_that_are_refused(given, sentence):
+    with pytest.raises(ValidationError) as refused:
+        NvidiaDriverOptions.model_validate(given)
+    assert [error["msg"] for error in refused.value.errors()] == [sentence]

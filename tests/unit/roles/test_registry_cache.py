@@ -1,0 +1,229 @@
+"""The registry_cache role: options, settings with their secrets, units, and its checks."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from pydantic import ValidationError
+
+from rackwright.model.types import OsRelease
+from rackwright.roles.docker.options import DockerOptions
+from rackwright.roles.registry_cache import texts
+from rackwright.roles.registry_cache.options import Registry, RegistryCacheOptions
+from rackwright.roles.registry_cache.verify import CHECKS
+from tests.unit.roles.container_site import changed, content, never_passes, runtimes, sentences
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
+from tests.unit.roles.sites import expected, head, worker
+
+OPTIONS = RegistryCacheOptions(
+    registries={
+        "docker-io": Registry(port=5000, upstream="https://registry-1.docker.io"),
+        "site": Registry(port=5001, storage="/scratch/registry"),
+    }
+)
+SITE = runtimes(docker=DockerOptions(), registry_cache=OPTIONS)
+HEAD = head(SITE)
+
+
+def secret(name):
+    return f"{name} of the store"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"registries": {"a": {"port": 5000}, "b": {"port": 5000}}},
+            "The registries a and b have the same port 5000.",
+        ),
+        ({"registries": {"A": {"port": 1}}}, "'A' is not a registry's name: lower-case words joined by `-`."),
+        (
+            {"registries": {"a": {"port": 1, "username": "me"}}},
+            "A username is a login at the upstream, and there is no upstream.",
+        ),
+        ({"tls_key": "/etc/key"}, "tls_certificate and tls_key are given together or not at all."),
+        (
+            {"registries": {"a": {"port": 1, "upstream": "docker.io"}}},
+            "String should match pattern '^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$'",
+        ),
+        (
+            {"registries": {"a": {"port": 1, "password": "x"}}},
+            "Extra inputs are not permitted",
+        ),
+    ],
+)
+def test_options_that_are_refused(given, sentence):
+    with pytest.raises(ValidationError) as refused:
+        RegistryCacheOptions.model_validate(given)
+    assert [error["msg"].removeprefix("Value error, ") for error in refused.value.errors()] == [sentence]
+
+
+def test_problems():
+    assert sentences(SITE, "registry_cache", "head1") == []
+    assert sentences(runtimes(os=OsRelease.ROCKY_9, registry_cache=OPTIONS), "registry_cache", "head1") == [
+        (
+            "",
+            "rocky-9 has no package docker-registry, so head1 cannot run the cache.",
+            "run the head on Debian or Ubuntu, or set `mirrors.containers` to a registry of the site",
+        )
+    ]
+    elsewhere = runtimes(mirror="head1:5001", registry_cache=OPTIONS)
+    assert sentences(elsewhere, "registry_cache", "head1") == [
+        (
+            "registries",
+            "mirrors.containers is head1:5001, and no cache listens there.",
+            "caches listen on 5000",
+        )
+    ]
+    assert (
+        sentences(runtimes(mirror="registry.site", registry_cache=OPTIONS), "registry_cache", "head1") == []
+    )
+
+
+def test_settings():
+    assert texts.config_yml("docker-io", SITE, OPTIONS, secret) == expected("registry_cache/cache.yml")
+    assert texts.config_yml("site", SITE, OPTIONS, secret) == expected("registry_cache/site.yml")
+    login = RegistryCacheOptions(
+        registries={
+            "nvcr-io": Registry(port=5002, upstream="https://nvcr.io", username="robot", delete=False)
+        },
+        tls_certificate="/etc/ssl/registry.pem",
+        tls_key="/etc/ssl/registry.key",
+    )
+    assert texts.config_yml("nvcr-io", SITE, login, secret) == expected("registry_cache/login.yml")
+    assert texts.url("nvcr-io", SITE, login) == "https://10.9.0.10:5002"
+
+
+def test_the_head_gets_a_unit_for_each():
+    plan = planned(SITE, HEAD)
+    assert changed(plan, "registry_cache", "package") == ["docker-registry"]
+    assert changed(plan, "registry_cache", "unit") == [
+        "docker-registry.service",
+        "registry-cache@site.service",
+        "registry-cache@site.service",
+        "registry-cache@docker-io.service",
+        "registry-cache@docker-io.service",
+    ]
+    assert content(plan, texts.UNIT_FILE) == expected("registry_cache/unit")
+    assert "policy-rc.d" in commands(plan, "Install the registry")[0]
+
+
+def test_nothing_anywhere_else():
+    assert not changed(planned(SITE, worker(SITE)), "registry_cache", "package")
+    assert claimed("registry_cache", CHECKS, worker(SITE)) == (REACHED,)  # asked once, of the head
+
+
+def test_secrets_stand_in_no_command():
+    plan = planned(SITE, HEAD)
+    assert "(secret registry_http_secret)" in content(plan, texts.conf_path("site"))
+    for operation in plan.operations:
+        assert not any("(secret" in command for command in operation.commands)
+
+
+UNIT, OTHER = (
+    "systemctl is-active registry-cache@docker-io.service",
+    "systemctl is-active registry-cache@site.service",
+)
+MASKED = "systemctl show -p LoadState --value docker-registry.service"
+CURL = "curl -s -o /dev/null -w '%{http_code}' --noproxy '*' --max-time 10 http://10.9.0.10:"
+UP = {f"{CURL}5000/v2/": "200", f"{CURL}5001/v2/": "200"}
+REACHED = "every node that pulls reaches the registries"
+
+
+class Store:
+    def get(self, name):
+        return type("Secret", (), {"reveal": lambda self: secret(name)})()
+
+
+@pytest.fixture(autouse=True)
+def _store(monkeypatch):
+    monkeypatch.setattr("rackwright.roles.registry_cache.verify.store_of", lambda cluster: Store())
+
+
+def files(access="640 root:docker-registry", **other):
+    answers = {}
+    for name in OPTIONS.registries:
+        text = other.get(name.replace("-", "_")) or texts.config_yml(name, SITE, OPTIONS, secret)
+        path = texts.conf_path(name)
+        answers[f"sha256sum {path}"] = f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n"
+        answers[f"stat -c '%a %U:%G' {path}"] = f"{access}\n"
+    return answers
+
+
+def test_no_check_passes_without_knowing():
+    never_passes("registry_cache", CHECKS, SITE, HEAD)
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "status", "evidence"),
+    [
+        ("every registry runs", {UNIT: "active\n", OTHER: "active\n"}, "PASS", "docker-io, site: active"),
+        (
+            "every registry runs",
+            {UNIT: "active\n", OTHER: (3, "failed\n", "")},
+            "FAIL",
+            "registry-cache@site.service is failed",
+        ),
+        (
+            "the package's own registry is off",
+            {MASKED: "masked\n"},
+            "PASS",
+            "docker-registry.service is masked",
+        ),
+        (
+            "the package's own registry is off",
+            {MASKED: "loaded\n"},
+            "FAIL",
+            "docker-registry.service is loaded, not masked: it listens on every address",
+        ),
+        ("the registries' settings are as declared", files(), "PASS", "2 registries"),
+        (
+            "the registries' settings are as declared",
+            files(docker_io="other"),
+            "FAIL",
+            "/etc/docker/registry/docker-io.yml is not as declared",
+        ),
+        (
+            "the registries' settings are as declared",
+            {**files(), "test -e /etc/docker/registry/site.yml": (1, "", "")},
+            "FAIL",
+            "/etc/docker/registry/site.yml is missing",
+        ),
+        (
+            "the registries' settings are as declared",
+            files(access="644 root:root"),
+            "FAIL",
+            "/etc/docker/registry/docker-io.yml is 644 root:root, not 640 root:docker-registry",
+        ),
+        ("every registry answers", UP, "PASS", "http://10.9.0.10:5000, http://10.9.0.10:5001"),
+        (
+            "every registry answers",
+            {**UP, f"{CURL}5001/v2/": (7, "000", "")},
+            "FAIL",
+            "http://10.9.0.10:5001/v2/ does not answer (curl exited 7)",
+        ),
+        (
+            "every registry answers",
+            {**UP, f"{CURL}5001/v2/": "401"},
+            "FAIL",
+            "http://10.9.0.10:5001/v2/ answers with status 401, not 200",
+        ),
+        (
+            "every registry answers",
+            {**UP, f"{CURL}5001/v2/": (2, "", "unknown option")},
+            "UNKNOWN",
+            "cannot ask http://10.9.0.10:5001/v2/: unknown option",
+        ),
+        (REACHED, UP, "PASS", "2 registries from 2 nodes"),
+        (
+            REACHED,
+            {**UP, f"{CURL}5000/v2/": (28, "", "")},
+            "FAIL",
+            "gpu1: http://10.9.0.10:5000/v2/ does not answer (curl exited 28)",
+        ),
+    ],
+)
+def test_check(name, answers, status, evidence):
+    found = judged("registry_cache", CHECKS, name, SITE, HEAD, FakeHost(answers))
+    assert (found.status, found.evidence) == (status, evidence)

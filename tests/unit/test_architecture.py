@@ -1,0 +1,337 @@
+"""The rules of docs/architecture.md, kept by reading the code. Each guard is also seen to object.
+
+A guard takes the root of a tree and returns what is wrong in it, one line each.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROLE_FILES = {"__init__.py", "options.py", "deploy.py", "verify.py"}
+DRIVER_SIDE = re.compile(
+    r"pyinfra\.(api\.(state|inventory|operations|config|connect|connectors|host)|connectors)|gevent"
+)
+BANNED_IN_ROLES = {
+    "server.shell": "always changes; use an operation of rackwright.operations",
+    "python.call": "always changes and hides what it does",
+    "files.template": "rendered by rackwright.render instead",
+    "files.put": "no exact diff, breaks on binary files; use rackwright.operations.files",
+    "server.sysctl": "appends a second line on each change; use sysctls.live and a file",
+    "systemd.daemon_reload": "always changes; rackwright.operations.units does it when needed",
+}
+BANNED_ARGUMENTS = {"_run_once", "_serial", "_parallel"}
+WITHOUT_PYINFRA = ("rackwright.model.load", "rackwright.engine.run", "rackwright.cli")
+DRIVER = "rackwright.engine.driver"
+
+
+@cache
+def _parsed(path: Path, text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+@cache
+def _nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree))
+
+
+def _files(root: Path, *rooms: str) -> Iterator[Path]:
+    for room in rooms:
+        for path in sorted((root / room).rglob("*.py")):
+            relative = path.relative_to(root)
+            if relative.parts[:2] not in {("rackwright", link) for link in ("roles", "deploys", "templates")}:
+                yield path
+
+
+def _python(root: Path, *rooms: str) -> Iterator[tuple[Path, ast.Module]]:
+    for path in _files(root, *rooms):
+        yield path, _parsed(path, path.read_text())
+
+
+@cache
+def _imports(tree: ast.AST) -> tuple[tuple[int, str], ...]:
+    """(line, module) of every import; those under `if TYPE_CHECKING` only load for type checkers."""
+    found: list[tuple[int, str]] = []
+    hidden: set[ast.AST] = set()
+    for node in _nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            hidden.update(inner for statement in node.body for inner in ast.walk(statement))
+    for node in _nodes(tree):
+        if node in hidden:
+            continue
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [(node.lineno, node.module or ".")]
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    return tuple(found)
+
+
+def engine_knows_no_role(root: Path) -> list[str]:
+    """rackwright/ imports neither a role nor a deploy; roles are found by name at run time."""
+    return [
+        f"{path.relative_to(root)}:{line}: imports {module}"
+        for path, tree in _python(root, "rackwright")
+        for line, module in _imports(tree)
+        if re.match(r"rackwright\.(roles|deploys)(\.|$)", module)
+    ]
+
+
+def roles_stand_alone(root: Path) -> list[str]:
+    """A role imports itself and rackwright, never another role, a deploy or the engine."""
+    wrong = []
+    for path, tree in _python(root, "roles"):
+        own = f"rackwright.roles.{path.relative_to(root / 'roles').parts[0]}"
+        for line, module in _imports(tree):
+            other_role = module.startswith("rackwright.roles.") and not f"{module}.".startswith(f"{own}.")
+            if other_role or re.match(r"(roles|deploys|rackwright\.(engine|cli|lab|deploys))(\.|$)", module):
+                wrong.append(f"{path.relative_to(root)}:{line}: imports {module}")
+    return wrong
+
+
+def driver_side_stays_in_the_engine(root: Path) -> list[str]:
+    """Only rackwright/engine touches pyinfra's State, Inventory, connectors and gevent."""
+    return [
+        f"{path.relative_to(root)}:{line}: imports {module}"
+        for path, tree in _python(root, "rackwright", "roles", "deploys")
+        if path.relative_to(root).parts[:2] != ("rackwright", "engine")
+        for line, module in _imports(tree)
+        if DRIVER_SIDE.match(module) and not module.startswith("pyinfra.api.host")
+    ]
+
+
+def roles_have_four_files(root: Path) -> list[str]:
+    """__init__ (a docstring), options, deploy, verify; any further module is pure: no pyinfra."""
+    wrong = []
+    for folder in sorted(path for path in (root / "roles").iterdir() if path.is_dir()):
+        if folder.name == "__pycache__":
+            continue
+        there = {path.name for path in folder.glob("*.py")}
+        wrong += [f"roles/{folder.name}: {name} is missing" for name in sorted(ROLE_FILES - there)]
+        for name in sorted(there - {"deploy.py"}):
+            tree = _parsed(folder / name, (folder / name).read_text())
+            wrong += [
+                f"roles/{folder.name}/{name}:{line}: imports {module}; only deploy.py may"
+                for line, module in _imports(tree)
+                if module.split(".")[0] == "pyinfra" or module.startswith("rackwright.operations")
+            ]
+        if "__init__.py" in there:
+            body = ast.parse((folder / "__init__.py").read_text()).body
+            if len(body) != 1 or not isinstance(body[0], ast.Expr):
+                wrong.append(f"roles/{folder.name}/__init__.py: holds more than a docstring")
+    return wrong
+
+
+def deploys_are_straight_lines(root: Path) -> list[str]:
+    """Imports and `if (o := options_for(host, "role", Options)) is not None: role(options=o)`, no more."""
+    call = re.compile(
+        r"if \(?\(o := options_for\(host, '(\w+)', \w+\)\)\)? is not None:\n    (\w+)\(options=o\)$"
+    )
+    wrong = []
+    for path, tree in _python(root, "deploys"):
+        for node in tree.body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                continue
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                continue
+            match = call.match(ast.unparse(node))
+            if match is None or match[1] != match[2]:
+                wrong.append(f"{path.relative_to(root)}:{node.lineno}: {ast.unparse(node).splitlines()[0]}")
+    return wrong
+
+
+def every_role_is_deployed(root: Path) -> list[str]:
+    """A role that no deploy calls would be configured and never applied."""
+    called = "".join(path.read_text() for path in (root / "deploys").glob("*.py"))
+    names = sorted(path.name for path in (root / "roles").iterdir() if (path / "__init__.py").exists())
+    return [f"roles/{name}: no deploy calls it" for name in names if f'"{name}"' not in called]
+
+
+def roles_use_declared_operations(root: Path) -> list[str]:
+    """No operation that always changes, and `name=` on every operation (else pyinfra prints its arguments)."""
+    wrong = []
+    for path, tree in _python(root, "roles"):
+        modules = {
+            alias.asname or alias.name
+            for node in _nodes(tree)
+            if isinstance(node, ast.ImportFrom) and node.module == "rackwright.operations"
+            for alias in node.names
+        }
+        for node in _nodes(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            where = f"{path.relative_to(root)}:{node.lineno}"
+            called = ast.unparse(node.func)
+            keywords = {keyword.arg for keyword in node.keywords}
+            if called in BANNED_IN_ROLES:
+                wrong.append(f"{where}: {called} {BANNED_IN_ROLES[called]}")
+            wrong += [
+                f"{where}: {name} is racy or breaks hosts apart" for name in keywords & BANNED_ARGUMENTS
+            ]
+            if (
+                called.partition(".")[0] in modules
+                and "." in called
+                and ("name" not in keywords or node.args)
+            ):
+                wrong.append(f"{where}: {called} wants keywords only, name= among them")
+    return wrong
+
+
+def sizes_are_humane(root: Path) -> list[str]:
+    """Files under 300 lines, functions under 50; tests are free to be tables."""
+    wrong = []
+    for path, tree in _python(root, "rackwright", "roles", "deploys"):
+        lines = len(path.read_text().splitlines())
+        if lines >= 300:
+            wrong.append(f"{path.relative_to(root)}: {lines} lines")
+        for node in _nodes(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length >= 50:
+                    wrong.append(f"{path.relative_to(root)}:{node.lineno}: {node.name} has {length} lines")
+    return wrong
+
+
+def templates_are_templates(root: Path) -> list[str]:
+    """Everything under templates/ ends in .j2 and is rendered by some code."""
+    strings = {
+        node.value
+        for _, tree in _python(root, "rackwright", "roles")
+        for node in _nodes(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    wrong = []
+    for path in sorted((root / "templates").rglob("*")):
+        name = path.relative_to(root / "templates").as_posix()
+        if path.is_dir():
+            continue
+        if path.suffix != ".j2":
+            wrong.append(f"templates/{name}: does not end in .j2")
+        elif not path.name.startswith("_") and not (
+            {name, path.name, path.name.removesuffix(".j2")} & strings
+            or any("/" in part[:-1] and name.startswith(part) for part in strings)  # f"slurm/pam.{family}.j2"
+        ):
+            wrong.append(f"templates/{name}: nothing renders it")
+    return wrong
+
+
+def no_vague_names(root: Path) -> list[str]:
+    """A module says what is in it."""
+    vague = {"utils.py", "util.py", "helpers.py", "common.py", "manager.py", "misc.py"}
+    return [
+        str(path.relative_to(root))
+        for path in _files(root, "rackwright", "roles", "tests")
+        if path.name in vague
+    ]
+
+
+GUARDS: dict[Callable[[Path], list[str]], tuple[str, str]] = {
+    engine_knows_no_role: ("rackwright/x.py", "from rackwright.roles.base.options import BaseOptions"),
+    roles_stand_alone: ("roles/base/x.py", "from rackwright.roles.slurm.options import SlurmOptions"),
+    driver_side_stays_in_the_engine: ("rackwright/verify/x.py", "from pyinfra.api.state import State"),
+    roles_have_four_files: ("roles/new/__init__.py", '"""A role without options."""'),
+    deploys_are_straight_lines: ("deploys/x.py", "for role in (1, 2):\n    print(role)"),
+    every_role_is_deployed: ("roles/new/__init__.py", '"""A role nobody calls."""'),
+    roles_use_declared_operations: (
+        "roles/base/deploy.py",
+        "from rackwright.operations import files\nfiles.file(path='/x', content='y')",
+    ),
+    sizes_are_humane: ("rackwright/x.py", "def long():\n" + "    pass\n" * 60),
+    templates_are_templates: ("templates/base/motd.j2", "hello"),
+    no_vague_names: ("rackwright/utils.py", ""),
+}
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.__name__)
+def test_the_tree_keeps_the_rule(guard):
+    assert guard(ROOT) == []
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.__name__)
+def test_the_guard_objects(guard, tmp_path):
+    for room in ("rackwright", "roles", "deploys", "templates", "tests"):
+        (tmp_path / room).mkdir()
+    assert guard(tmp_path) == []
+    name, text = GUARDS[guard]
+    target = tmp_path / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text)
+    assert guard(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("deploy", "fine"),
+    [
+        ('if (o := options_for(host, "a", A)) is not None:\n    a(options=o)', True),
+        ('if (o := options_for(host, "a", A)) is not None:\n    b(options=o)', False),
+        ('if (o := options_for(host, "a", A)) is not None:\n    a(options=o)\n    b()', False),
+        ("def f():\n    pass", False),
+        ("x = 1", False),
+    ],
+)
+def test_what_a_straight_line_is(tmp_path, deploy, fine):
+    (tmp_path / "deploys").mkdir()
+    (tmp_path / "deploys" / "site.py").write_text(f'"""Order."""\nimport os\n{deploy}\n')
+    assert (deploys_are_straight_lines(tmp_path) == []) is fine
+
+
+_EACH_IN_A_FORK = """
+import os, sys, traceback
+import rackwright.options, rackwright.model.cluster  # what all of them load, once
+for module in sys.argv[1:]:
+    sys.stdout.flush()
+    if not (child := os.fork()):
+        try:
+            __import__(module)
+            print(module, "pyinfra" in sys.modules, flush=True)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@cache
+def _loads_pyinfra() -> dict[str, bool]:
+    """Each module, imported in a process where none of the others was; a module that breaks is not in it."""
+    modules = [f"rackwright.roles.{role}.options" for role in _role_names()] + [*WITHOUT_PYINFRA, DRIVER]
+    command = [sys.executable, "-c", _EACH_IN_A_FORK, *modules]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=120)
+    sys.stderr.write(done.stderr)  # shown with the module that is missing
+    return {module: answer == "True" for module, answer in map(str.split, done.stdout.splitlines())}
+
+
+def _role_names() -> list[str]:
+    return sorted(path.parent.name for path in (ROOT / "roles").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("role", _role_names())
+def test_options_load_without_pyinfra(role):
+    assert _loads_pyinfra()[f"rackwright.roles.{role}.options"] is False
+
+
+@pytest.mark.parametrize("module", WITHOUT_PYINFRA)
+def test_the_command_line_process_never_loads_pyinfra(module):
+    assert _loads_pyinfra()[module] is False
+
+
+def test_a_process_that_loads_pyinfra_is_noticed():
+    assert _loads_pyinfra()[DRIVER] is True
+
+
+def test_version_and_changelog_agree():
+    from rackwright import __version__
+
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    pyproject = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{__version__}"' in pyproject
+    assert "## Unreleased" in changelog or f"## {__version__}" in changelog
