@@ -1,8 +1,12 @@
-"""A cluster file, the rack booted from it, and the program run on it as a person would run it."""
+"""A cluster file, the rack booted from it, and rackwright run on it: the one helper of all rack tests.
+
+What a test is about goes through the program as a user runs it (`cli`, `start`, `apply`). What it only needs
+to know (is everything as declared again? what did that run change?) is asked in this process (`plan`,
+`converge`, `runs`): each start of the program costs half a CPU-second, and there are hundreds of such questions.
+"""
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import signal
@@ -10,28 +14,31 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from ClusterShell.NodeSet import NodeSet
 
+from rackwright.engine import journal
 from rackwright.engine.plan_document import check_plan
+from rackwright.engine.run import Applied, apply, plan
 from rackwright.lab import names, network
 from rackwright.lab.rack import Rack
+from rackwright.model.cluster import Cluster
+from rackwright.model.load import load_cluster
 
 REPO = Path(__file__).resolve().parents[2]
-LAB = REPO / "inventory" / "lab.yaml"
-NODES = ("head1", "worker1", "worker2")
 Operations = set[tuple[str, str, str]]
 """(node, role, operation), as plans and journals name them."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """One finished command of the program."""
+    """One finished command."""
 
     status: int
     out: str
@@ -46,20 +53,24 @@ class Ran:
 
 
 class Running:
-    """A command of the program that is still at work."""
+    """A command of the program that has not ended yet."""
 
-    def __init__(self, site: Site, arguments: tuple[str, ...]) -> None:
+    def __init__(self, site: Site, arguments: tuple[str, ...], stdin: str = "") -> None:
         self._began = time.monotonic()
         self._paths = site.output_paths(arguments)
         with self._paths[0].open("w") as out, self._paths[1].open("w") as err:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "rackwright", *arguments],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=err,
                 cwd=site.folder,
                 env=site.environment,
             )
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(stdin.encode())
+            self.process.stdin.close()
 
     def workers(self) -> list[int]:
         """Process ids of what it started."""
@@ -83,7 +94,7 @@ class Running:
                 os.kill(pid, signal.SIGKILL)
         self.process.kill()
 
-    def wait(self, timeout: float = 900) -> Ran:
+    def wait(self, timeout: float = 1800) -> Ran:
         """Its result; a program that does not end is killed, and the test fails."""
         try:
             status = self.process.wait(timeout)
@@ -96,26 +107,27 @@ class Running:
 
 
 class Site:
-    """Everything a test needs; all outputs of all commands stay in `outputs`."""
+    """A rack and the folder with its cluster file; all outputs of all commands stay in `outputs`."""
 
-    def __init__(self, folder: Path, name: str, declared: dict[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, name: str, declared: dict[str, Any]) -> None:
+        """`name` begins the rack's name; the process id makes it this session's own."""
         self.folder = folder
-        self.name = name
+        self.name = f"{name}{os.getpid()}"
         self.file = folder / "cluster.yaml"
         self.outputs = folder / "outputs"
         self.state = folder / "state"
         self.config = folder / "config"
         for made in (self.outputs, self.state, self.config):
             made.mkdir(exist_ok=True)
+        self._own = {"XDG_STATE_HOME": str(self.state), "XDG_CONFIG_HOME": str(self.config)}
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("XDG_")},
-            "XDG_STATE_HOME": str(self.state),
-            "XDG_CONFIG_HOME": str(self.config),
+            **self._own,
             "COLUMNS": "160",
         }
         self._ran = 0
-        self.declared: dict[str, Any] = declared or yaml.safe_load(LAB.read_text())
-        self.declare(_enrich if declared is None else lambda _: None)
+        self.declared = declared
+        self.declare(lambda _: None)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -126,11 +138,36 @@ class Site:
     def rack(self) -> Rack:
         return Rack.named(self.name)
 
+    @property
+    def cluster(self) -> Cluster:
+        return load_cluster(self.file)
+
+    @contextmanager
+    def booted(self) -> Iterator[Site]:
+        """The rack, up and bare; taken down in the end, whatever happened."""
+        try:
+            self.cli("lab", "up", str(self.file))
+            yield self
+        finally:
+            if self.name in Rack.names():
+                self.rack.down()
+
     def declare(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Write the cluster file anew after a change to its content."""
         self.declared["cluster"]["name"] = self.name
         change(self.declared)
         self.file.write_text(yaml.safe_dump(self.declared, sort_keys=False))
+
+    @contextmanager
+    def declaring(self, change: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+        """Another declaration for a while; the nodes are not touched."""
+        before = yaml.safe_dump(self.declared)
+        self.declare(change)
+        try:
+            yield
+        finally:
+            self.declared = yaml.safe_load(before)
+            self.declare(lambda _: None)
 
     # The program
 
@@ -143,57 +180,71 @@ class Site:
         """Run the program and go on at once."""
         return Running(self, arguments)
 
-    def cli(self, *arguments: str, expect: int | None = 0, timeout: float = 900) -> Ran:
+    def cli(self, *arguments: str, expect: int | None = 0, timeout: float = 1800, stdin: str = "") -> Ran:
         """Run the program to its end; AssertionError with all it said on another exit status."""
-        ran = self.start(*arguments).wait(timeout)
+        ran = Running(self, arguments, stdin).wait(timeout)
         assert expect is None or ran.status == expect, (
             f"rackwright {' '.join(arguments)}: wanted {expect}, {ran}"
         )
         return ran
 
-    def plan(self, expect: int, *options: str) -> dict[str, Any]:
-        """The plan as its JSON document."""
-        plan: dict[str, Any] = self.cli("plan", str(self.file), "--json", *options, expect=expect).json()
-        check_plan(plan)
-        return plan
-
     def apply(self, expect: int = 0, *options: str) -> Ran:
+        """`rackwright apply FILE --yes`."""
         return self.cli("apply", str(self.file), "--yes", *options, expect=expect)
 
-    def tool(self, *command: str, name: str, inside: bool = False, timeout: float = 900) -> Ran:
+    def tool(
+        self, *command: str, name: str, inside: bool = False, timeout: float = 1800, stdin: bytes = b""
+    ) -> Ran:
         """Run another program, inside the rack's network if asked to; its output is kept as well."""
         out, err = self.output_paths((name,))
         began = time.monotonic()
         done = subprocess.run(
             network.inside(names.namespace(self.name), command) if inside else list(command),
+            input=stdin,
             capture_output=True,
-            text=True,
             timeout=timeout,
             check=False,
             cwd=self.folder,
             env=self.environment,
-            stdin=subprocess.DEVNULL,
         )
-        out.write_text(done.stdout)
-        err.write_text(done.stderr)
-        return Ran(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+        out.write_bytes(done.stdout)
+        err.write_bytes(done.stderr)
+        return Ran(done.returncode, out.read_text(), err.read_text(), time.monotonic() - began)
 
-    # Journals of runs
+    # The engine and its journals, asked in this process
 
-    def runs(self) -> list[dict[str, Any]]:
-        listed: list[dict[str, Any]] = self.cli("runs", "--json").json()
-        return listed
+    @contextmanager
+    def here(self) -> Iterator[None]:
+        """This process has the state and the secrets that the program has."""
+        with pytest.MonkeyPatch.context() as patch:
+            for key, value in self._own.items():
+                patch.setenv(key, value)
+            yield
 
-    def changed_by(self, run: str) -> Operations:
-        """What a run changed, as its journal has it."""
-        events = self.cli("runs", run, "--json").json()["events"]
-        return {
-            (event["node"], event["role"], event["name"])
-            for event in events
-            if event["event"] == "finish" and event["outcome"] == "changed"
-        }
+    def plan(self, expect: int, *, role: str | None = None, full: bool = False) -> dict[str, Any]:
+        """The plan as its JSON document; AssertionError where `rackwright plan` would exit otherwise."""
+        with self.here():
+            planned = plan(self.cluster, roles=frozenset({role}) if role else None, full=full)
+        document: dict[str, Any] = planned.to_json()
+        check_plan(document)
+        assert planned.exit_code == expect, json.dumps(document, indent=1)[:9000]
+        return document
 
-    def wait_for_event(self, running: Running, timeout: float = 300, **wanted: str) -> None:
+    def converge(self) -> Applied:
+        """Apply, and find that nothing is left to change."""
+        with self.here():
+            applied = apply(self.cluster)
+        assert not applied.plan.failed, applied.plan.failed
+        assert applied.result is None or not applied.result.failed, applied.result
+        assert operations(self.plan(0)) == set()
+        return applied
+
+    def runs(self) -> list[journal.Run]:
+        """Journals of all runs, oldest first."""
+        with self.here():
+            return journal.runs(self.name)
+
+    def wait_for_event(self, running: Running, timeout: float = 600, **wanted: str) -> None:
         """Until the journal of a running command has an event like this one."""
         deadline = time.monotonic() + timeout
         ended = False
@@ -203,24 +254,29 @@ class Site:
             assert time.monotonic() < deadline, f"no event {wanted} within {timeout} s"
             time.sleep(0.05)
 
-    def _events_of(self, pid: int) -> Iterator[dict[str, Any]]:
-        for path in sorted((self.state / "rackwright" / self.name / "runs").glob("*.jsonl"))[-1:]:
-            lines = path.read_text().splitlines(keepends=True)
-            events = [json.loads(line) for line in lines if line.endswith("\n")]
-            if events and events[0]["pid"] == pid:
-                yield from events
+    def _events_of(self, pid: int) -> list[dict[str, Any]]:
+        return next((run.events for run in reversed(self.runs()) if run.begin.get("pid") == pid), [])
 
     # Nodes
 
-    def on(self, node: str, script: str, timeout: float = 120) -> str:
+    def on(self, node: str, script: str, timeout: float = 300) -> str:
         """Run a shell script as root on a node, past ssh; LabError if it fails."""
-        return self.rack.run(node, ["sh", "-ec", script], timeout)
+        return self.rack.run(node, ["bash", "-ec", script], timeout)
+
+    def send(self, node: str, folder: Path, *tar: str, to: str) -> None:
+        """Unpack files of this machine on a node; `tar` names them below the folder, after tar's options."""
+        packed = subprocess.run(
+            ["tar", "ch", "-C", str(folder), *tar], capture_output=True, check=True, timeout=240
+        )
+        command = self.rack.ssh_command(node, ("sudo", "sh", "-c", f"'mkdir -p {to} && tar xo -C {to}'"))
+        done = subprocess.run(command, input=packed.stdout, capture_output=True, timeout=480, check=False)
+        assert done.returncode == 0, done.stderr
 
     def fault(self, node: str, kind: str) -> None:
-        self.cli("lab", "fault", "--file", str(self.file), node, kind)
+        self.rack.fault(node, kind)
 
     def heal(self, node: str) -> None:
-        self.cli("lab", "heal", "--file", str(self.file), node)
+        self.rack.heal(node)
 
 
 def operations(plan: dict[str, Any]) -> Operations:
@@ -232,18 +288,10 @@ def operations(plan: dict[str, Any]) -> Operations:
     }
 
 
-def _enrich(declared: dict[str, Any]) -> None:
-    """The lab's file with more to drift: an admin with a key, QOS, a second account."""
-    roles = declared["roles"]
-    blob = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(range(32))).decode()
-    bob = {"name": "bob", "uid": 3001, "sudo": True, "authorized_keys": [f"ssh-ed25519 {blob} bob@example"]}
-    roles["access"]["users"].append(bob)
-    # What the tests break, the nodes' own health checks find as well: they come back soon after the repair.
-    roles["health"]["drain"] = {"clean_passes": 1}
-    roles["health"]["fast_seconds"] = 30  # a busy machine is no fault of the node
-    roles["slurm"]["health_check"] = {"interval_seconds": 15}
-    declared["burnin"]["floor_busbw_gbs"] = (
-        0.005  # of a machine whose CPU is somebody else's most of the time
-    )
-    roles["slurm"]["qos"] = {"urgent": {"priority": 100}}
-    roles["slurm"]["accounts"]["teaching"] = {"fairshare": 2}
+def changed_by(run: journal.Run) -> Operations:
+    """What a run changed, as its journal has it."""
+    return {
+        (event["node"], event["role"], event["name"])
+        for event in run.events
+        if event["event"] == "finish" and event["outcome"] == "changed"
+    }

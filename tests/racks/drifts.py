@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.racks.slurm.site import Operations
+from tests.racks.site import Operations
 
 
 @dataclass(frozen=True)

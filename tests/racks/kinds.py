@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rackwright.changes import Kind
-from tests.racks.slurm.drifts import Drift
+from tests.racks.drifts import Drift
 
 
 @dataclass(frozen=True)

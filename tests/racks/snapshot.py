@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from tests.racks.slurm.site import Site
+from tests.racks.site import Site
 
 _READ = r"""
 import hashlib, json, os, stat, subprocess
