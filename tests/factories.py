@@ -9,23 +9,55 @@ from typing import Any
 
 from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
 from rackwright.model.settings import Burnin, Mirrors, Ssh
-from rackwright.model.sku import Sku, Source
+from rackwright.model.sku import Gpus, Sku, Source
 from rackwright.model.types import NetworkPurpose, NodeRole, OsRelease, Platform
 
-SKU = Sku(
-    name="test-node",
-    vendor="none",
-    description="two CPUs and no GPU",
-    sockets=1,
-    cores_per_socket=2,
-    threads_per_core=1,
-    memory_mib=2048,
-    sources=(Source(text="made up for tests", read=date(2026, 11, 20)),),
-)
+
+def make_sku(name: str = "test-node", **changes: Any) -> Sku:
+    """A node model with two CPUs and no GPU; `changes` replace any field."""
+    fields: dict[str, Any] = {
+        "name": name,
+        "vendor": "none",
+        "description": "two CPUs and no GPU",
+        "sockets": 1,
+        "cores_per_socket": 2,
+        "threads_per_core": 1,
+        "memory_mib": 2048,
+        "sources": (Source(text="made up for tests", read=date(2026, 11, 20)),),
+    }
+    return Sku(**{**fields, **changes})
 
 
-def make_node(name: str, number: int, *roles: NodeRole, **changes: Any) -> Node:
-    """A node with address 10.9.0.<number>; `changes` replace any field."""
+def make_gpu_sku(name: str = "gpu-node", **changes: Any) -> Sku:
+    """A node model with two sockets of 56 cores, 2 TiB of memory and eight H100 GPUs."""
+    fields: dict[str, Any] = {
+        "description": "two sockets, eight GPUs",
+        "sockets": 2,
+        "cores_per_socket": 56,
+        "threads_per_core": 2,
+        "memory_mib": 2097152,
+        "gpus": Gpus(model="H100", gres_type="h100", count=8, memory_mib=81559),
+    }
+    return make_sku(name, **{**fields, **changes})
+
+
+SKU = make_sku()
+
+
+def make_address(network: str, address: str, rail: int = 0) -> NodeAddress:
+    """An address on one rail of a network."""
+    return NodeAddress(network=network, rail=rail, address=IPv4Address(address))
+
+
+def make_network(name: str, cidr: str, **changes: Any) -> Network:
+    """A network named after its purpose; `changes` replace any field."""
+    fields: dict[str, Any] = {"name": name, "purpose": NetworkPurpose(name), "cidr": IPv4Network(cidr)}
+    return Network(**{**fields, **changes})
+
+
+def make_node(name: str, address: int | str, *roles: NodeRole, **changes: Any) -> Node:
+    """A node with this management address (a number: in 10.9.0.0/24); `changes` replace any field."""
+    place = f"10.9.0.{address}" if isinstance(address, int) else address
     fields: dict[str, Any] = {
         "name": name,
         "fqdn": f"{name}.test.example",
@@ -34,7 +66,7 @@ def make_node(name: str, number: int, *roles: NodeRole, **changes: Any) -> Node:
         "sku": SKU,
         "platform": Platform.CONTAINER,
         "os": OsRelease.DEBIAN_13,
-        "addresses": (NodeAddress(network="management", address=IPv4Address(f"10.9.0.{number}")),),
+        "addresses": (make_address("management", place),),
     }
     return Node(**{**fields, **changes})
 
@@ -46,15 +78,12 @@ def make_cluster(*nodes: Node, **changes: Any) -> Cluster:
         make_node("worker1", 11),
         make_node("worker2", 12),
     )
-    management = Network(
-        name="management", purpose=NetworkPurpose.MANAGEMENT, cidr=IPv4Network("10.9.0.0/24")
-    )
     fields: dict[str, Any] = {
         "name": "test",
         "domain": "test.example",
         "path": Path("/nowhere/test.yaml"),
         "sha256": "0" * 64,
-        "networks": {"management": management},
+        "networks": {"management": make_network("management", "10.9.0.0/24")},
         "ssh": Ssh(user="admin"),
         "mirrors": Mirrors(),
         "burnin": Burnin(),

@@ -18,11 +18,10 @@ from rackwright.burnin.store import folder_of
 from rackwright.checks import CommandResult, Status
 from rackwright.errors import BurninError, ConnectionFailed, ExitCode
 from rackwright.model.settings import Burnin
-from rackwright.model.sku import Gpus
 from rackwright.model.types import NodeRole
 from rackwright.render import render
 from rackwright.state_folder import state_folder
-from tests.factories import SKU, make_cluster, make_node
+from tests.factories import SKU, make_cluster, make_gpu_sku, make_node, make_sku
 
 
 @pytest.fixture(autouse=True)
@@ -262,7 +261,7 @@ def test_one_node_uses_two_cores_and_one_core_is_unknown():
     head = Head()
     burnin(cluster_of(1), shell=head)
     assert "--ntasks-per-node=2" in head.jobs[0]
-    lone = SKU.model_copy(update={"cores_per_socket": 1})
+    lone = make_sku(cores_per_socket=1)
     single = make_cluster(make_node("head1", 10, NodeRole.HEAD), make_node("w1", 11, sku=lone))
     assert "one rank alone" in burnin(single, shell=Head()).groups[0].findings[0].text
 
@@ -272,15 +271,7 @@ def test_never_more_ranks_than_cores():
         burnin(cluster_of(), ranks_per_node=3, shell=Head())
 
 
-GPU_SKU = SKU.model_copy(
-    update={
-        "name": "gpu-node",
-        "cores_per_socket": 56,
-        "sockets": 2,
-        "threads_per_core": 2,
-        "gpus": Gpus(model="H100", gres_type="h100", count=8, memory_mib=81559),
-    }
-)
+GPU_SKU = make_gpu_sku()
 
 
 def test_nccl_steps():

@@ -19,7 +19,7 @@ from rackwright.burnin.transport import parse_transports
 from rackwright.checks import Status
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import BusbwFloor, Source
-from tests.factories import SKU, make_cluster
+from tests.factories import make_cluster, make_sku
 from tests.unit.burnin import recorded
 
 GH200 = Expectation("all_reduce", 8, ("nid005471", "nid005487"), doubling(8, 2**27))
@@ -243,9 +243,7 @@ def floor(gbs, **nodes):
 
 
 def test_floor_of_the_cluster_file_comes_first_then_the_skus_for_so_many_nodes_then_none():
-    sku = SKU.model_copy(
-        update={"busbw_floors": (floor(100, nodes_max=1), floor(50, nodes_min=2, nodes_max=8))}
-    )
+    sku = make_sku(busbw_floors=(floor(100, nodes_max=1), floor(50, nodes_min=2, nodes_max=8)))
     plain = make_cluster()
     assert floor_for(plain, sku, 1) == Floor(100, "a document, read 2026-11-01")
     assert floor_for(plain, sku, 8).busbw_gbs == 50

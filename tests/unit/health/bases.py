@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address
 from typing import Any, ClassVar
 
 from rackwright.catalog.read import catalogue
@@ -12,11 +12,10 @@ from rackwright.health.declare import expected_of, expected_of_sku
 from rackwright.health.expected import Expected
 from rackwright.health.options import DeclaredFirmware, HealthOptions, RequiredMount
 from rackwright.lab.smi_xml import DRIVER
-from rackwright.model.cluster import Network, NodeAddress
 from rackwright.model.sku import Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
 from rackwright.options import RoleOptions
-from tests.factories import make_cluster, make_node
+from tests.factories import make_address, make_cluster, make_network, make_node
 from tests.unit.health.fake_node import FakeNode
 from tests.unit.health.healthy import healthy
 
@@ -72,25 +71,14 @@ def _machine(base: Base) -> FakeNode:
 def in_cluster(sku: Sku, options: HealthOptions = OPTIONS, **changes: Any) -> Base:
     """A worker of a cluster with a management network and Slurm."""
     networks = {
-        "management": Network(
-            name="management",
-            purpose=NetworkPurpose.MANAGEMENT,
-            cidr=IPv4Network("10.9.0.0/24"),
-            gateway=IPv4Address("10.9.0.1"),
-        ),
-        "storage": Network(
-            name="storage",
-            purpose=NetworkPurpose.STORAGE,
-            kind=LinkKind.ETHERNET,
-            cidr=IPv4Network("10.8.0.0/24"),
-            mtu=9000,
-        ),
+        "management": make_network("management", "10.9.0.0/24", gateway=IPv4Address("10.9.0.1")),
+        "storage": make_network("storage", "10.8.0.0/24", mtu=9000),
     }
     node = make_node(
         "gpu001", 11, NodeRole.WORKER, sku=sku, os=OsRelease.DEBIAN_13,
         addresses=(
-            NodeAddress(network="management", address=IPv4Address("10.9.0.11")),
-            NodeAddress(network="storage", address=IPv4Address("10.8.0.11")),
+            make_address("management", "10.9.0.11"),
+            make_address("storage", "10.8.0.11"),
         ),
         options={"health": options, "slurm": Scheduler()}, **{"platform": Platform.BARE_METAL, **changes},
     )  # fmt: skip

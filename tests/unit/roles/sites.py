@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
-from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
+from rackwright.model.cluster import Cluster, Node
 from rackwright.model.settings import Ssh
-from rackwright.model.sku import Gpus, Nic, Sku, Source
+from rackwright.model.sku import Nic, Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
 from rackwright.options import RoleOptions
-from tests.factories import make_cluster, make_node
+from tests.factories import make_address, make_cluster, make_gpu_sku, make_network, make_node
 
 EXPECTED = Path(__file__).parent / "expected"
 
-GPU_SKU = Sku(
-    name="gpu-node",
-    vendor="none",
-    description="two sockets, eight GPUs, fast storage ports",
-    sockets=2,
-    cores_per_socket=56,
-    threads_per_core=2,
-    memory_mib=2097152,
-    gpus=Gpus(model="H100", gres_type="h100", count=8, memory_mib=81559),
-    nics=(Nic(purpose=NetworkPurpose.STORAGE, kind=LinkKind.ETHERNET, speed_gbps=400),),
-    sources=(Source(text="made up for tests", read=date(2026, 11, 20)),),
-)
+GPU_SKU = make_gpu_sku(nics=(Nic(purpose=NetworkPurpose.STORAGE, kind=LinkKind.ETHERNET, speed_gbps=400),))
 
 NETWORKS = {
-    "management": Network(
-        name="management", purpose=NetworkPurpose.MANAGEMENT, cidr=IPv4Network("10.9.0.0/24")
-    ),
-    "storage": Network(name="storage", purpose=NetworkPurpose.STORAGE, cidr=IPv4Network("10.10.0.0/24")),
-    "fabric": Network(
-        name="fabric",
-        purpose=NetworkPurpose.FABRIC,
-        kind=LinkKind.INFINIBAND,
-        cidr=IPv4Network("10.11.0.0/16"),
-        rails=2,
-    ),
+    "management": make_network("management", "10.9.0.0/24"),
+    "storage": make_network("storage", "10.10.0.0/24"),
+    "fabric": make_network("fabric", "10.11.0.0/16", kind=LinkKind.INFINIBAND, rails=2),
 }
 
 
@@ -58,10 +37,10 @@ def site(
     nodes = [make_node("head1", 10, NodeRole.HEAD, **shared)]
     for number in (1, 2):
         addresses = (
-            NodeAddress(network="management", address=IPv4Address(f"10.9.0.{10 + number}")),
-            NodeAddress(network="storage", address=IPv4Address(f"10.10.0.{10 + number}")),
-            NodeAddress(network="fabric", rail=0, address=IPv4Address(f"10.11.0.{10 + number}")),
-            NodeAddress(network="fabric", rail=1, address=IPv4Address(f"10.11.1.{10 + number}")),
+            make_address("management", f"10.9.0.{10 + number}"),
+            make_address("storage", f"10.10.0.{10 + number}"),
+            make_address("fabric", f"10.11.0.{10 + number}"),
+            make_address("fabric", f"10.11.1.{10 + number}", rail=1),
         )
         nodes.append(
             make_node(f"gpu{number}", 10 + number, NodeRole.WORKER, sku=sku, addresses=addresses, **shared)

@@ -2,62 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import date
-from ipaddress import IPv4Address, IPv4Network
-from pathlib import Path
-
-from rackwright.model.cluster import Cluster, LabSize, Network, Node, NodeAddress
-from rackwright.model.settings import Burnin, Mirrors, Ssh
-from rackwright.model.sku import Gpus, Sku, Source
-from rackwright.model.types import NetworkPurpose, NodeRole, OsRelease, Platform
+from rackwright.model.cluster import Cluster, LabSize, Node
+from rackwright.model.sku import Sku
+from rackwright.model.types import NodeRole, OsRelease, Platform
 from rackwright.options import RoleOptions
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.roles.slurm.options import SlurmOptions
+from tests.factories import make_cluster, make_gpu_sku, make_network, make_node, make_sku
 
-_SOURCE = (Source(text="made up for the tests", read=date(2026, 11, 20)),)
-LAB_SKU = Sku(
-    name="lab-node",
-    vendor="rackwright",
-    description="Lab container",
-    sockets=1,
-    cores_per_socket=2,
-    threads_per_core=1,
-    memory_mib=2048,
-    sources=_SOURCE,
-)
-HEAD_SKU = LAB_SKU.model_copy(
-    update={"name": "head-1u", "sockets": 2, "cores_per_socket": 16, "memory_mib": 262144}
-)
-DGX_SKU = Sku(
-    name="dgx-h100",
-    vendor="NVIDIA",
-    description="DGX H100",
-    sockets=2,
-    cores_per_socket=56,
-    threads_per_core=2,
-    memory_mib=2097152,
-    gpus=Gpus(model="H100", gres_type="h100", count=8, memory_mib=81559),
-    sources=_SOURCE,
-)
+LAB_SKU = make_sku("lab-node")
+HEAD_SKU = make_sku("head-1u", sockets=2, cores_per_socket=16, memory_mib=262144)
+DGX_SKU = make_gpu_sku("dgx-h100")
 
 
 def node(name: str, address: str, *roles: str, sku: Sku = LAB_SKU, **more: object) -> Node:
-    """A node on the management network."""
-    settings: dict[str, object] = {
-        "platform": Platform.BARE_METAL,
-        "os": OsRelease.DEBIAN_13,
-        "primary": False,
-        **more,
-    }
-    return Node(
-        name=name,
-        fqdn=f"{name}.example.org",
-        roles=frozenset(NodeRole(role) for role in roles),
-        sku=sku,
-        addresses=(NodeAddress(network="mgmt", address=IPv4Address(address)),),
-        **settings,
-    )
+    """A node on bare metal; `more` replaces any field."""
+    settings: dict[str, object] = {"platform": Platform.BARE_METAL, "primary": False, **more}
+    return make_node(name, address, *(NodeRole(role) for role in roles), sku=sku, **settings)
 
 
 def cluster(name: str, *nodes: Node, slurm: SlurmOptions | None = None, **others: RoleOptions) -> Cluster:
@@ -68,18 +30,10 @@ def cluster(name: str, *nodes: Node, slurm: SlurmOptions | None = None, **others
         "slurm": slurm or SlurmOptions(),
         **others,
     }
-    return Cluster(
+    return make_cluster(
+        *(_with_options(entry, options) for entry in nodes),
         name=name,
-        domain="example.org",
-        path=Path("/nowhere/cluster.yaml"),
-        sha256="0" * 64,
-        networks={
-            "mgmt": Network(name="mgmt", purpose=NetworkPurpose.MANAGEMENT, cidr=IPv4Network("10.0.0.0/8"))
-        },
-        ssh=Ssh(user="admin"),
-        mirrors=Mirrors(),
-        burnin=Burnin(),
-        nodes=tuple(_with_options(entry, options) for entry in nodes),
+        networks={"management": make_network("management", "10.0.0.0/8")},
     )
 
 

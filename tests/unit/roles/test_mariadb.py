@@ -20,9 +20,10 @@ from rackwright.roles.mariadb import verify
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mariadb.sizes import buffer_pool_mib, log_file_mib, server_conf
 from rackwright.roles.mariadb.verify import CHECKS
+from tests.factories import make_sku
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
 from tests.unit.roles.sites import expected
-from tests.unit.roles.slurm_clusters import HEAD_SKU, cluster, dgx, lab, node
+from tests.unit.roles.slurm_clusters import cluster, dgx, lab, node
 
 RECORDED = (Path(__file__).parent / "recorded" / "mariadb_server.txt").read_text()
 LAB = lab()
@@ -51,9 +52,7 @@ def test_options_that_are_refused(given, sentence):
     [(512, 128, 64), (2048, 512, 128), (16384, 4096, 1024), (65536, 6553, 1638), (1048576, 104857, 4096)],
 )
 def test_sizes_follow_the_memory(memory_mib, pool, log):
-    head = node(
-        "h", "10.0.0.1", "head", primary=True, sku=HEAD_SKU.model_copy(update={"memory_mib": memory_mib})
-    )
+    head = node("h", "10.0.0.1", "head", primary=True, sku=make_sku(memory_mib=memory_mib))
     assert (buffer_pool_mib(head, MariadbOptions()), log_file_mib(head, MariadbOptions())) == (pool, log)
 
 

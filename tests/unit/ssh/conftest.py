@@ -7,16 +7,13 @@ import socket
 import subprocess
 import threading
 import time
-from datetime import date
-from ipaddress import IPv4Address, IPv4Network
 
 import paramiko
 import pytest
 
-from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
-from rackwright.model.settings import Burnin, Mirrors, Ssh
-from rackwright.model.sku import Sku, Source
-from rackwright.model.types import NetworkPurpose, NodeRole, OsRelease, Platform
+from rackwright.model.settings import Ssh
+from rackwright.model.types import NodeRole, Platform
+from tests.factories import make_cluster, make_network, make_node
 
 
 class Server(paramiko.ServerInterface):
@@ -185,37 +182,10 @@ def cluster_at(tmp_path, user_key):
             "".join(f"{name} {key.get_name()} {key.get_base64()}\n" for name, key in known)
         )
         settings = {"user": "ops", "port": port, "key": user_key, "known_hosts": known_hosts} | ssh
-        sku = Sku(
-            name="s",
-            vendor="v",
-            description="d",
-            sockets=1,
-            cores_per_socket=1,
-            threads_per_core=1,
-            memory_mib=1024,
-            sources=(Source(text="made up for tests", read=date(2026, 11, 20)),),
-        )
-        node = Node(
-            name="n1",
-            fqdn="n1.test",
-            roles=frozenset({NodeRole.HEAD}),
-            primary=True,
-            sku=sku,
-            platform=Platform.BARE_METAL,
-            os=OsRelease.DEBIAN_13,
-            addresses=(NodeAddress(network="m", address=IPv4Address("127.0.0.1")),),
-        )
-        network = Network(name="m", purpose=NetworkPurpose.MANAGEMENT, cidr=IPv4Network("127.0.0.0/8"))
-        return Cluster(
-            name="t",
-            domain="test",
-            path=tmp_path / "t.yaml",
-            sha256="0" * 64,
-            networks={"m": network},
+        return make_cluster(
+            make_node("n1", "127.0.0.1", NodeRole.HEAD, platform=Platform.BARE_METAL),
+            networks={"management": make_network("management", "127.0.0.0/8")},
             ssh=Ssh(connect_timeout_seconds=settings.pop("connect_timeout_seconds", 5), **settings),
-            mirrors=Mirrors(),
-            burnin=Burnin(),
-            nodes=(node,),
         )
 
     return build

@@ -1,30 +1,15 @@
 """A declared cluster, and shells that answer for its nodes without a network."""
 
 import subprocess
-from datetime import date
-from ipaddress import IPv4Address, IPv4Network
-from pathlib import Path
 
 import pytest
 
 from rackwright.checks import CommandResult
 from rackwright.errors import ConnectionFailed
-from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
-from rackwright.model.settings import Burnin, Mirrors, Ssh
-from rackwright.model.sku import Sku, Source
-from rackwright.model.types import NetworkPurpose, NodeRole, OsRelease, Platform
+from rackwright.model.settings import Ssh
+from rackwright.model.types import NodeRole, Platform
 from rackwright.options import RoleOptions
-
-SKU = Sku(
-    name="s",
-    vendor="v",
-    description="d",
-    sockets=1,
-    cores_per_socket=2,
-    threads_per_core=1,
-    memory_mib=2048,
-    sources=(Source(text="made up for tests", read=date(2026, 11, 20)),),
-)
+from tests import factories
 
 
 class Options(RoleOptions):
@@ -34,17 +19,9 @@ class Options(RoleOptions):
 
 
 def node(name, number, *, roles=("alpha",), primary=False, platform=Platform.CONTAINER):
-    return Node(
-        name=name,
-        fqdn=f"{name}.test",
-        roles=frozenset({NodeRole.HEAD if primary else NodeRole.WORKER}),
-        primary=primary,
-        sku=SKU,
-        platform=platform,
-        os=OsRelease.DEBIAN_13,
-        addresses=(NodeAddress(network="m", address=IPv4Address(f"10.0.0.{number}")),),
-        options={role: Options(value=number) for role in roles},
-    )
+    role = NodeRole.HEAD if primary else NodeRole.WORKER
+    options = {one: Options(value=number) for one in roles}
+    return factories.make_node(name, number, role, platform=platform, options=options)
 
 
 @pytest.fixture(autouse=True)
@@ -60,18 +37,7 @@ def make_cluster():
             node("w1", 2),
             node("w2", 3),
         )
-        network = Network(name="m", purpose=NetworkPurpose.MANAGEMENT, cidr=IPv4Network("10.0.0.0/24"))
-        return Cluster(
-            name="t",
-            domain="test",
-            path=Path("/somewhere/t.yaml"),
-            sha256="0" * 64,
-            networks={"m": network},
-            ssh=Ssh(user="ops"),
-            mirrors=Mirrors(),
-            burnin=Burnin(),
-            nodes=nodes,
-        )
+        return factories.make_cluster(*nodes, name="t", ssh=Ssh(user="ops"))
 
     return make
 
