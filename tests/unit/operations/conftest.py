@@ -1,18 +1,5 @@
-"""The run used by the tests of engine and operations."""
+"""The run of the tests of engine, for the tests of operations as well."""
 
-import pytest
+from tests.unit.engine.conftest import one, run
 
-from tests.factories import make_cluster, make_node
-from tests.unit.engine.local import LocalRun
-
-
-@pytest.fixture
-def run(tmp_path):
-    """Three hosts, all of them this machine."""
-    return LocalRun(make_cluster(), tmp_path)
-
-
-@pytest.fixture
-def one(tmp_path):
-    """A single host."""
-    return LocalRun(make_cluster(make_node("node1", 21)), tmp_path)
+__all__ = ["one", "run"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rackwright.checks import Check
 from rackwright.engine.plan import NodePlan
 from rackwright.model.cluster import Cluster, Node
@@ -54,13 +52,3 @@ def changed(plan: NodePlan, role: str, kind: str) -> list[str]:
         for change in operation.changes
         if change.kind == kind
     ]
-
-
-def content(plan: NodePlan, path: str) -> Any:
-    """The whole text of a file that a plan would write."""
-    return next(
-        change.content
-        for operation in plan.operations
-        for change in operation.changes
-        if change.target == path
-    )

@@ -7,7 +7,10 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pytest
+from pydantic import ValidationError
 
 from rackwright.checks import Check, CheckResult
 from rackwright.data import Site
@@ -16,6 +19,7 @@ from rackwright.engine.offline import EmptyNode
 from rackwright.engine.plan import NodePlan
 from rackwright.engine.session import SITE
 from rackwright.model.cluster import Cluster, Node
+from rackwright.options import RoleOptions
 from rackwright.verify.judge import Patience, ask, out_of_scope
 from rackwright.verify.selection import Question
 
@@ -101,3 +105,16 @@ def planned(cluster: Cluster, node: Node) -> NodePlan:
 def commands(plan: NodePlan, operation: str) -> tuple[str, ...]:
     """The commands of one operation, by its name."""
     return next(entry.commands for entry in plan.operations if entry.name == operation)
+
+
+def content(plan: NodePlan, path: str) -> str | None:
+    """The whole text of a file that a plan would write; None where it writes none."""
+    changes = (change for entry in plan.operations for change in entry.changes)
+    return next((change.content for change in changes if change.target == path), None)
+
+
+def errors_in(options: type[RoleOptions], given: Any) -> list[str]:
+    """What is wrong with options of a role as a cluster file has them."""
+    with pytest.raises(ValidationError) as refused:
+        options.model_validate(given)
+    return [error["msg"].removeprefix("Value error, ") for error in refused.value.errors()]

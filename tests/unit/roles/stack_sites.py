@@ -57,16 +57,3 @@ def text_of(lock: Lock, file: str) -> str:
     if key not in _TEXTS:
         _TEXTS[key] = lock_text(lock, file)
     return _TEXTS[key]
-
-
-def content(plan: Any, path: str) -> str | None:
-    """The whole text a plan would write to a path."""
-    return next(
-        (
-            change.content
-            for operation in plan.operations
-            for change in operation.changes
-            if change.target == path
-        ),
-        None,
-    )

@@ -10,8 +10,8 @@ from rackwright.roles.cuda.options import CudaOptions
 from rackwright.roles.cuda.verify import CHECKS
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
 from tests.unit.roles.driver_sites import SKU, debian
-from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
-from tests.unit.roles.stack_sites import content, site, worker
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
+from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import installed, xml
 
 PROFILE = "/etc/profile.d/rackwright-cuda.sh"

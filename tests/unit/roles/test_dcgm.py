@@ -8,8 +8,8 @@ from rackwright.lab.gpus import discovery
 from rackwright.roles.dcgm.options import DcgmOptions
 from rackwright.roles.dcgm.verify import CHECKS
 from tests.gpu_repository import DCGM
-from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
-from tests.unit.roles.stack_sites import content, site, worker
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
+from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import RUNNING, installed, xml
 
 VERSION = f"1:{DCGM}-1"

@@ -12,8 +12,8 @@ from rackwright.roles.fabricmanager.deploy import fabricmanager_cfg
 from rackwright.roles.fabricmanager.options import FabricmanagerOptions
 from rackwright.roles.fabricmanager.verify import CHECKS, joined, parse_version
 from tests.gpu_repository import DRIVER, REVISION
-from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
-from tests.unit.roles.stack_sites import content, site, worker
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
+from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import RUNNING, installed, xml
 
 CFG = """\

@@ -9,8 +9,8 @@ from rackwright.roles.gdrcopy.options import GdrcopyOptions
 from rackwright.roles.gdrcopy.software import packages
 from rackwright.roles.gdrcopy.verify import CHECKS
 from tests.gpu_repository import GDRCOPY
-from tests.unit.roles.fake_host import FakeHost, commands, judged, planned
-from tests.unit.roles.stack_sites import content, site, worker
+from tests.unit.roles.fake_host import FakeHost, commands, content, judged, planned
+from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import installed
 
 

@@ -14,8 +14,8 @@ from rackwright.model.types import OsRelease, Platform
 from rackwright.roles.gpudirect import bridges
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.gpudirect.verify import CHECKS
-from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
-from tests.unit.roles.stack_sites import STACK, content, site, worker
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
+from tests.unit.roles.stack_sites import STACK, site, worker
 
 
 def made(folder, *nodes, stack=STACK, **options):

@@ -6,7 +6,6 @@ import hashlib
 import json
 
 import pytest
-from pydantic import ValidationError
 
 from rackwright.catalog.read import catalogue
 from rackwright.checks import Status
@@ -22,7 +21,7 @@ from rackwright.roles.health.verify import CHECKS
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.texts import slurm_conf
 from tests.factories import make_cluster, make_node
-from tests.unit.roles.fake_host import FakeHost, claimed, judged, planned
+from tests.unit.roles.fake_host import FakeHost, claimed, errors_in, judged, planned
 
 H100 = catalogue()["lab-h100-node"]
 SIMULATED = {"platform": Platform.CONTAINER, "lab": LabSize(cpus=2, memory_mib=2048, gpus="simulated")}
@@ -53,9 +52,7 @@ HEAD, WORKER = SITE.primary, SITE.by_name["gpu1"]
     ],
 )
 def test_options_that_are_refused(given, sentence):
-    with pytest.raises(ValidationError) as refused:
-        HealthRoleOptions.model_validate(given)
-    assert [error["msg"] for error in refused.value.errors()] == [sentence]
+    assert errors_in(HealthRoleOptions, given) == [sentence]
 
 
 def test_the_defaults_are_those_of_the_program():

@@ -11,8 +11,8 @@ import pytest
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.imex.verify import CHECKS
 from tests.gpu_repository import REVISION
-from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
-from tests.unit.roles.stack_sites import content, site, worker
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
+from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import RUNNING, installed
 
 ARM = {"os": "ubuntu-24.04"}

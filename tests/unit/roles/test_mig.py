@@ -17,8 +17,8 @@ from rackwright.roles.mig.deploy import program
 from rackwright.roles.mig.options import MigOptions
 from rackwright.roles.mig.verify import CHECKS
 from tests.gpu_repository import MIG_PARTED
-from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
-from tests.unit.roles.stack_sites import content, site, worker
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
+from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import installed, xml
 
 FAKE = Path(__file__).resolve().parents[2] / "racks" / "gpu_companions" / "fake_nvidia_smi.py"

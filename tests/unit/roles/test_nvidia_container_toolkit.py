@@ -9,8 +9,8 @@ import pytest
 from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
 from rackwright.roles.nvidia_container_toolkit.verify import CHECKS, devices
 from tests.gpu_repository import TOOLKIT
-from tests.unit.roles.fake_host import FakeHost, commands, judged, planned
-from tests.unit.roles.stack_sites import content, site, worker
+from tests.unit.roles.fake_host import FakeHost, commands, content, judged, planned
+from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import installed
 
 ROLE = "nvidia_container_toolkit"

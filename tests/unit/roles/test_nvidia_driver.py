@@ -14,8 +14,8 @@ from rackwright.roles.nvidia_driver.options import ModuleOptions, NvidiaDriverOp
 from rackwright.roles.nvidia_driver.sources import origin, usual_headers
 from tests.gpu_repository import DRIVER, REVISION
 from tests.unit.roles.driver_sites import FINGERPRINT, KERNEL, KEY, SKU, VERSION, debian
-from tests.unit.roles.fake_host import commands, planned
-from tests.unit.roles.stack_sites import content, site, worker
+from tests.unit.roles.fake_host import commands, content, planned
+from tests.unit.roles.stack_sites import site, worker
 
 
 def _options(**changes):

@@ -8,8 +8,8 @@ from rackwright.model.types import Platform
 from rackwright.roles.persistence.options import PersistenceOptions
 from rackwright.roles.persistence.verify import CHECKS
 from tests.unit.roles.driver_sites import SKU, debian
-from tests.unit.roles.fake_host import FakeHost, claimed, commands, judged, planned
-from tests.unit.roles.stack_sites import content, site, worker
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
+from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import RUNNING, installed
 
 DROP_IN = "/etc/systemd/system/nvidia-persistenced.service.d/90-rackwright.conf"
