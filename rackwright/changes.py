@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # plans are read and shown by processes that never load pyinf
 Kind = Literal[
     "file", "directory", "link", "package", "unit", "sysctl", "user", "group", "slurm", "database", "setting"
 ]
-"""What a change is a change of. A new one needs a drift in tests/racks/slurm/kinds.py, seeded and found."""
+"""What a change is a change of. A new one needs a drift in tests/racks/kinds.py, seeded and found."""
 
 MASK = "(sensitive)"
 _DIFF_LINES_MAX = 2000

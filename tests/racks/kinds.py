@@ -1,11 +1,19 @@
-"""One drift of every kind that a plan can tell of, to be seeded alone behind a digest."""
+"""One drift of every kind that a plan can report, seeded alone on a node that was in sync.
+
+A node whose facts have the digest of its last evaluation is not evaluated: no drift may hide behind that.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
 
 from rackwright.changes import Kind
 from tests.racks.drifts import Drift
+from tests.racks.site import Site, changed_by, operations
 
 
 @dataclass(frozen=True)
@@ -89,3 +97,50 @@ SEEDS = (
           "sed -i '/^Package: jq$/,/^$/s/^Status: .*/Status: install ok half-configured/' /var/lib/dpkg/status", "base",
           "Install the base packages", "jq"),
 )  # fmt: skip
+
+
+def rounds(seeds: Sequence[Seed], nodes: Sequence[str]) -> Iterator[list[Seed]]:
+    """On each node one at a time, on all nodes at once."""
+    by_node = ([seed for seed in seeds if seed.drift.node == node] for node in nodes)
+    for together in zip_longest(*by_node):
+        yield [seed for seed in together if seed is not None]
+
+
+def one_each(site: Site, seeds: list[Seed]) -> list[str]:
+    """Seed a drift on each of these nodes: what was not found, or not as it should be. All is repaired."""
+    wrong = [f"{node}: no digest to hide behind" for node, digest in _digests(site).items() if digest is None]
+    for seed in seeds:
+        site.on(seed.drift.node, seed.drift.by_hand)
+    found = site.plan(2)
+    for seed in seeds:
+        planned = {operation for operation in operations(found) if operation[0] == seed.drift.node}
+        if planned != seed.drift.operations:
+            wrong.append(f"{seed.what}: found as {planned}, not {seed.drift.operations}")
+        elif (seed.kind, seed.drift.target) not in _changed(found, seed.drift.node):
+            wrong.append(f"{seed.what}: found as {_changed(found, seed.drift.node)}")
+    site.converge()  # its plan evaluates every node that was changed, and remembers the digests
+    if (changed := changed_by(site.runs()[-1])) != operations(found):
+        wrong.append(
+            f"{[seed.what for seed in seeds]}: {changed} was changed, {operations(found)} was planned"
+        )
+    return wrong
+
+
+def in_sync(site: Site) -> None:
+    """Every node is as declared, and known by its digest alone."""
+    site.converge()
+    assert {node["evaluated"] for node in site.plan(0)["nodes"]} == {0}, "the digests are not in memory"
+
+
+def _digests(site: Site) -> dict[str, str | None]:
+    """What the engine's memory holds, by node."""
+    found = {}
+    for path in (site.state / "rackwright" / site.name / "facts").glob("*.json"):
+        found.update({node: entry["digest"] for node, entry in json.loads(path.read_text())["nodes"].items()})
+    assert set(found) == set(site.nodes)
+    return found
+
+
+def _changed(document: dict[str, Any], name: str) -> set[tuple[str, str]]:
+    (mine,) = (node["operations"] for node in document["nodes"] if node["node"] == name)
+    return {(change["kind"], change["target"]) for operation in mine for change in operation["changes"]}

@@ -1,1 +1,1 @@
-"""The engine's faults, one by one, on a small rack with quick roles."""
+"""The engine and the drift check, on a small rack whose roles change things in milliseconds."""

@@ -1,1 +1,1 @@
-"""The whole tool on a rack of real nodes, driven as its users drive it."""
+"""The lab's own cluster file: a head and two workers with Slurm, accounting, MPI and simulated GPUs."""

@@ -1,23 +1,23 @@
-"""One rack for the whole set: booted once, applied once, taken down in the end whatever happened."""
+"""One rack for the set: booted once, applied once, taken down in the end whatever happened."""
 
 from __future__ import annotations
 
-import os
+import base64
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from rackwright.lab.rack import Rack
+from tests.racks.site import REPO, Ran, Site
 from tests.racks.slurm import sampler
-from tests.racks.slurm.site import NODES, Ran, Site
-from tests.racks.slurm.snapshot import Snapshot, snapshots
+from tests.racks.snapshot import Snapshot, snapshots
 
-_FAILED = pytest.StashKey[list[str]]()
-"""Tests that failed since the rack was last brought back to what is declared."""
+NODES = ("head1", "worker1", "worker2")
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,30 @@ class FirstApply:
     baseline: dict[str, Snapshot]
 
 
+def _declared() -> dict[str, Any]:
+    """The lab's file with more to drift: an admin with a key, QOS, a second account."""
+    declared: dict[str, Any] = yaml.safe_load((REPO / "inventory" / "lab.yaml").read_text())
+    roles = declared["roles"]
+    blob = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(range(32))).decode()
+    bob = {"name": "bob", "uid": 3001, "sudo": True, "authorized_keys": [f"ssh-ed25519 {blob} bob@example"]}
+    roles["access"]["users"].append(bob)
+    # What the tests break, the nodes' own health checks find as well: they come back soon after the repair.
+    roles["health"]["drain"] = {"clean_passes": 1}
+    roles["health"]["fast_seconds"] = 60  # a busy machine is no fault of the node
+    roles["slurm"]["health_check"] = {"interval_seconds": 15}
+    # The floor of a machine most of whose CPU is taken by others.
+    declared["burnin"]["floor_busbw_gbs"] = 0.005
+    roles["slurm"]["qos"] = {"urgent": {"priority": 100}}
+    roles["slurm"]["accounts"]["teaching"] = {"fairshare": 2}
+    return declared
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The rack of the set, up and bare."""
-    site = Site(tmp_path_factory.mktemp("e2e"), f"e2e{os.getpid()}")
-    try:
-        site.cli("lab", "up", str(site.file))
+    site = Site(tmp_path_factory.mktemp("slurm"), "slurm", _declared())
+    with site.booted():
         yield site
-    finally:
-        if site.name in Rack.names():
-            Rack.named(site.name).down()
 
 
 @pytest.fixture(scope="session")
@@ -52,27 +66,27 @@ def first_apply(site: Site) -> FirstApply:
         finally:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(120)
+            process.wait(480)
     assert process.returncode == 0, "the sampler broke off"
     return FirstApply(ran, samples, snapshots(site))
 
 
 @pytest.fixture
-def rack(site: Site, first_apply: FirstApply, request: pytest.FixtureRequest) -> Site:
+def rack(site: Site, first_apply: FirstApply, put_right: Callable[[Site], None]) -> Site:
     """The rack as declared: whatever a test that failed has left behind is repaired first."""
-    failed = request.config.stash.get(_FAILED, [])
-    if failed:
-        failed.clear()
-        for node in NODES:
-            site.heal(node)
-        site.apply()
+    put_right(site)
     return site
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Remember what failed."""
-    report = yield
-    if report.failed:
-        item.config.stash.setdefault(_FAILED, []).append(item.nodeid)
-    return report
+@pytest.fixture(scope="session")
+def once_accepted() -> list[Ran]:
+    return []
+
+
+@pytest.fixture
+def accepted(rack: Site, once_accepted: list[Ran]) -> Ran:
+    """`rackwright accept` of the rack as declared, once; its report is in `report` beside the outputs."""
+    if not once_accepted:
+        report = str(rack.outputs / "report")
+        once_accepted.append(rack.cli("accept", str(rack.file), "--yes", "--report", report))
+    return once_accepted[0]

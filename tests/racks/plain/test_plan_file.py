@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rackwright.engine.plan_document import check_plan
-from tests.racks.slurm.site import Site, operations
+from tests.racks.site import Site, changed_by, operations
 
 pytestmark = pytest.mark.lab
 
@@ -60,7 +60,7 @@ def test_it_says_all_that_will_happen_and_that_happens(site: Site, reviewed: Pat
     )
 
     site.cli("apply", str(site.file), "--yes", "--plan", str(reviewed), expect=0)
-    assert site.changed_by(site.runs()[-1]["run"]) == operations(plan)
+    assert changed_by(site.runs()[-1]) == operations(plan)
     moved = site.cli("apply", str(site.file), "--yes", "--plan", str(reviewed), expect=1)
     assert "`base: Name the timezone` is not needed any more" in moved.err
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.racks.slurm.conftest import FirstApply
-from tests.racks.slurm.drifts import BOOKS, DAEMONS_AND_KERNEL, FILES_AND_PEOPLE, Drift
-from tests.racks.slurm.site import NODES, Operations, Site, operations
-from tests.racks.slurm.snapshot import USER_TABLES, assert_same, snapshots
+from tests.racks.drifts import BOOKS, DAEMONS_AND_KERNEL, FILES_AND_PEOPLE, Drift
+from tests.racks.site import Operations, Site, changed_by, operations
+from tests.racks.slurm.conftest import NODES, FirstApply
+from tests.racks.snapshot import USER_TABLES, assert_same, snapshots
 
 pytestmark = pytest.mark.lab
 
@@ -105,9 +105,8 @@ def test_what_apply_may_not_remove_is_an_error_of_its_node_alone(rack: Site, fir
 
 def _repair(rack: Site, first_apply: FirstApply, planned: Operations) -> None:
     """Apply changes what the plan said, and then every node is what it was after the first apply."""
-    rack.apply(0)
-    assert rack.changed_by(rack.runs()[-1]["run"]) == planned
-    assert operations(rack.plan(0)) == set()
+    rack.converge()
+    assert changed_by(rack.runs()[-1]) == planned
     assert_same(first_apply.baseline, snapshots(rack), touched=False, but=USER_TABLES)
 
 

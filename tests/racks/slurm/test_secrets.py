@@ -1,4 +1,4 @@
-"""After everything the other tests did: no secret stands anywhere but where it belongs."""
+"""No secret is anywhere but where it belongs, whatever was done before."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pyrage
 import pytest
 
 from rackwright.lab.node import leader_pid
+from tests.racks.site import Ran, Site
 from tests.racks.slurm import sampler
-from tests.racks.slurm.conftest import FirstApply
-from tests.racks.slurm.site import NODES, Site
+from tests.racks.slurm.conftest import NODES, FirstApply
 
 pytestmark = pytest.mark.lab
 
@@ -83,7 +83,7 @@ def _grep(patterns: Path, *where: Path | str) -> list[str]:
         command,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=800,
         check=False,
         env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
     )
@@ -91,7 +91,7 @@ def _grep(patterns: Path, *where: Path | str) -> list[str]:
     return sorted(done.stdout.splitlines())
 
 
-def test_nothing_this_machine_keeps_holds_a_secret(rack: Site, patterns: Path):
+def test_nothing_this_machine_keeps_holds_a_secret(rack: Site, accepted: Ran, patterns: Path):
     """All outputs, reports, plans, journals of runs, worker logs, memories, the samples, the state of the rack."""
     plan = rack.outputs / "plan.json"
     rack.on(
@@ -99,13 +99,13 @@ def test_nothing_this_machine_keeps_holds_a_secret(rack: Site, patterns: Path):
         "chmod 644 /etc/slurm/slurmdbd.conf; echo >>/etc/munge/munge.key; echo >>/etc/slurm/slurmdbd.conf",
     )
     rack.cli("plan", str(rack.file), "--out", str(plan), "--verbose", expect=2)
-    rack.apply(0)
+    rack.apply()
     searched = [path for path in rack.folder.rglob("*") if path.is_file()]
     names = {path.name for path in searched}
     assert {"plan.json", "samples", "report.json", "report.html", "run.lock"} <= names
     assert any(path.suffix == ".jsonl" for path in searched)
     assert any(path.name.startswith("worker-") for path in searched)
-    assert len(searched) > 100
+    assert len(searched) > 20
     assert _grep(patterns, rack.folder) == []
 
 
@@ -137,7 +137,7 @@ def test_no_journal_of_a_node_tells_a_secret(rack: Site, patterns: Path):
     """As text: the journal's own files may be compressed."""
     for node in NODES:
         told = rack.outputs / f"journal-{node}.txt"
-        told.write_text(rack.on(node, "journalctl -o export --no-pager -q", timeout=120))
+        told.write_text(rack.on(node, "journalctl -o export --no-pager -q", timeout=480))
         assert told.stat().st_size > 100_000
     assert _grep(patterns, rack.outputs) == []
 
@@ -173,11 +173,11 @@ def test_the_sampler_sees_command_lines_and_environments(rack: Site, tmp_path: P
     watch = [sys.executable, sampler.__file__, rack.name, str(rack.folder), str(out)]
     with subprocess.Popen(watch, stdin=subprocess.PIPE) as process:
         login = rack.rack.ssh_command("worker1", ["env", "IN_ENVIRONMENT=canary", "sleep", "5.25"])
-        subprocess.run(login, check=True, timeout=60, stdin=subprocess.DEVNULL)
+        subprocess.run(login, check=True, timeout=240, stdin=subprocess.DEVNULL)
         time.sleep(0.2)
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(120)
+        process.wait(480)
     seen = [json.loads(line) for line in out.read_text().splitlines()]
     found = [(command, environment) for where, command, environment in seen if where == "node"]
     assert any(c == "sleep\0005.25\0" and "IN_ENVIRONMENT=canary\0" in e for c, e in found)

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from tests.racks.slurm.conftest import FirstApply
-from tests.racks.slurm.site import NODES, Site
-from tests.racks.slurm.snapshot import assert_same, snapshots
+from tests.racks.site import Site
+from tests.racks.slurm.conftest import NODES, FirstApply
+from tests.racks.snapshot import assert_same, snapshots
 
 pytestmark = pytest.mark.lab
 

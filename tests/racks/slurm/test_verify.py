@@ -9,7 +9,8 @@ import pytest
 
 from rackwright.model.load import load_cluster
 from rackwright.ssh import Pool
-from tests.racks.slurm.site import NODES, Site
+from tests.racks.site import Site
+from tests.racks.slurm.conftest import NODES
 
 pytestmark = pytest.mark.lab
 

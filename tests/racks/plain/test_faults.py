@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.racks.slurm.site import Ran, Running, Site, operations
-from tests.racks.slurm.snapshot import USER_TABLES, Snapshot, assert_same, snapshots
+from tests.racks.site import Ran, Running, Site, operations
+from tests.racks.snapshot import USER_TABLES, Snapshot, assert_same, snapshots
 
 pytestmark = pytest.mark.lab
 
@@ -20,7 +20,7 @@ BROKEN = "rm -f /etc/timezone /etc/apt/apt.conf.d/20auto-upgrades"
 # Nobody can purge a package while somebody else holds dpkg's lock; its record can go all the same.
 WITHOUT_JQ = f"sed -i '/^Package: jq$/,/^$/s/^Status: .*/Status: purge ok not-installed/' /var/lib/dpkg/status; {BROKEN}"
 INSTALL = {"event": "start", "role": "base", "name": "Install the base packages"}
-_LOST_SECONDS = 300
+_LOST_SECONDS = 900
 """A connection that went silent is given up 60 s after something was sent that nobody answers."""
 
 # Holds the locks as apt does (fcntl, whole file) until its file is gone.
@@ -62,8 +62,7 @@ def _release(site: Site, node: str) -> None:
 
 
 def _converges(site: Site, baseline: dict[str, Snapshot]) -> None:
-    site.apply(0)
-    assert operations(site.plan(0)) == set()
+    site.converge()
     assert_same(baseline, snapshots(site), touched=False, but=USER_TABLES)
 
 
@@ -101,12 +100,8 @@ def test_an_installation_that_does_not_end_is_named(site: Site, baseline: dict[s
     def impatient(declared: dict[str, Any]) -> None:
         declared["ssh"]["command_timeout_seconds"] = 30
 
-    site.declare(impatient)
-    try:
-        with _installing(site, "worker1") as running:
-            ran = running.wait()
-    finally:
-        site.declare(lambda declared: declared["ssh"].pop("command_timeout_seconds"))
+    with site.declaring(impatient), _installing(site, "worker1") as running:
+        ran = running.wait()
     assert ran.status == 1, ran
     assert "worker1: failed after 1 changes: base: Install the base packages: " in ran.out
     assert "another process has held apt's lock for 10 s:" in ran.out
@@ -138,9 +133,8 @@ def test_nodes_die_before_and_after_their_operations(site: Site, baseline: dict[
         _are_lost(ran, "worker1")
     else:
         assert ran.status == 0, ran
-    assert {
-        node for node, _, _ in operations(site.cli("plan", str(site.file), "--json", expect=None).json())
-    } <= {"worker1"}
+    left = site.cli("plan", str(site.file), "--json", expect=None).json()
+    assert {node for node, _, _ in operations(left)} <= {"worker1"}
     _converges(site, baseline)
 
 
@@ -160,7 +154,7 @@ def test_a_node_reboots_and_another_s_network_goes_for_ever(site: Site, baseline
         print(f"given up after {time.monotonic() - began:.0f} s")
         site.heal("worker1")
         _are_lost(ran, "head1", "worker1")
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1200
         while not site.rack.status().up or _boot_of(site, "head1") == boot:
             assert time.monotonic() < deadline, "it did not come back"
             time.sleep(0.3)
@@ -180,14 +174,13 @@ def _hanging(site: Site, node: str) -> Iterator[None]:
 
 
 def test_a_node_that_hangs_is_not_waited_for(site: Site, baseline: dict[str, Snapshot]):
-    site.declare(lambda declared: declared["ssh"].update(command_timeout_seconds=10))
-    try:
-        with _hanging(site, "worker1"):
-            ran = site.cli("plan", str(site.file), expect=4)
-    finally:
-        site.declare(lambda declared: declared["ssh"].pop("command_timeout_seconds"))
+    with (
+        site.declaring(lambda declared: declared["ssh"].update(command_timeout_seconds=10)),
+        _hanging(site, "worker1"),
+    ):
+        ran = site.cli("plan", str(site.file), expect=4)
     assert "worker1: unreachable: worker1 did not tell its state within 10 s." in ran.out
-    assert ran.seconds < 100
+    assert ran.seconds < 400  # it would be 600
     _converges(site, baseline)
 
 
@@ -197,13 +190,13 @@ def test_ctrl_c_does_not_wait_for_a_node_that_hangs(
 ):
     with _hanging(site, "worker1"):
         running = site.start(command[0], str(site.file), *command[1:])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not site.on("worker1", "pgrep -x sleep || :").strip():
             assert time.monotonic() < deadline, "it did not ask the node"
             time.sleep(0.2)
         running.process.send_signal(signal.SIGINT)
         asked = time.monotonic()
-        ran = running.wait(120)
+        ran = running.wait(480)
         assert time.monotonic() - asked < 20  # health and why would wait for 25
     assert (ran.status, ran.out, ran.err) == (130, "", "interrupted\n")
     _converges(site, baseline)

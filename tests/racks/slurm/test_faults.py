@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.racks.site import Site, operations
 from tests.racks.slurm.conftest import FirstApply
-from tests.racks.slurm.site import Site, operations
-from tests.racks.slurm.snapshot import USER_TABLES, assert_same, snapshots
+from tests.racks.snapshot import USER_TABLES, assert_same, snapshots
 
 pytestmark = pytest.mark.lab
 
@@ -91,12 +91,11 @@ def test_a_clock_that_is_wrong_on_this_machine_changes_nothing(rack: Site):
     rack.environment["TZ"] = "Pacific/Kiritimati"
     try:
         assert operations(rack.plan(0)) == set()
-        assert operations(rack.plan(0, "--full")) == set()
+        assert operations(rack.plan(0, full=True)) == set()
     finally:
         del rack.environment["TZ"]
 
 
 def _converges(rack: Site, first_apply: FirstApply) -> None:
-    rack.apply(0)
-    assert operations(rack.plan(0)) == set()
+    rack.converge()
     assert_same(first_apply.baseline, snapshots(rack), touched=False, but=USER_TABLES)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.racks.slurm.site import NODES, Site
+from tests.racks.site import Site
+from tests.racks.slurm.conftest import NODES
 
 pytestmark = pytest.mark.lab
 

@@ -1,1 +1,0 @@
-"""Drift looked for on a schedule, on a rack of two nodes."""

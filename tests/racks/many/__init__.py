@@ -1,0 +1,1 @@
+"""Racks of many small nodes."""

@@ -1,0 +1,1 @@
+"""Nodes that judge, drain and resume themselves under Slurm, and `rackwright why`."""
