@@ -13,6 +13,9 @@ TEST_PATH := PATH="$(abspath $(BIN)):$$PATH"
 SITE_TESTS := tests/e2e tests/lab_gpu_companions
 STACK_TESTS := tests/lab_containers tests/lab_gpu tests/lab_health
 
+# Notes what a part took, where RACKWRIGHT_DURATIONS names a file (.ci/run does): $(TIMED) PART COMMAND
+TIMED := .ci/timed
+
 # Without compiled files everything would be compiled anew at each start, the lab's programs included.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -27,18 +30,18 @@ test: check lab-test
 # Types beside tests: some 100 CPU-seconds (aim: a minute on two free cores). What takes seconds and
 # needs no lab is marked slow and left to `make test`.
 check: setup
-	$(BIN)/ruff format --check rackwright roles deploys tests
-	$(BIN)/ruff check rackwright roles deploys tests
+	$(TIMED) format $(BIN)/ruff format --check rackwright roles deploys tests
+	$(TIMED) lint $(BIN)/ruff check rackwright roles deploys tests
 	$(MAKE) --no-print-directory -j2 --output-sync=target types fast-tests
 
 types: setup
-	$(BIN)/mypy
+	$(TIMED) types $(BIN)/mypy
 
 fast-tests: setup
-	$(TEST_PATH) $(BIN)/pytest -q $(BY_FILE) -m "not lab and not install and not slow"
+	$(TEST_PATH) $(TIMED) fast-tests $(BIN)/pytest -q $(BY_FILE) -m "not lab and not install and not slow"
 
 slow-tests: setup
-	$(TEST_PATH) $(BIN)/pytest -q $(BY_FILE) -m "install or slow"
+	$(TEST_PATH) $(TIMED) slow-tests $(BIN)/pytest -q $(BY_FILE) -m "install or slow"
 
 lab-test: setup system slow-tests
 	$(MAKE) --no-print-directory -j3 --output-sync=target site-tests rack-tests stack-tests
