@@ -20,6 +20,7 @@ TIMED := .ci/timed
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check types fast-tests slow-tests lab-test site-tests rack-tests stack-tests bench setup system clean
+.PHONY: proof proof-status proof-pages
 
 demo: setup system
 	$(BIN)/rackwright lab up inventory/lab.yaml
@@ -55,6 +56,19 @@ rack-tests: setup system
 
 stack-tests: setup system
 	$(BIN)/pytest -q -m "lab" --durations=20 $(STACK_TESTS)
+
+# Suites of tests that are too long for `make test`; results go to docs/proof.json and the pages made from it.
+# Part of it: make proof SUITE=dkms; SMOKE=1; SMOKE=1 SINCE=origin/main. AGAIN=1 repeats what has passed.
+proof: setup system
+	$(BIN)/python -m tests.proof run $(SUITE) $(if $(SMOKE),--smoke) $(if $(SINCE),--since $(SINCE)) $(if $(AGAIN),--again)
+
+# The age of each suite's last result.
+proof-status: setup
+	$(BIN)/python -m tests.proof status
+
+# docs/proof.md and README's table, from docs/proof.json.
+proof-pages: setup
+	$(BIN)/python -m tests.proof pages
 
 # The same no-change job by rackwright, pyinfra and Ansible; results go to docs/benchmarks.json.
 # Part of it: make bench BENCH="--sizes 1,10 --rounds 1 --endpoints 0 --only rackwright"

@@ -1,0 +1,161 @@
+"""The suites of `make proof`. A new suite is one entry in SUITES and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from rackwright.errors import ExitCode, RackwrightError
+
+SMOKE_TARGET_SECONDS = 180
+"""How long a smoke tier may take on an idle two-core machine; longer is reported, not failed."""
+SMOKE_LIMIT_SECONDS = 600
+"""When a smoke tier is stopped: three times the target and more, because a machine may be starved."""
+
+
+class Tier(StrEnum):
+    """How much of a suite runs."""
+
+    FULL = "full"
+    SMOKE = "smoke"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tests that are too long for `make test`, and what they prove."""
+
+    name: str
+    proves: str
+    """One plain sentence for the table in README."""
+    paths: tuple[str, ...]
+    """Files and folders of the repository that the result depends on, the tests themselves included."""
+    tests: tuple[str, ...]
+    """pytest's arguments for the full tier."""
+    smoke: tuple[str, ...]
+    """pytest's arguments for the smoke tier."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    smoke_environment: Mapping[str, str] = field(default_factory=dict)
+    limit_seconds: int = 3600
+    """When the full tier is stopped."""
+
+    def arguments(self, tier: Tier) -> tuple[str, ...]:
+        return self.tests if tier is Tier.FULL else self.smoke
+
+    def knobs(self, tier: Tier) -> dict[str, str]:
+        """Environment variables that set how much the tests do."""
+        return dict(self.environment if tier is Tier.FULL else self.smoke_environment)
+
+    def limit(self, tier: Tier) -> int:
+        return self.limit_seconds if tier is Tier.FULL else SMOKE_LIMIT_SECONDS
+
+
+_ENGINE = (
+    "deploys",
+    "rackwright/engine",
+    "rackwright/facts",
+    "rackwright/lab",
+    "rackwright/model",
+    "rackwright/operations",
+    "rackwright/ssh",
+)
+"""What every suite that applies something to a lab rack depends on."""
+_RACKS = ("tests/conftest.py", "tests/racks/conftest.py", "tests/racks/site.py")
+_DRIFTS = ("tests/racks/drifts.py", "tests/racks/snapshot.py")
+
+SUITES = (
+    Suite(
+        name="dkms",
+        proves="On a Debian 12 node, Debian's NVIDIA driver 535 is installed and DKMS builds its modules for "
+        "the locked kernel; on Debian 13, a build that must fail is reported with the compiler's message.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "rackwright/catalog",
+            "rackwright/lock",
+            "rackwright/verify",
+            "roles/base",
+            "roles/nvidia_driver",
+            "roles/persistence",
+            "templates/base",
+            "templates/nvidia_driver",
+            "templates/persistence",
+            "tests/racks/dkms",
+        ),
+        tests=("tests/racks/dkms", "-m", "lab"),
+        smoke=("tests/racks/dkms", "-m", "lab and smoke"),
+        limit_seconds=7200,
+    ),
+    Suite(
+        name="nodes",
+        proves="On racks of 40 and 100 nodes, apply finishes the reachable nodes, names the dead ones and "
+        "finishes those when they are back.",
+        paths=(*_ENGINE, *_RACKS, "roles/tuning", "templates/tuning", "tests/racks/many"),
+        tests=("tests/racks/many", "-m", "lab"),
+        smoke=("tests/racks/many", "-m", "lab"),
+        environment={"RACKWRIGHT_TEST_NODES": "40 100"},
+        smoke_environment={"RACKWRIGHT_TEST_NODES": "16"},
+    ),
+    Suite(
+        name="drift-kinds",
+        proves="On the Slurm rack, each kind of drift, seeded alone on nodes whose digest is cached, is found "
+        "and repaired.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            *_DRIFTS,
+            "rackwright/drift",
+            "roles",
+            "templates",
+            "tests/racks/kinds.py",
+            "tests/racks/slurm/conftest.py",
+            "tests/racks/slurm/sampler.py",
+            "tests/racks/slurm/test_kinds.py",
+        ),
+        tests=("tests/racks/slurm/test_kinds.py", "-m", "lab"),
+        smoke=("tests/racks/slurm/test_kinds.py", "-m", "lab"),
+        environment={"RACKWRIGHT_TEST_SEEDS": "all"},
+        smoke_environment={"RACKWRIGHT_TEST_SEEDS": "first"},
+    ),
+    Suite(
+        name="kill-9",
+        proves="An apply killed with SIGKILL at 40 random moments, in each of its stages, reaches the same end "
+        "state when it is resumed.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            *_DRIFTS,
+            "roles/access",
+            "roles/base",
+            "roles/time",
+            "roles/tuning",
+            "templates/access",
+            "templates/base",
+            "templates/time",
+            "templates/tuning",
+            "tests/racks/plain/conftest.py",
+            "tests/racks/plain/test_kill_9.py",
+        ),
+        tests=("tests/racks/plain/test_kill_9.py", "-m", "lab"),
+        smoke=("tests/racks/plain/test_kill_9.py", "-m", "lab"),
+        environment={"RACKWRIGHT_TEST_ROUNDS": "40"},
+        smoke_environment={"RACKWRIGHT_TEST_ROUNDS": "2"},
+    ),
+)
+
+
+class UnknownSuite(RackwrightError):  # noqa: N818 - reads as the sentence it is
+    """There is no such suite."""
+
+    exit_code = ExitCode.USAGE
+
+
+def named(names: Iterable[str], suites: tuple[Suite, ...] = SUITES) -> tuple[Suite, ...]:
+    """The suites with these names, in the order of the list; all of them when no name is given."""
+    wanted = set(names)
+    known = [suite.name for suite in suites]
+    if unknown := sorted(wanted - set(known)):
+        raise UnknownSuite(
+            f"There is no proof suite {', '.join(unknown)}.", hint=f"known suites: {', '.join(known)}"
+        )
+    return tuple(suite for suite in suites if not wanted or suite.name in wanted)
