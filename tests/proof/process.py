@@ -55,7 +55,7 @@ def run_bounded(
     deadline = time.monotonic() + limits.seconds
     try:
         while not _has_ended(process) and time.monotonic() < deadline:
-            echo.go_on()
+            echo.copy()
             time.sleep(_POLL_SECONDS)
         if _has_ended(process):
             return Ended(process.wait(), timed_out=False)
@@ -65,7 +65,7 @@ def run_bounded(
         _stop(process, limits.grace_seconds)
         raise
     finally:
-        echo.go_on()
+        echo.copy()
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
@@ -96,7 +96,7 @@ class _Echo:
         self._path, self._offset = path, offset
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def go_on(self) -> None:
+    def copy(self) -> None:
         with self._path.open("rb") as file:
             file.seek(self._offset)
             content = file.read()

@@ -60,7 +60,7 @@ class Runner:
             os.close(lock)
 
     def run(self, suite: Suite, tier: Tier, lock: int, *, again: bool = False) -> bool:
-        """Run what has not passed on these files yet; whether the suite has passed."""
+        """Run what has not passed on these files yet. True when the suite has passed."""
         label = f"{suite.name} ({tier})"
         digest = self.tree.digest(suite, tier)
         old = ledgers.load(self.ledger).record(suite.name, tier)
@@ -79,7 +79,7 @@ class Runner:
         if self.tree.digest(suite, tier) != digest:
             reason = "Files that the suite depends on changed while it ran."
             progress.forget()
-        elif reason is not None and not _can_go_on(ended, summary):
+        elif reason is not None and not _can_continue(ended, summary):
             progress.forget()
         record = Record(
             suite=suite.name,
@@ -98,7 +98,7 @@ class Runner:
         return record.result is Result.PASSED
 
     def _store(self, record: Record, tier: Tier) -> None:
-        """Into the ledger; what has passed need not be gone on with."""
+        """Put it into the ledger; after a pass there is nothing left to continue."""
         ledgers.save(self.ledger, ledgers.load(self.ledger).with_record(record, tier))
         if record.result is Result.PASSED:
             for file in self.cache.glob(f"{record.suite}.{tier}.*.jsonl"):
@@ -198,8 +198,8 @@ def _result(ended: Ended, reason: str | None) -> Result:
     return Result.TIMED_OUT if ended.timed_out else Result.FAILED
 
 
-def _can_go_on(ended: Ended, summary: Summary) -> bool:
-    """Not where pytest ended by itself and no test explains its status: what it recorded is in doubt."""
+def _can_continue(ended: Ended, summary: Summary) -> bool:
+    """False where pytest ended by itself and no test explains its status: do not trust what it recorded."""
     counts = _counts(summary)
     explained = bool(counts.failed or counts.errors or counts.skipped)
     return ended.timed_out or ended.status < 0 or ended.status == _INTERRUPTED or explained

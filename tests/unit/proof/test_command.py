@@ -109,7 +109,7 @@ command.main()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_stops_pytest_and_the_same_command_goes_on(repository, number):
+def test_an_interruption_stops_pytest_and_the_same_command_continues(repository, number):
     repository.write("ran.log", "")
     repository.write(
         "long/test_long.py",

@@ -1,4 +1,4 @@
-"""Runs of suites of small tests: what is recorded, what is gone on with, what is stopped."""
+"""Runs of suites of small tests: what is recorded, what is resumed, what is stopped."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ once = pathlib.Path("once.log")
 
 
 class Proof:
-    """A runner over the repository of a test, and what it said."""
+    """A runner over the repository of a test, and what it printed."""
 
     def __init__(self, repository) -> None:
         self.root = repository.root
@@ -111,7 +111,7 @@ def test_a_pass_is_recorded_and_not_repeated(proof, make_suite, write_long, repo
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_where_it_stopped(proof, make_suite, write_long, capsys):
+def test_a_killed_run_continues_where_it_stopped(proof, make_suite, write_long, capsys):
     write_long(_DIES_ONCE.format(how="os.kill(os.getpid(), signal.SIGKILL)"))
     assert not proof.run(make_suite())
     assert proof.record.result is Result.FAILED
@@ -244,7 +244,7 @@ def test_files_that_change_during_the_run_make_it_void(proof, make_suite, write_
 
 
 @pytest.mark.slow
-def test_a_status_no_test_explains_is_not_gone_on_with(proof, make_suite, write_long, repository):
+def test_a_status_no_test_explains_is_not_resumed(proof, make_suite, write_long, repository):
     write_long()
     repository.write("long/conftest.py", "def pytest_sessionfinish(session):\n    session.exitstatus = 1\n")
     assert not proof.run(make_suite())
