@@ -25,7 +25,7 @@ class Crowd:
             self.most[name] = max(self.most[name], self._inside[name])
             self.most_of_all = max(self.most_of_all, self._inside.total())
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._enough(self), timeout=10)
+            self._changed.wait_for(lambda: self._enough(self), timeout=120)
         time.sleep(0.02)
         with self._changed:
             self._inside[name] -= 1

@@ -305,7 +305,7 @@ def _loads_pyinfra() -> dict[str, bool]:
     """Each module, imported in a process where none of the others was; a module that breaks is not in it."""
     modules = [f"rackwright.roles.{role}.options" for role in _role_names()] + [*WITHOUT_PYINFRA, DRIVER]
     command = [sys.executable, "-c", _EACH_IN_A_FORK, *modules]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=240)
     sys.stderr.write(done.stderr)  # shown with the module that is missing
     return {module: answer == "True" for module, answer in map(str.split, done.stdout.splitlines())}
 

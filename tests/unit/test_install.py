@@ -83,7 +83,7 @@ def test_the_wheel_works_far_from_the_tree(built, tmp_path):
         [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", site, built[0]],
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=240,
     )
     assert not (site / "roles").exists()  # one name in site-packages; the user's own roles/ stay theirs
     for arguments, wanted in (
@@ -105,7 +105,7 @@ def test_the_wheel_works_far_from_the_tree(built, tmp_path):
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
         assert done.returncode == wanted, done.stderr

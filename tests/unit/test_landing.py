@@ -30,7 +30,7 @@ def write(folder):
             f"{folder}/a file", content, mode=mode, owner=getpass.getuser(), group=group, validate=validate
         )
         given = stdin.encode() if sent is None else stdin.encode()[:sent]
-        return subprocess.run(["sh", "-c", script], input=given, stderr=stderr, check=False, timeout=30)
+        return subprocess.run(["sh", "-c", script], input=given, stderr=stderr, check=False, timeout=240)
 
     return run
 

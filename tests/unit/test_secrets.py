@@ -188,7 +188,7 @@ class TestStore:
             )
             for index in range(4)
         ]
-        said = [process.communicate(timeout=120)[0].split() for process in running]
+        said = [process.communicate(timeout=240)[0].split() for process in running]
         assert len({shared for shared, _ in said}) == 1
         for index, (_, own) in enumerate(said):
             assert SecretStore(file).get(f"own_{index}").reveal() == own

@@ -56,7 +56,7 @@ class Machine:
             input=stdin or "",
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=240,
             check=False,
             env={"PATH": f"{self.root}/bin:/usr/bin:/bin", "ROOT": str(self.root)},
         )

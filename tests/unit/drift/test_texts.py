@@ -122,7 +122,7 @@ def node(tmp_path: Path):
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-I", str(path), *arguments]
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL
+            command, capture_output=True, text=True, timeout=240, check=False, stdin=subprocess.DEVNULL
         )
 
     return run

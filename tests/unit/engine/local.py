@@ -61,7 +61,7 @@ class LocalShell(Watched, BaseConnector):
             check=False,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=240,
         )
         return CommandResult(text, done.returncode, done.stdout, done.stderr)
 

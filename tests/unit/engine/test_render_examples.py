@@ -27,7 +27,7 @@ def _rackwright(folder: Path, *arguments: str) -> str:
         [sys.executable, "-m", "rackwright", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
         cwd=folder,
         env=environment,
@@ -48,7 +48,7 @@ for node in cluster.nodes: print(node.name, len(render_node(cluster, node)))
 def test_every_node_renders(example: str):
     file = REPO / "inventory" / example
     before = sorted(file.parent.iterdir())  # a lab that was brought up leaves its secrets here
-    counted = subprocess.check_output([sys.executable, "-c", _COUNT_FILES, str(file)], text=True, timeout=120)
+    counted = subprocess.check_output([sys.executable, "-c", _COUNT_FILES, str(file)], text=True, timeout=240)
     files = dict(line.split() for line in counted.splitlines())
     assert set(files) == set(load_cluster(file).by_name)
     assert min(map(int, files.values())) > 30

@@ -37,7 +37,7 @@ class Program:
         """What `show` prints; the verdict of a machine that does not know what it should be."""
         done = subprocess.run(
             [python, "-I", *options, self.path, "show"],
-            capture_output=True, text=True, timeout=60, check=False, **more,
+            capture_output=True, text=True, timeout=240, check=False, **more,
         )  # fmt: skip
         assert done.stderr == ""
         assert done.stdout == "kept\n" or '"outcome": "unknown"' in done.stdout
@@ -213,7 +213,7 @@ def test_what_a_killed_start_has_left_goes_away_and_another_one_is_not_disturbed
 def test_from_stdin_or_from_another_place_nothing_is_left_behind(program):
     done = subprocess.run(
         [sys.executable, "-I", "-", "show"],
-        input=program.path.read_text(), capture_output=True, text=True, timeout=60, check=False,
+        input=program.path.read_text(), capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (4, "")
     assert loader.load(f"{loader.MARK}one\n", None, None, str(program.code), "").keys() == {"one"}

@@ -260,7 +260,7 @@ def bundled(tmp_path_factory):
 
 def test_the_program_without_its_files_is_unknown(bundled):
     done = subprocess.run(
-        [sys.executable, "-I", bundled, "show"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-I", bundled, "show"], capture_output=True, text=True, timeout=240, check=False
     )
     told = json.loads(done.stdout)
     assert (done.returncode, told["outcome"], done.stderr) == (4, "unknown", "")
@@ -269,7 +269,7 @@ def test_the_program_without_its_files_is_unknown(bundled):
 
 def test_the_program_refuses_a_mode_it_does_not_know(bundled):
     done = subprocess.run(
-        [sys.executable, "-I", bundled, "drain"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-I", bundled, "drain"], capture_output=True, text=True, timeout=240, check=False
     )
     assert (done.returncode, done.stderr) == (64, "usage: health-check [prolog|epilog|show]\n")
 

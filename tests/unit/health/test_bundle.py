@@ -8,6 +8,8 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -88,7 +90,7 @@ def test_the_fast_sections_are_the_probes():
 def test_the_probe_runs_from_stdin_and_never_raises(python):
     done = subprocess.run(
         [python, "-I", "-", '{"services": ["ssh.service"], "sections": ["memory", "gpus", "mounts", "nonsense"]}'],
-        input=script(), capture_output=True, text=True, timeout=30, check=False,
+        input=script(), capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
@@ -102,8 +104,8 @@ def test_probe_and_judge_run_by_themselves(tmp_path):
     expected = replace(BASES["cpu-16c-64g"].expected, node=None, disabled={"cpu-load": "only to be seen"})
     (tmp_path / "expected.json").write_text(json.dumps(expected.to_json()))
     done = subprocess.run(
-        [sys.executable, "-I", "-", str(tmp_path / "expected.json"), '{"fast": true, "seconds": 20}'],
-        input=script(ON_NODE), capture_output=True, text=True, timeout=30, check=False,
+        [sys.executable, "-I", "-", str(tmp_path / "expected.json"), '{"fast": true, "seconds": 120}'],
+        input=script(ON_NODE), capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.stderr == ""
     told = json.loads(done.stdout)
@@ -119,7 +121,7 @@ def test_without_a_declaration_nothing_is_known(arguments):
         input=script(ON_NODE),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 4
@@ -133,31 +135,29 @@ def test_a_declaration_survives_json(name):
 
 
 def test_a_section_past_its_deadline_says_so():
-    import time
-
     from rackwright.health.probe.main import SECTIONS, probe
     from rackwright.health.probe.source import Source
 
-    SECTIONS["slow"] = lambda source, request: time.sleep(15) or {}
+    over = threading.Event()
+    SECTIONS["slow"] = lambda source, request: over.wait(600) or {}
     try:
         told = probe(Source(), {"sections": ["slow", "memory"], "seconds": 1.5})
     finally:
+        over.set()
         del SECTIONS["slow"]
     assert told["sections"]["slow"]["ok"] is False
     assert "not read within" in told["sections"]["slow"]["why"]
     assert told["sections"]["memory"]["ok"] is True
-    assert told["seconds"] < 10
+    assert told["seconds"] < 120
 
 
 def test_a_tool_that_hangs_is_left_behind():
-    import time
-
     from rackwright.health.probe.source import Source, Unavailable
 
     started = time.monotonic()
     with pytest.raises(Unavailable, match="gave no answer within"):
-        Source().run(["sleep", "30"], 0.2)
-    assert time.monotonic() - started < 15
+        Source().run(["sleep", "600"], 0.2)
+    assert time.monotonic() - started < 120
 
 
 def test_a_container_has_no_hardware_of_its_own():

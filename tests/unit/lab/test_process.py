@@ -11,7 +11,7 @@ from rackwright.lab import process
 
 def test_a_failure_shows_command_and_output():
     with pytest.raises(LabError) as caught:
-        process.run(["sh", "-c", "echo no such thing >&2; exit 3"], timeout=5)
+        process.run(["sh", "-c", "echo no such thing >&2; exit 3"], timeout=240)
     assert caught.value.message == (
         "sh -c 'echo no such thing >&2; exit 3' failed with exit code 3\nno such thing"
     )
@@ -20,8 +20,8 @@ def test_a_failure_shows_command_and_output():
 def test_a_timeout_ends_the_children_too():
     started = time.monotonic()
     with pytest.raises(LabError, match=r"took more than 0\.2 s"):
-        process.run(["sh", "-c", "sleep 30 & sleep 30"], timeout=0.2)
-    assert time.monotonic() - started < 25
+        process.run(["sh", "-c", "sleep 600 & sleep 600"], timeout=0.2)
+    assert time.monotonic() - started < 120
 
 
 def test_missing_programs_name_their_packages_all_at_once(monkeypatch: pytest.MonkeyPatch):

@@ -30,10 +30,10 @@ def test_names(text, names):
     ["gpu[1-99999999999]", "a[1-9999]b[1-9999]", "gpu[1-20001]", ",".join(f"a{n}[1-9000]" for n in range(9))],
 )
 def test_large_ranges_are_refused_before_they_are_expanded(text):
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(RangeMistake, match="more than 20000 names"):
         expand(text)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

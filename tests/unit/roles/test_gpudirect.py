@@ -144,7 +144,7 @@ def test_acs_is_cleared_where_it_is_on(tmp_path):
     def run(text):
         path = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
         return subprocess.run(
-            ["sh", "-c", text], capture_output=True, text=True, timeout=30, check=False, env=path
+            ["sh", "-c", text], capture_output=True, text=True, timeout=240, check=False, env=path
         )
 
     assert bridges.parse(run(bridges.READ).stdout).redirecting == {"0000:00:00.0": "001d"}

@@ -64,7 +64,7 @@ class Gpus:
     def run(self, script):
         environment = {**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}"}
         return subprocess.run(
-            ["sh", "-c", script], capture_output=True, text=True, timeout=30, check=False, env=environment
+            ["sh", "-c", script], capture_output=True, text=True, timeout=240, check=False, env=environment
         )
 
     def layout(self):

@@ -103,7 +103,7 @@ def test_the_mode_is_read_from_its_section(tmp_path):
     path.write_text(CONFIG)
     read = r"sed -n '/^\[nvidia-container-runtime\]/,/^\[/s/^ *mode *= *\"\(.*\)\"/\1/p' "
     done = subprocess.run(
-        ["sh", "-c", f"{read}{path}"], capture_output=True, text=True, check=True, timeout=10
+        ["sh", "-c", f"{read}{path}"], capture_output=True, text=True, check=True, timeout=240
     )
     assert done.stdout == "cdi\n"
 

@@ -57,7 +57,7 @@ def test_a_bare_metal_node_from_debian_s_archive(tmp_path):
     for command in (kernel, driver):
         assert "apt-mark hold" in command
         assert "/etc/dkms/no-autoinstall" in command
-        subprocess.run(["sh", "-n"], input=command, text=True, check=True, timeout=10)
+        subprocess.run(["sh", "-n"], input=command, text=True, check=True, timeout=240)
     (build,) = commands(plan, "Build the driver's modules")
     assert f"for conf in /usr/src/nvidia*-{VERSION}; do" in build
     assert f"for kernel in {KERNEL}; do" in build
@@ -160,7 +160,7 @@ def _sh(script, folder, **files):
         ["sh", "-c", script.replace("$(uname -r)", KERNEL)],
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=240,
         check=False,
     ).stdout.strip()
 

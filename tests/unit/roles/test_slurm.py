@@ -184,7 +184,7 @@ def test_a_slurm_conf_that_slurm_cannot_read_does_not_land(said, exit_status, tm
         env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=240,
         check=False,
     )
     assert done.returncode == exit_status
@@ -196,7 +196,7 @@ def test_before_slurm_is_installed_there_is_nothing_to_ask():
         ["/bin/sh", "-c", f"set -eu\n{PARSES.replace('%s', 'x')}"],
         env={"PATH": "/nowhere"},
         check=False,
-        timeout=30,
+        timeout=240,
     )
     assert done.returncode == 0
 
@@ -230,7 +230,7 @@ def test_the_runner_of_scripts(stage, ran, exit_status, tmp_path):
     runner = tmp_path / "runner.sh"
     runner.write_text(text.replace("/etc/slurm", str(tmp_path)))
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_ID": "7"}
-    done = subprocess.run(["sh", runner], env=environment, check=False, timeout=30)
+    done = subprocess.run(["sh", runner], env=environment, check=False, timeout=240)
     assert done.returncode == exit_status
     assert (tmp_path / "ran").read_text() == ran
     assert (tmp_path / "log").read_text().endswith("20-two exited 3 for job 7\n")
@@ -242,4 +242,4 @@ def test_an_empty_folder_of_scripts_is_no_failure(stage, tmp_path):
     text = texts.script_runner(made, made.primary.options["slurm"], stage)
     runner = tmp_path / "runner.sh"
     runner.write_text(text.replace("/etc/slurm", str(tmp_path)))
-    assert subprocess.run(["sh", runner], check=False, timeout=30).returncode == 0
+    assert subprocess.run(["sh", runner], check=False, timeout=240).returncode == 0

@@ -207,7 +207,7 @@ def test_normal_values(column, printed, plain):
 
 def test_the_fact_says_nothing_where_slurmdbd_does_not_run():
     done = subprocess.run(
-        ["sh", "-c", read_command("lab")], capture_output=True, text=True, timeout=60, check=False
+        ["sh", "-c", read_command("lab")], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0
     assert AccountingBooks().process(done.stdout.splitlines()) is None
@@ -225,7 +225,7 @@ def test_the_operation_waits_for_slurmdbd_and_reports_what_slurm_refuses(tmp_pat
     fake.chmod(0o755)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     done = subprocess.run(
-        ["sh", "-c", script], capture_output=True, text=True, timeout=60, env=environment, check=False
+        ["sh", "-c", script], capture_output=True, text=True, timeout=240, env=environment, check=False
     )
     assert done.returncode == 1
     assert "add account burnin cluster=lab" in done.stderr
@@ -243,7 +243,7 @@ def test_the_operation_gives_up_on_a_slurmdbd_that_is_silent(tmp_path):
         ["sh", "-c", script.replace("60", "2")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         check=False,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 
 import pytest
 
@@ -17,6 +17,23 @@ CLUSTER = site({"time": TimeOptions()})
 TRACKING = "{0},10.9.0.10,11,1795206453.5,{1},0.0002,0.0002,0.068,0.000,1.110,{2},0.0001,64.1,Normal\n"
 
 
+class Steady(threading.local):
+    """The steady clock here, as each thread reads it: only answers take time."""
+
+    now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+
+STEADY = Steady()
+
+
+@pytest.fixture(autouse=True)
+def _steady(monkeypatch):
+    monkeypatch.setattr("rackwright.roles.time.verify.time", STEADY)
+
+
 class Clock(FakeHost):
     """A node whose clock is `ahead` seconds ahead, and whose answers take `way` seconds each way."""
 
@@ -28,10 +45,10 @@ class Clock(FakeHost):
         if not command.startswith("date "):
             return super().run(command, *args)
         self.asked.append(command)
-        time.sleep(self.way)
-        now = time.time() + self.ahead
-        time.sleep(self.way)
-        return Reply(0, f"{now:.9f}\n", "")
+        STEADY.now += self.way
+        told = 1_795_206_453.0 + STEADY.now + self.ahead
+        STEADY.now += self.way
+        return Reply(0, f"{told:.9f}\n", "")
 
 
 def _agree(**clocks):

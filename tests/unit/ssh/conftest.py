@@ -38,7 +38,7 @@ class Server(paramiko.ServerInterface):
 
     def check_channel_exec_request(self, channel, command):
         if self.gate.mute:
-            self.gate.thawed.wait(60)  # a frozen node: the connection stands, nothing answers
+            self.gate.thawed.wait(600)  # a frozen node: the connection stands, nothing answers
             return False
         self.gate.commands.append(command.decode())
         channel.get_transport().accepted.append(
@@ -98,10 +98,10 @@ def serve(channel, command, late):
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(OSError, EOFError):
-        if process.wait(5) >= 0:
+        if process.wait(600) >= 0:
             channel.send_exit_status(process.returncode)
         for thread in pumps:
-            thread.join(5)
+            thread.join(600)
         channel.close()
 
 
@@ -185,7 +185,7 @@ def cluster_at(tmp_path, user_key):
         return make_cluster(
             make_node("n1", "127.0.0.1", NodeRole.HEAD, platform=Platform.BARE_METAL),
             networks={"management": make_network("management", "127.0.0.0/8")},
-            ssh=Ssh(connect_timeout_seconds=settings.pop("connect_timeout_seconds", 5), **settings),
+            ssh=Ssh(connect_timeout_seconds=settings.pop("connect_timeout_seconds", 60), **settings),
         )
 
     return build

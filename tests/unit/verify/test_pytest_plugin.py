@@ -74,7 +74,7 @@ def run(tmp_path):
             check=False,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             cwd=tmp_path,
             env=environment,
         )

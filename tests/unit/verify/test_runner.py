@@ -91,10 +91,10 @@ def test_long_evidence_is_cut_and_says_so(ask):
 
 def test_a_command_that_hangs_is_unknown_within_the_checks_time(ask):
     start = time.monotonic()
-    result = only(ask({"alpha": (Check("claim", lambda c: c.output("sleep 20"), timeout_seconds=1),)}))
+    result = only(ask({"alpha": (Check("claim", lambda c: c.output("sleep 300"), timeout_seconds=1),)}))
     assert result.status is Status.UNKNOWN
-    assert "`sleep 20` did not end within the 1 s the check has" in result.evidence
-    assert time.monotonic() - start < 15
+    assert "`sleep 300` did not end within the 1 s the check has" in result.evidence
+    assert time.monotonic() - start < 120
 
 
 def test_many_short_commands_share_the_checks_time(ask):
@@ -118,7 +118,7 @@ def test_settling_asks_again_until_it_holds(ask):
         asked.append(context.node.name)
         return "now" if asked.count(context.node.name) == 3 else fail("not yet")
 
-    report = ask({"alpha": (Check("claim", third_time, settle_seconds=20),)})
+    report = ask({"alpha": (Check("claim", third_time, settle_seconds=240),)})
     assert {r.status for r in report.results} == {Status.PASS}
     assert asked.count("w1") == 3
 
@@ -128,7 +128,7 @@ def test_settling_ends(ask):
     result = only(ask({"alpha": (check,)}))
     assert result.status is Status.FAIL
     assert result.evidence.startswith("never (still so after")
-    assert result.seconds < 30
+    assert result.seconds < 120
 
 
 def test_settling_is_time_after_the_apply_not_after_the_check_before():
@@ -140,14 +140,14 @@ def test_settling_is_time_after_the_apply_not_after_the_check_before():
 
 
 def test_a_node_that_cannot_be_reached_is_not_waited_for(ask, local_shell):
-    check = Check("wide", lambda c: c.output("true", host=c.on("w2")), scope="cluster", settle_seconds=60)
+    check = Check("wide", lambda c: c.output("true", host=c.on("w2")), scope="cluster", settle_seconds=600)
     start = time.monotonic()
     result = only(ask({"alpha": (check,)}, shell=local_shell(dead=["w2"])), "head")
     assert (result.status, result.evidence) == (
         Status.UNKNOWN,
         "Cannot connect to w2: no answer within 10 s.",
     )
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 120
 
 
 def test_what_the_platform_cannot_have_is_out_of_scope_and_not_run(ask, make_cluster, make_node):
@@ -319,5 +319,5 @@ def test_ctrl_c_ends_at_once(ask):
 
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        ask({"alpha": (Check("claim", never, scope="cluster", settle_seconds=60),)})
-    assert time.monotonic() - start < 20
+        ask({"alpha": (Check("claim", never, scope="cluster", settle_seconds=600),)})
+    assert time.monotonic() - start < 120
