@@ -43,8 +43,17 @@ print(json.dumps({"paths": paths, "units": units, "unit files": files, "packages
 """
 # Made and ended by ssh logins, timers and the machine around the rack, never by an apply.
 _PASSING = ("user@", "user-runtime-dir@", "run-", "session-", "mnt-", "dev-", "sys-", "proc-", "systemd-")
-# What systemd runs once while a node boots is of no interest either.
-_PASSING_SERVICES = ("ldconfig", "apt-daily", "dpkg-db-backup", "e2scrub", "fstrim", "logrotate", "man-db")
+# What systemd runs once while a node boots, or reaches once something waits for it, is of no interest either.
+_PASSING_SERVICES = (
+    "network-online.target",
+    "ldconfig",
+    "apt-daily",
+    "dpkg-db-backup",
+    "e2scrub",
+    "fstrim",
+    "logrotate",
+    "man-db",
+)
 
 
 # A user who was removed and made again stands elsewhere in these, with another day of change.

@@ -68,7 +68,7 @@ def ssh() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(rack: Rack, node: str, *argv: str, user: str | None = None) -> subprocess.CompletedProcess[str]:
         command = rack.ssh_command(node, argv, user)
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL
+            command, capture_output=True, text=True, timeout=240, check=False, stdin=subprocess.DEVNULL
         )
 
     return run

@@ -16,6 +16,7 @@ from rackwright.cli.lab import lab_app
 from rackwright.errors import LabError
 from rackwright.lab.netns import open_socket, rack_is_up
 from rackwright.lab.rack import Rack
+from tests.bench.measure import node_cpu
 from tests.racks.lab.conftest import MakeSpec
 from tests.racks.lab.traces import traces
 
@@ -24,21 +25,14 @@ pytestmark = pytest.mark.lab
 Ssh = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def _up_again(rack: Rack) -> float:
-    rack.down()
-    started = time.monotonic()
-    rack.up()
-    return time.monotonic() - started
-
-
 def test_up_down_and_nothing_is_left(make_spec: MakeSpec):
     spec = make_spec("life", 3)
     assert traces(spec.name) == []
     rack = Rack(spec)
-    rack.up()  # the base images may have to be built first
-    took = min(_up_again(rack) for _ in range(3))  # other racks are at work beside this one
-    print(f"3 nodes ready after {took:.2f} s")
-    assert took < 30  # on a quiet machine 10
+    rack.up()
+    spent = node_cpu(spec.name)
+    print(f"3 nodes are ready after {spent:.2f} CPU-seconds")
+    assert spent < 20
     found = traces(spec.name)
     assert any(line.startswith("process ") for line in found)
     # The nodes' own mounts are nobody else's: this process sees the namespaces of `ip netns` only.
@@ -50,9 +44,7 @@ def test_up_down_and_nothing_is_left(make_spec: MakeSpec):
 
 def test_up_again_leaves_everything_alone(rack: Rack):
     before = [rack.run(f"node{i}", ["cat", "/proc/1/stat"]).split()[21] for i in (1, 2, 3)]
-    started = time.monotonic()
     rack.up()
-    assert time.monotonic() - started < 30
     assert [rack.run(f"node{i}", ["cat", "/proc/1/stat"]).split()[21] for i in (1, 2, 3)] == before
 
 
@@ -74,7 +66,7 @@ def test_the_administrator_becomes_root_without_password(rack: Rack, ssh: Ssh):
 
 @pytest.mark.parametrize("name", ["node1", "node2"])
 def test_a_node_is_a_healthy_system(rack: Rack, name: str):
-    assert rack.run(name, ["systemctl", "is-system-running", "--wait"], timeout=60) == "running\n"
+    assert rack.run(name, ["systemctl", "is-system-running", "--wait"], timeout=240) == "running\n"
     release = rack.run(name, ["cat", "/etc/os-release"])
     assert ("trixie" if name == "node1" else "bookworm") in release
     assert rack.run(name, ["hostname"]) == f"{name}\n"
@@ -111,10 +103,10 @@ def test_no_packet_can_leave(rack: Rack):
 
 def test_apt_works_through_the_mirror(rack: Rack):
     for name in ("node1", "node2"):
-        output = rack.run(name, ["apt-get", "update"], timeout=120)
+        output = rack.run(name, ["apt-get", "update"], timeout=480)
         assert "Err:" not in output
         assert "Reading package lists..." in output
-    rack.run("node3", ["sh", "-c", "apt-get -q update && apt-get -qy install hello && hello"], timeout=120)
+    rack.run("node3", ["sh", "-c", "apt-get -q update && apt-get -qy install hello && hello"], timeout=480)
 
 
 def test_limits_are_real_or_said_not_to_be(rack: Rack):
@@ -144,7 +136,7 @@ def test_the_console_is_a_terminal(rack: Rack):
     code += "try:\n  while data := os.read(terminal, 4096): os.write(1, data)\nexcept OSError: pass\n"
     code += "print('code', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False
     )
     assert re.search(r"^/dev/pts/\d+\s+node2\s", done.stdout, re.MULTILINE), done.stdout + done.stderr
     assert done.stdout.endswith("code 4\n")
@@ -153,7 +145,7 @@ def test_the_console_is_a_terminal(rack: Rack):
 def test_a_node_reboots(rack: Rack):
     boot = rack.run("node3", ["cat", "/proc/1/stat"]).split()[21]
     rack.run("node3", ["systemctl", "--no-block", "reboot"])
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 1200
     while time.monotonic() < deadline:
         try:
             if rack.run("node3", ["cat", "/proc/1/stat"]).split()[21] != boot and rack.status().up:
@@ -166,7 +158,7 @@ def test_a_node_reboots(rack: Rack):
 
 def test_a_node_which_was_shut_down_is_started_by_up(rack: Rack):
     rack.run("node3", ["sh", "-c", "echo kept >/root/data; systemctl --no-block poweroff"])
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 1200
     while rack.status().nodes[2].state != "off":
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -187,7 +179,7 @@ def test_two_racks_with_the_same_addresses_do_not_meet(rack: Rack, make_spec: Ma
         twin.run("node1", ["ping", "-c", "1", "-W", "1", "10.77.0.12"])
     twin.down()
     assert rack.status().up  # its mirror stayed, too
-    rack.run("node1", ["apt-get", "update"], timeout=120)
+    rack.run("node1", ["apt-get", "update"], timeout=480)
 
 
 def test_a_rack_gains_and_loses_nodes_but_does_not_change_them(make_spec: MakeSpec):
@@ -233,7 +225,7 @@ gevent.joinall(jobs, raise_error=True)
 print("fine")
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, rack.name], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code, rack.name], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.stdout == "fine\n", done.stderr
 
@@ -252,7 +244,7 @@ def test_the_commands(rack: Rack, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
             command,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
             env={**os.environ, "COLUMNS": "120"},
         )

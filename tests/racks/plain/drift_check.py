@@ -22,8 +22,8 @@ systemctl list-units --all --no-legend --no-pager 'rackwright*'
 cut -d: -f1 /etc/passwd /etc/group
 """
 _NOT_OURS = re.compile(
-    r"(^|/)(carl|\.pwd\.lock|[KS]\d\dchrony)$"  # what the tests themselves do to the node
-    r"|^/home/carl|^/opt/rackwright|^/var/lib/chrony|^/var/lib/systemd/(?!timers)"
+    r"(^|/)(\.pwd\.lock|[KS]\d\dchrony)$"  # what the tests themselves do to the node
+    r"|^/opt/rackwright|^/var/lib/chrony|^/var/lib/systemd/(?!timers)"
 )
 
 
