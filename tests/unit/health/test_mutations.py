@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections import Counter
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from xml.etree import ElementTree
 
 import pytest
@@ -27,7 +27,6 @@ from tests.unit.health.faults import FAULTS, SMI
 
 pytestmark = pytest.mark.slow
 
-COUNTS: Counter[str] = Counter()  # of this process: the file runs in one (--dist loadfile)
 MUTATED = ("full", "roce", "mig", "rack", "old")
 GARBAGE = "Segmentation fault\n"
 
@@ -52,6 +51,19 @@ SHOWN_ONLY = {
     r"rack: /proc/cpuinfo: .*": "Arm tells no microcode there",
 }
 """What may be broken without a check that objects, and why."""
+
+
+@dataclass
+class Tried:
+    """Faults of one kind: how many, and those no check objects to."""
+
+    faults: int = 0
+    silent: list[str] = field(default_factory=list)
+
+    def fault(self, label: str, noticed: bool) -> None:
+        self.faults += 1
+        if not noticed:
+            self.silent.append(label)
 
 
 class Recorder(FakeNode):
@@ -103,7 +115,7 @@ def one_per_kind(names, files=()):
     return kinds.values()
 
 
-def machine_mutations(base, documents, name):
+def machine_mutations(base, name):
     """(label, document, sections) of each fault in a file or command."""
     node = base.node
     by_key: dict[str, list[str]] = {}
@@ -123,7 +135,7 @@ def machine_mutations(base, documents, name):
                 kinds["empty"] = ""
         for kind, content in kinds.items():
             broken = node.with_fault(lambda other, key=key, content=content: break_it(other, key, content))
-            yield f"{name}: {key}: {kind}", document(broken, documents[name], wheres), wheres
+            yield f"{name}: {key}: {kind}", document(broken, healthy_document(name), wheres), wheres
 
 
 def break_it(node, key, content):
@@ -135,27 +147,26 @@ def break_it(node, key, content):
         node.commands[key] = content
 
 
-@pytest.fixture(scope="module")
-def documents():
-    return {name: document(BASES[name].node) for name in MUTATED}
+@cache
+def healthy_document(name):
+    return document(BASES[name].node)
 
 
-def test_whatever_is_broken_on_the_machine_is_noticed(documents):
-    silent = set()
-    for name in MUTATED:
-        base = BASES[name]
-        for label, raw, sections in machine_mutations(base, documents, name):
-            COUNTS["machine"] += 1
-            if objects(base, raw, sections):
-                COUNTS["noticed"] += 1
-            else:
-                silent.add(label)
+@cache
+def tried_on_the_machine(name):
+    tried = Tried()
+    for label, raw, sections in machine_mutations(BASES[name], name):
+        tried.fault(label, objects(BASES[name], raw, sections))
+    return tried
+
+
+@pytest.mark.parametrize("name", MUTATED)
+def test_whatever_is_broken_on_the_machine_is_noticed(name):
     unexplained = [
         label
-        for label in sorted(silent)
+        for label in tried_on_the_machine(name).silent
         if not any(re.fullmatch(rf"(\w+: )?({kind})", label) for kind in SHOWN_ONLY)
     ]
-    COUNTS["shown only"] += len(silent)
     assert unexplained == []
 
 
@@ -208,8 +219,8 @@ def xml_mutations(tree):
             yield "/".join(path), copy
 
 
-@pytest.mark.parametrize("name", XML_NOT_THERE)
-def test_every_element_of_the_xml_is_needed_or_listed(name):
+@cache
+def tried_in_the_xml(name):
     base = BASES[name]
     healthy = document(base.node)
     tree = ElementTree.fromstring(str(base.node.commands[SMI]))
@@ -217,17 +228,18 @@ def test_every_element_of_the_xml_is_needed_or_listed(name):
         tree.remove(gpu)
     tree.find("attached_gpus").text = "1"
     one = replace(base, expected=replace(base.expected, gpus=replace(base.expected.the_gpus(), count=1)))
-    silent = set()
+    tried = Tried()
     for path, broken in xml_mutations(tree):
         text = ElementTree.tostring(broken, encoding="unicode")
         node = base.node.with_fault(lambda node, text=text: node.commands.update({SMI: text}))
-        COUNTS["xml"] += 1
-        if objects(one, document(node, healthy, ("gpus",)), ("gpus",)):
-            COUNTS["noticed"] += 1
-        else:
-            COUNTS["shown only"] += 1
-            silent.add(path)
+        tried.fault(path, objects(one, document(node, healthy, ("gpus",)), ("gpus",)))
+    return tried
+
+
+@pytest.mark.parametrize("name", XML_NOT_THERE)
+def test_every_element_of_the_xml_is_needed_or_listed(name):
     known = XML_SHOWN_ONLY | XML_NOT_THERE[name]
+    silent = tried_in_the_xml(name).silent
     unexplained = {path for path in silent if not XML_REASONS.fullmatch(path) and not known & tails(path)}
     assert unexplained == set()
 
@@ -263,21 +275,21 @@ def at_place(raw, place):
     return holder, inner[-1]
 
 
-@pytest.mark.parametrize("name", MUTATED)
-def test_every_value_a_check_reads_is_missed_when_it_is_not_there(name, documents):
-    base = BASES[name]
+@cache
+def tried_in_the_document(name):
+    base, healthy = BASES[name], healthy_document(name)
     records.TRACE = set()
     try:
-        judge(base.expected, documents[name])
+        judge(base.expected, healthy)
         read = records.TRACE
     finally:
         records.TRACE = None
-    pickled = {section: pickle.dumps(data) for section, data in documents[name]["sections"].items()}
-    silent = []
+    pickled = {section: pickle.dumps(data) for section, data in healthy["sections"].items()}
+    tried = Tried()
     for place in one_per_kind(read):
         section = place.split(".")[0]
         for kind in ("gone", "null", "another type"):
-            raw = {**documents[name], "sections": dict(documents[name]["sections"])}
+            raw = {**healthy, "sections": dict(healthy["sections"])}
             raw["sections"][section] = pickle.loads(pickled[section])
             holder, key = at_place(raw, place)
             if kind == "gone":
@@ -288,18 +300,19 @@ def test_every_value_a_check_reads_is_missed_when_it_is_not_there(name, document
                 holder[key] = None
             else:
                 holder[key] = {"odd": ["value"]} if not isinstance(holder[key], dict) else "odd"
-            COUNTS["document"] += 1
-            if objects(base, raw, (section,)):
-                COUNTS["noticed"] += 1
-            else:
-                silent.append(f"{place}: {kind}")
-                COUNTS["shown only"] += 1
+            tried.fault(f"{place}: {kind}", objects(base, raw, (section,)))
+    return tried
+
+
+@pytest.mark.parametrize("name", MUTATED)
+def test_every_value_a_check_reads_is_missed_when_it_is_not_there(name):
     allowed = re.compile(
         r"pci\.devices\[\d+\]\.aer\.\w+: null|mounts\.mounts\[\d+\]\.why.*|.*\.smart_why: .*|nvlink\.errors_why: .*"
         r"|infiniband\..*\.gids.*|arrays\..*\.action: null|gpus\..*\.(slowdown_c|margin_c|recovery_action|reset_required): null"
         r"|network\.interfaces\[\d+\]\.speed_mbps: null|driver\.open: null"
         + (r"|gpus\.gpus\[0\]\.mig.*" if name == "old" else "")
     )
+    silent = tried_in_the_document(name).silent
     assert [one for one in silent if not allowed.fullmatch(one)] == []
 
 
@@ -315,20 +328,24 @@ def test_every_value_a_check_reads_is_missed_when_it_is_not_there(name, document
 )  # fmt: skip
 def test_what_is_no_document_is_unknown_throughout(raw):
     results = judge(BASES["full"].expected, raw)
-    COUNTS["document"] += 1
-    COUNTS["noticed"] += 1
     assert len(results) > 100
     assert {one.status for one in results} == {Status.UNKNOWN}
 
 
 def test_the_counts(capsys):
-    """Last in this file: at least 300 faults, and how many of which kind."""
-    total = len(FAULTS) + COUNTS["machine"] + COUNTS["xml"] + COUNTS["document"]
+    """At least 300 faults, and how many of which kind; what the tests above tried is not tried again."""
+    machine = [tried_on_the_machine(name) for name in MUTATED]
+    xml = [tried_in_the_xml(name) for name in XML_NOT_THERE]
+    in_document = [tried_in_the_document(name) for name in MUTATED]
+    places = (machine, xml, in_document)
+    on_machine, in_xml, in_documents = (sum(tried.faults for tried in place) for place in places)
+    silent = sum(len(tried.silent) for place in places for tried in place)
+    total = len(FAULTS) + on_machine + in_xml + in_documents
     with capsys.disabled():
         print(
             f"\n{len(all_checks())} checks; {len(FAULTS)} seeded faults, each failed by its check; "
-            f"{total} single faults in all ({COUNTS['machine']} on the machine, {COUNTS['xml']} in the XML, "
-            f"{COUNTS['document']} in the document): {COUNTS['noticed'] + len(FAULTS)} noticed, "
-            f"{COUNTS['shown only']} in values that no check judges"
+            f"{total} single faults in all ({on_machine} on the machine, {in_xml} in the XML, "
+            f"{in_documents} in the document): {total - silent} noticed, "
+            f"{silent} in values that no check judges"
         )
-    assert total >= 300, "run the whole file in one process: pytest -n N --dist loadfile"
+    assert total >= 300
