@@ -10,8 +10,12 @@ STAMP := $(VENV)/.installed
 BY_FILE := -n 3 --dist loadfile
 # python3 in a test is the one that runs it, not a shim that first looks for one.
 TEST_PATH := PATH="$(abspath $(BIN)):$$PATH"
-SITE_TESTS := tests/e2e tests/lab_gpu_companions
-STACK_TESTS := tests/lab_containers tests/lab_gpu tests/lab_health
+# The lab tests in parts of about the same length.
+SLURM_RACK := tests/racks/slurm
+PLAIN_RACKS := tests/racks/plain tests/racks/many
+STACK_RACKS := tests/racks/lab tests/racks/containers tests/racks/gpu_companions
+
+LAB_PYTEST = $(BIN)/pytest -q -m "lab and not proof" --durations=15
 
 # Notes what a part took, where RACKWRIGHT_DURATIONS names a file (.ci/run does): $(TIMED) PART COMMAND
 TIMED := .ci/timed
@@ -19,7 +23,7 @@ TIMED := .ci/timed
 # Without compiled files everything would be compiled anew at each start, the lab's programs included.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check types fast-tests slow-tests lab-test site-tests rack-tests stack-tests bench setup system clean
+.PHONY: demo test check types fast-tests slow-tests lab-test slurm-rack plain-racks stack-racks bench setup system clean
 .PHONY: proof proof-status proof-pages
 
 demo: setup system
@@ -45,17 +49,17 @@ slow-tests: setup
 	$(TEST_PATH) $(TIMED) slow-tests $(BIN)/pytest -q $(BY_FILE) -m "install or slow"
 
 lab-test: setup system slow-tests
-	$(MAKE) --no-print-directory -j3 --output-sync=target site-tests rack-tests stack-tests
+	$(MAKE) --no-print-directory -j3 --output-sync=target slurm-rack plain-racks stack-racks
 
-# Racks stand side by side, and much of a lab test is waiting: three parts at once, of about the same length.
-site-tests: setup system
-	$(BIN)/pytest -q -m "lab" --durations=20 $(SITE_TESTS)
+# Racks stand side by side, and much of a lab test is waiting: three parts at once.
+slurm-rack: setup system
+	$(TIMED) slurm-rack $(LAB_PYTEST) $(SLURM_RACK)
 
-rack-tests: setup system
-	$(BIN)/pytest -q -m "lab" --durations=20 $(addprefix --ignore ,$(SITE_TESTS) $(STACK_TESTS))
+plain-racks: setup system
+	$(TIMED) plain-racks $(LAB_PYTEST) $(PLAIN_RACKS)
 
-stack-tests: setup system
-	$(BIN)/pytest -q -m "lab" --durations=20 $(STACK_TESTS)
+stack-racks: setup system
+	$(TIMED) stack-racks $(LAB_PYTEST) $(STACK_RACKS)
 
 # Suites of tests that are too long for `make test`; results go to docs/proof.json and the pages made from it.
 # Part of it: make proof SUITE=dkms; SMOKE=1; SMOKE=1 SINCE=origin/main. AGAIN=1 repeats what has passed.
@@ -75,7 +79,7 @@ proof-pages: setup
 bench: setup system
 	$(BIN)/python -m tests.bench.run $(BENCH)
 	$(BIN)/python -m tests.bench.checks
-	RACKWRIGHT_TEST_NODES=100 $(BIN)/pytest -q -s tests/lab_engine/test_3_dead_nodes.py
+	RACKWRIGHT_TEST_NODES=100 $(BIN)/pytest -q -s tests/racks/many
 
 setup: $(STAMP)
 
