@@ -1,19 +1,29 @@
-"""One rack for the set: applied once, with an image that a worker makes of its own shell."""
+"""One rack for the set: docker, containerd, podman and Slurm with pyxis on a worker, the registries on its head."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from typing import Any
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import yaml
 
-from rackwright.lab.rack import Rack
-from tests.racks.slurm.site import Site
+from rackwright.checks import Status
+from rackwright.engine.plan import PlanResult
+from rackwright.engine.run import apply
+from rackwright.errors import ExitCode
+from rackwright.lab import names, network
+from rackwright.verify import verify
+from tests.racks.containers import site_files
+from tests.racks.site import Site
 
-# Limits below those of the machine's own processes: not every machine lets a container raise them.
-# No pids controller is needed, since not every machine has one to give.
+# The limits are below those of the machine's own processes: not every machine lets a container raise them.
+# podman sets no limit of processes, since not every machine has the pids controller to give.
 _DECLARED = """\
 version: 1
 cluster: {name: "", domain: lab.test}
@@ -25,7 +35,10 @@ defaults:
 networks:
   management: {purpose: management, cidr: 10.77.0.0/24, gateway: 10.77.0.1}
 ssh: {user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts}
-mirrors: {apt_proxy: "http://10.77.0.1:3142", containers: "10.77.0.10:5000"}
+mirrors:
+  apt_proxy: "http://10.77.0.1:3142"
+  containers: "10.77.0.10:5000"
+  files: "http://10.77.0.1:8080"
 nodes:
   - {nodes: head1, roles: [head], addresses: {management: 10.77.0.10}}
   - {nodes: worker1, roles: [worker], addresses: {management: 10.77.0.11}}
@@ -54,6 +67,9 @@ roles:
     memlock_mib: 4
     nofile: 16384
     pids_limit: 0
+  munge: {}
+  mariadb: {}
+  slurm: {partitions: {main: {nodes: worker1, default: true}}, mpi_packages: false}
 """
 
 SITE_REGISTRY = "10.77.0.10:5001"
@@ -70,21 +86,92 @@ tar -C root -cf /tmp/shell.tar .
 """
 
 
-def declared() -> dict[str, Any]:
-    """The content of the set's cluster file."""
-    content: dict[str, Any] = yaml.safe_load(_DECLARED)
-    return content
+@dataclass(frozen=True)
+class Travelled:
+    """What an image's way from docker to the site's registry and back through the cache looked like."""
+
+    in_site_registry: list[str]
+    in_cache_before: list[str]
+    in_cache_after: list[str]
+    pulled: str
+    """What `docker pull` and a container of the image printed."""
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The rack, applied once, with /tmp/shell.tar on its worker."""
-    site = Site(tmp_path_factory.mktemp("containers"), f"ct{os.getpid()}", declared())
-    try:
-        site.cli("lab", "up", str(site.file))
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of files that the site's mirror serves."""
+    return tmp_path_factory.mktemp("mirror")
+
+
+@pytest.fixture(scope="session")
+def rack(tmp_path_factory: pytest.TempPathFactory, mirror: Path) -> Iterator[Site]:
+    """The rack, applied."""
+    declared = yaml.safe_load(_DECLARED)
+    declared["roles"]["enroot_pyxis"] = {
+        "on": ["worker"],
+        "enroot_version": site_files.ENROOT,
+        "pyxis_version": site_files.PYXIS,
+        "sha256": site_files.make(mirror),
+    }
+    site = Site(tmp_path_factory.mktemp("containers"), "ct", declared)
+    with site.booted(), _served(site, mirror):
         site.apply()
-        site.on("worker1", _MAKE_IMAGE)
         yield site
-    finally:
-        if site.name in Rack.names():
-            Rack.named(site.name).down()
+
+
+@pytest.fixture
+def site(rack: Site, put_right: Callable[[Site], None]) -> Site:
+    """The rack as declared, whatever the test before has left behind."""
+    put_right(rack)
+    return rack
+
+
+@pytest.fixture(scope="session")
+def image(rack: Site) -> Travelled:
+    """shell:1 in docker: made of worker1's own shell, pushed to the site's registry, pulled by way of the cache."""
+    rack.on("worker1", _MAKE_IMAGE)
+    rack.on(
+        "worker1",
+        f"docker import /tmp/shell.tar {SITE_REGISTRY}/{IMAGE}; "
+        f"docker push -q {SITE_REGISTRY}/{IMAGE}; docker rmi {SITE_REGISTRY}/{IMAGE}",
+    )
+    pushed, before = _repositories(rack, 5001), _repositories(rack, 5000)
+    pulled = rack.on("worker1", "docker pull -q shell:1 && docker run --rm shell:1 /bin/sh -c 'echo ran'")
+    return Travelled(pushed, before, _repositories(rack, 5000), pulled)
+
+
+def bad(site: Site, expect: ExitCode, *roles: str) -> dict[tuple[str, str], Status]:
+    """(node, check) to status, of everything that verify does not pass; of all roles unless some are named."""
+    with site.here():
+        report = verify(site.cluster, roles=frozenset(roles) or None)
+    wrong = [result for result in report.results if result.status not in (Status.PASS, Status.OUT_OF_SCOPE)]
+    assert report.exit_code == expect, wrong
+    return {(result.node, result.check): result.status for result in wrong}
+
+
+def apply_role(site: Site, role: str) -> PlanResult:
+    """Apply one role; the plan that was carried out."""
+    with site.here():
+        applied = apply(site.cluster, roles=frozenset({role}))
+    assert not applied.plan.failed, applied.plan.failed
+    assert applied.result is None or not applied.result.failed, applied.result
+    return applied.plan
+
+
+def _repositories(site: Site, port: int) -> list[str]:
+    catalog: dict[str, list[str]] = json.loads(
+        site.on("worker1", f"curl -sf http://10.77.0.10:{port}/v2/_catalog")
+    )
+    return catalog["repositories"]
+
+
+@contextmanager
+def _served(site: Site, folder: Path) -> Iterator[None]:
+    """The folder as a web server on the rack's bridge."""
+    server = [sys.executable, "-m", "http.server", "--bind", "10.77.0.1", "--directory", str(folder), "8080"]
+    command = network.inside(names.namespace(site.name), server)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()

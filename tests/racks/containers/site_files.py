@@ -62,7 +62,7 @@ def _package(folder: Path, name: str, files: dict[str, str]) -> None:
         target.chmod(0o755 if text.startswith("#!") else 0o644)
     target = folder / f"{name}_{ENROOT}-1_amd64.deb"
     command = ["dpkg-deb", "--build", "--root-owner-group", str(root), str(target)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
 
 
 def _control(name: str) -> str:

@@ -1,14 +1,15 @@
-"""Containers that run, images that travel, and what is found and put right when somebody meddles."""
+"""Containers that run, images that travel, and drift of their settings that is found and repaired."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.racks.containers.conftest import IMAGE, SITE_REGISTRY
-from tests.racks.slurm.site import Operations, Ran, Site, operations
+from rackwright.errors import ExitCode
+from tests.racks.containers.conftest import IMAGE, Travelled, apply_role, bad
+from tests.racks.site import Operations, Site, changed_by, operations
 
 pytestmark = pytest.mark.lab
 
@@ -17,27 +18,14 @@ DECLARED_LIMITS = "4096\n16384\n"
 """KiB that may be locked, files that may be open."""
 
 
-def bad(site: Site, expect: int) -> dict[tuple[str, str], str]:
-    """(node, check) to status, of everything that `verify` does not pass."""
-    report: dict[str, Any] = site.cli("verify", str(site.file), "--json", expect=expect).json()
-    return {
-        (result["node"], result["check"]): result["status"]
-        for result in report["results"]
-        if result["status"] not in ("PASS", "OUT OF SCOPE")
-    }
-
-
 def test_a_second_apply_is_empty_and_all_claims_hold(site: Site):
     assert operations(site.plan(0)) == set()
-    assert bad(site, 0) == {}
+    assert bad(site, ExitCode.CLEAN) == {}
 
 
-def test_docker_runs_a_container_with_the_declared_limits(site: Site):
-    site.on("worker1", f"docker import /tmp/shell.tar {SITE_REGISTRY}/{IMAGE}")
-    assert (
-        site.on("worker1", f"docker run --rm {SITE_REGISTRY}/{IMAGE} /bin/sh -c {LIMITS}") == DECLARED_LIMITS
-    )
-    inside = site.on("worker1", f"docker run --rm {SITE_REGISTRY}/{IMAGE} /bin/cat /proc/self/mounts")
+def test_docker_runs_a_container_with_the_declared_limits(site: Site, image: Travelled):
+    assert site.on("worker1", f"docker run --rm shell:1 /bin/sh -c {LIMITS}") == DECLARED_LIMITS
+    inside = site.on("worker1", "docker run --rm shell:1 /bin/cat /proc/self/mounts")
     root = inside.splitlines()[0]
     assert root.startswith("overlay / overlay "), root
     assert "/scratch/docker/overlay2/" in root
@@ -45,24 +33,23 @@ def test_docker_runs_a_container_with_the_declared_limits(site: Site):
     assert site.on("worker1", "ls -A /var/lib/docker 2>/dev/null || :") == ""
 
 
-def test_an_image_travels_through_the_cache(site: Site):
+def test_an_image_travels_through_the_cache(image: Travelled):
     """Pushed to the site's registry by one name, pulled as an image of docker.io by way of the mirror."""
-    site.on("worker1", f"docker push -q {SITE_REGISTRY}/{IMAGE} && docker rmi {SITE_REGISTRY}/{IMAGE}")
-    catalog = "curl -sf http://10.77.0.10:{}/v2/_catalog"
-    assert json.loads(site.on("worker1", catalog.format(5001))) == {"repositories": ["library/shell"]}
-    assert json.loads(site.on("worker1", catalog.format(5000))) == {"repositories": []}
-    pulled = site.on("worker1", "docker pull -q shell:1 && docker run --rm shell:1 /bin/sh -c 'echo ran'")
-    assert pulled == "docker.io/library/shell:1\nran\n"
-    assert json.loads(site.on("worker1", catalog.format(5000))) == {"repositories": ["library/shell"]}
+    assert image == Travelled(
+        in_site_registry=["library/shell"],
+        in_cache_before=[],
+        in_cache_after=["library/shell"],
+        pulled="docker.io/library/shell:1\nran\n",
+    )
 
 
-def test_podman_runs_the_image_of_the_cache(site: Site):
+def test_podman_runs_the_image_of_the_cache(site: Site, image: Travelled):
     run = f"podman pull -q docker.io/{IMAGE} >&2; podman run --rm docker.io/{IMAGE} /bin/sh -c {LIMITS}"
     assert site.on("worker1", run) == DECLARED_LIMITS
     assert "overlay-layers" in site.on("worker1", "ls /scratch/podman").split()
 
 
-def test_a_user_runs_it_without_root(site: Site):
+def test_a_user_runs_it_without_root(site: Site, image: Travelled):
     """Ids inside are ada's own and her range outside, which follows from her uid."""
     script = (
         f"podman pull -q docker.io/{IMAGE}; podman run --rm docker.io/{IMAGE} /bin/cat /proc/self/uid_map"
@@ -72,52 +59,59 @@ def test_a_user_runs_it_without_root(site: Site):
     assert site.on("worker1", "stat -c %U /scratch/rootless/3000") == "ada\n"
 
 
-def test_containerd_runs_it_next_to_docker(site: Site):
+def test_containerd_runs_it_next_to_docker(site: Site, image: Travelled):
     """One containerd: docker's containers in the namespace moby, these in their own."""
-    image = f"docker.io/{IMAGE}"
-    site.on("worker1", f"ctr images pull --hosts-dir /etc/containerd/certs.d {image}")
+    name = f"docker.io/{IMAGE}"
+    site.on("worker1", f"ctr images pull --hosts-dir /etc/containerd/certs.d {name}")
     # ctr asks for a share of the CPU by default, and not every machine has that controller to give
-    said = site.on("worker1", f"ctr run --rm --cpu-shares 0 {image} one /bin/sh -c 'echo ran; ulimit -l'")
+    said = site.on("worker1", f"ctr run --rm --cpu-shares 0 {name} one /bin/sh -c 'echo ran; ulimit -l'")
     assert said == "ran\n4096\n"
     assert set(site.on("worker1", "ctr namespaces list -q").split()) == {"default", "moby"}
     assert site.on("worker1", "ls /scratch/containerd").split().count("io.containerd.content.v1.content") == 1
 
 
-def test_a_reload_where_docker_takes_it_and_a_restart_where_not(site: Site):
-    container = site.on("worker1", "docker run -d --name sleeper shell:1 /bin/sleep 600").strip()
+@pytest.fixture
+def docker(site: Site) -> Iterator[dict[str, Any]]:
+    """Docker's section of the cluster file, for a test to change; nothing of it stays."""
+    with site.declaring(lambda _: None):
+        yield site.declared["roles"]["docker"]
+    site.on("worker1", "docker rm -f sleeper || :")
+    _apply_docker(site)
+
+
+def test_a_reload_where_docker_takes_it_and_a_restart_where_not(
+    site: Site, image: Travelled, docker: dict[str, Any]
+):
+    container = site.on("worker1", "docker run -d --name sleeper shell:1 /bin/sleep 36000").strip()
     pid = "systemctl show -p MainPID --value docker"
     before = site.on("worker1", pid)
-    docker = site.declared["roles"]["docker"]
 
     site.declare(lambda _: docker["insecure_registries"].append("registry.lab.test"))
-    assert _run_docker(site) == [("running", "reloaded", False)]
+    assert _apply_docker(site) == [("running", "reloaded", False)]
     assert site.on("worker1", pid) == before
     site.on(  # it reads the file in its own time
         "worker1",
-        "for _ in $(seq 60); do docker info --format '{{json .RegistryConfig.IndexConfigs}}' "
+        "for _ in $(seq 240); do docker info --format '{{json .RegistryConfig.IndexConfigs}}' "
         "| grep -q registry.lab.test && exit 0; sleep 1; done; exit 1",
     )
 
     site.declare(lambda _: docker.update(log_max_files=5))
-    assert _run_docker(site) == [("running", "restarted", False)]
+    assert _apply_docker(site) == [("running", "restarted", False)]
     assert site.on("worker1", pid) != before
     running = site.on("worker1", "docker ps -q --no-trunc")
     assert running.strip() == container  # it lived through the restart
-    site.on("worker1", "docker rm -f sleeper")
-    assert operations(site.plan(0, "--role", "docker")) == set()
+    assert operations(site.plan(0, role="docker")) == set()
 
 
-def _run_docker(site: Site) -> list[tuple[str, str, bool]]:
-    """Applies the docker role, and says what its unit went through."""
-    (node,) = (entry for entry in site.plan(2, "--role", "docker")["nodes"] if entry["operations"])
-    changes = [
-        (change["before"], change["after"], change["disruptive"])
-        for operation in node["operations"]
-        for change in operation["changes"]
-        if change["kind"] == "unit"
+def _apply_docker(site: Site) -> list[tuple[str, str, bool]]:
+    """Apply the docker role; (before, after, disruptive) of the units it touched."""
+    return [
+        (change.before, change.after, change.disruptive)
+        for node in apply_role(site, "docker").nodes.values()
+        for operation in node.operations
+        for change in operation.changes
+        if change.kind == "unit"
     ]
-    site.apply(0, "--role", "docker")
-    return changes
 
 
 DRIFTS = {
@@ -135,6 +129,7 @@ DRIFTS = {
         echo mallory:196608000:65536 >>/etc/subuid
     """,
 }
+ROLES = ("registry_cache", "containerd", "docker", "podman")
 FAILS = {
     ("head1", "every registry runs"),
     ("head1", "every registry answers"),
@@ -165,15 +160,15 @@ REPAIRS: Operations = {
 }
 
 
-def test_drifts_are_found_and_repaired(site: Site):
+def test_drifts_are_found_and_repaired(site: Site, image: Travelled):
     for node, script in DRIFTS.items():
         site.on(node, script)
-    found = bad(site, 3)
+    found = bad(site, ExitCode.CHECK_FAILED, *ROLES)
     assert {key for key, status in found.items() if status == "FAIL"} == FAILS
     assert {key for key, status in found.items() if status == "UNKNOWN"} == NOT_KNOWN
-    assert operations(site.plan(2)) == REPAIRS
-    repaired: Ran = site.apply()
+    repaired = site.apply()
     assert "2 of 2 nodes are as declared" in repaired.out + repaired.err
+    assert changed_by(site.runs()[-1]) == REPAIRS
     assert operations(site.plan(0)) == set()
-    assert bad(site, 0) == {}
+    assert bad(site, ExitCode.CLEAN, *ROLES) == {}
     assert site.on("worker1", "docker run --rm shell:1 /bin/sh -c 'echo still here'") == "still here\n"

@@ -6,12 +6,12 @@ The packages hold units and small programs that answer what the real ones answer
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from tests.gpu_repository import COMPANIONS, DCGM, DRIVER, DRIVER_PACKAGES, TOOLKIT
+from tests.gpu_repository import COMPANIONS, DRIVER, DRIVER_PACKAGES, REVISION
 
 _UNIT = """\
 [Unit]
@@ -67,7 +67,8 @@ case "$*" in
   nvidia-smi -L | awk '
     /^GPU/ { if (n == 0 && seen) print whole; whole = $2 + 0; n = 0; seen = 1 }
     /^ +MIG/ { print whole ":" n++ }
-    END { if (n == 0) print whole; print "all" }' >"$spec" ;;
+    END { if (n == 0) print whole; print "all" }' >"$spec.new"
+  mv "$spec.new" "$spec" ;;
 "cdi list")
   echo "INFO[0000] Found $(wc -l <"$spec") CDI devices" >&2
   sed 's|^|nvidia.com/gpu=|' "$spec" ;;
@@ -135,55 +136,52 @@ def _files(name: str, version: str) -> dict[str, str]:
     return sets.get(name, {f"/usr/share/doc/{name}/README": "Simulated.\n"})
 
 
-def build(folder: Path, packages: Mapping[str, str], work: Path) -> None:
-    """Packages and their index, added to what the folder has; equal names of two versions stand side by side."""
-    folder.mkdir(parents=True, exist_ok=True)
+def build(folder: Path, packages: Mapping[str, str]) -> None:
+    """A repository: the packages and their index, in a new folder."""
+    folder.mkdir()
+    entries = []
     for name, version in packages.items():
-        tree = work / f"{name}-{version.replace(':', '%3a')}"
-        files = _files(name, version)
-        for path, text in files.items():
-            target = tree / path.lstrip("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text)
-            target.chmod(0o755 if path.startswith("/usr/bin/") else 0o644)
-        control = tree / "DEBIAN"
-        control.mkdir(parents=True)
-        (control / "control").write_text(
+        control = (
             f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: tests <root@localhost>\n"
             "Description: stands for NVIDIA's package of this name in a test\n"
         )
-        conffiles = [path for path in files if path.startswith("/etc/")]
-        if conffiles:
-            (control / "conffiles").write_text("\n".join(conffiles) + "\n")
-        if any(path.endswith(".service") for path in files):
-            (control / "postinst").write_text("#!/bin/sh\nsystemctl daemon-reload\n")
-            (control / "postinst").chmod(0o755)
-        subprocess.run(
-            ["dpkg-deb", "--root-owner-group", "-Znone", "--build", str(tree), str(folder)],
-            check=True, capture_output=True, timeout=60,
-        )  # fmt: skip
-        shutil.rmtree(tree)
-    _write_index(folder)
-
-
-def _write_index(folder: Path) -> None:
-    entries = []
-    for package in sorted(folder.glob("*.deb")):
-        fields = subprocess.run(
-            ["dpkg-deb", "--field", str(package)], check=True, capture_output=True, text=True, timeout=60
-        ).stdout
+        package = folder / f"{name}_{version.rpartition(':')[2]}_all.deb"
+        with TemporaryDirectory() as tree:
+            _lay_out(Path(tree), control, _files(name, version))
+            subprocess.run(
+                ["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, str(package)],
+                check=True, capture_output=True, timeout=240,
+            )  # fmt: skip
         raw = package.read_bytes()
-        entries.append(
-            f"{fields}Filename: ./{package.name}\nSize: {len(raw)}\nSHA256: {hashlib.sha256(raw).hexdigest()}\n"
-        )
+        digest = hashlib.sha256(raw).hexdigest()
+        entries.append(f"{control}Filename: ./{package.name}\nSize: {len(raw)}\nSHA256: {digest}\n")
     (folder / "Packages").write_text("\n".join(entries))
 
 
+def _lay_out(tree: Path, control: str, files: Mapping[str, str]) -> None:
+    """A package as dpkg-deb wants to find it."""
+    tree.chmod(0o755)
+    for path, text in files.items():
+        target = tree / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        target.chmod(0o755 if path.startswith("/usr/bin/") else 0o644)
+    debian = tree / "DEBIAN"
+    debian.mkdir()
+    (debian / "control").write_text(control)
+    conffiles = [path for path in files if path.startswith("/etc/")]
+    if conffiles:
+        (debian / "conffiles").write_text("\n".join(conffiles) + "\n")
+    if any(path.endswith(".service") for path in files):
+        (debian / "postinst").write_text("#!/bin/sh\nsystemctl daemon-reload\n")
+        (debian / "postinst").chmod(0o755)
+
+
 EVERYTHING = {**DRIVER_PACKAGES, **COMPANIONS}
-OLDER = {"nvidia-fabricmanager": "580.95.05-1"}
+OLDER_FABRICMANAGER = {"nvidia-fabricmanager": "580.95.05-1", "libnvidia-nscq": REVISION}
+OLDER_DCGM = {"datacenter-gpu-manager-4-core": "1:4.5.2-1"}
 NEWER = {
     "nvidia-fabricmanager": "580.200.01-1",
     "datacenter-gpu-manager-4-core": "1:4.7.0-1",
     "nvidia-container-toolkit": "1.21.0-1",
 }
-__all__ = ["DCGM", "EVERYTHING", "NEWER", "OLDER", "TOOLKIT", "build"]

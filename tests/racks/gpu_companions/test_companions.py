@@ -1,4 +1,4 @@
-"""The roles beside the driver on real nodes, from a repository with NVIDIA's names: in this order, on one rack.
+"""The roles beside the driver on real nodes, from a repository with NVIDIA's names.
 
 What is real here: systemd, apt and dpkg with their holds, the files, the units, the order, plans and checks.
 What is not: every program of NVIDIA's, and the GPUs.
@@ -6,14 +6,17 @@ What is not: every program of NVIDIA's, and the GPUs.
 
 from __future__ import annotations
 
-import json
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from rackwright.engine.run import apply
 from tests.gpu_repository import DCGM, DRIVER, GDRCOPY, REVISION, TOOLKIT
-from tests.racks.gpu_companions.repository import NEWER, OLDER, build
-from tests.racks.gpu_companions.site import NODES, Site
+from tests.racks.gpu_companions.conftest import Refused
+from tests.racks.gpu_companions.nodes import lay_out, verified, version_of
+from tests.racks.gpu_companions.repository import NEWER, OLDER_DCGM, build
+from tests.racks.site import Site, operations
 
 pytestmark = pytest.mark.lab
 
@@ -82,28 +85,14 @@ EXPECTED = {
 }
 
 
-def version_of(site: Site, node: str, package: str) -> str:
-    return site.on(node, f"dpkg-query -W -f '${{Version}}' {package} 2>/dev/null || :").strip()
-
-
-def test_a_version_that_is_not_the_locked_one_is_not_taken(site):
-    site.cli("lock")
-    whole = site.repository.with_name("whole")
-    shutil.copytree(site.repository, whole)
-    next(site.repository.glob("nvidia-fabricmanager_*.deb")).unlink()
-    build(site.repository, OLDER, site.folder)
-    site.serve()
-    said = site.cli("apply", "--yes", "--limit", "gpu1", "--role", "fabricmanager", expect=1)
+def test_a_version_that_is_not_the_locked_one_is_not_taken(refused: Refused):
+    said = refused.ran.out + refused.ran.err
     assert f"Version '{REVISION}' for 'nvidia-fabricmanager' was not found" in said
-    assert version_of(site, "gpu1", "nvidia-fabricmanager") == ""
-    shutil.rmtree(site.repository)
-    whole.rename(site.repository)
+    assert refused.installed == ""
 
 
-def test_what_is_locked_is_applied_and_a_second_apply_is_empty(site):
-    site.serve()
-    site.cli("apply", "--yes")
-    assert "nothing to change on 2 of 2 nodes" in site.cli("apply", "--yes")
+def test_what_is_locked_is_applied_and_a_second_apply_is_empty(site: Site):
+    assert "nothing to change on 2 of 2 nodes" in site.apply().out
     held = site.on("gpu1", "apt-mark showhold").split()
     assert {"nvidia-fabricmanager", "libnvidia-nscq", "gdrdrv-dkms", "nvidia-container-toolkit"} <= {*held}
     # the package's own configuration gave way, and is no conffile question either
@@ -112,26 +101,19 @@ def test_what_is_locked_is_applied_and_a_second_apply_is_empty(site):
     assert site.on("gpu1", "systemctl is-enabled nvidia-imex 2>/dev/null || :").strip() in ("", "not-found")
 
 
-def test_every_claim(site):
-    assert site.verified() == EXPECTED
+def test_every_claim(site: Site):
+    assert verified(site) == EXPECTED
 
 
-def test_drift_of_a_hold_a_version_and_a_file_is_found_and_repaired(site):
-    older = "1:4.5.2-1"
-    build(site.folder / "older", {"datacenter-gpu-manager-4-core": older}, site.folder)
-    site.send("gb1", site.folder / "older", "/srv/older")
-    site.on(
-        "gb1", "dpkg -i --force-downgrade /srv/older/*.deb >/dev/null 2>&1; systemctl restart nvidia-dcgm"
-    )
+def test_drift_of_a_hold_a_version_and_a_file_is_found_and_repaired(site: Site):
+    (older,) = OLDER_DCGM.values()
+    build(site.folder / "dcgm", OLDER_DCGM)
+    site.send("gb1", site.folder / "dcgm", ".", to="/srv/dcgm")
+    site.on("gb1", "dpkg -i --force-downgrade /srv/dcgm/*.deb >/dev/null 2>&1; systemctl restart nvidia-dcgm")
     site.on("gpu1", "apt-mark unhold nvidia-fabricmanager >/dev/null")
     site.on("gpu1", "sed -i s/FABRIC_MODE=0/FABRIC_MODE=1/ /usr/share/nvidia/nvswitch/fabricmanager.cfg")
     site.on("gpu1", "systemctl disable rackwright-mig 2>/dev/null")
-    said = site.cli("plan", expect=2)
-    assert f"~ package nvidia-fabricmanager ({REVISION}, not held -> {REVISION}, held)" in said
-    assert f"~ package datacenter-gpu-manager-4-core ({older}, " in said
-    assert "+FABRIC_MODE=0" in said
-    assert "rackwright-mig.service (disabled -> enabled)" in said
-    wrong = {key: value for key, value in site.verified().items() if value != EXPECTED[key]}
+    wrong = {key: value for key, value in verified(site).items() if value != EXPECTED[key]}
     assert wrong == {
         ("gpu1", "fabricmanager", "Fabric Manager is installed as locked and held"): (
             "FAIL",
@@ -147,47 +129,84 @@ def test_drift_of_a_hold_a_version_and_a_file_is_found_and_repaired(site):
         ),
         ("gb1", "dcgm", "dcgmi is of the locked version"): ("FAIL", f"dcgmi is 4.5.2, the lock says {DCGM}"),
     }
-    site.cli("apply", "--yes")
+    planned = site.apply().out
+    assert f"~ package nvidia-fabricmanager ({REVISION}, not held -> {REVISION}, held)" in planned
+    assert f"~ package datacenter-gpu-manager-4-core ({older}, " in planned
+    assert "+FABRIC_MODE=0" in planned
+    assert "rackwright-mig.service (disabled -> enabled)" in planned
+    assert operations(site.plan(0)) == set()
     assert version_of(site, "gb1", "datacenter-gpu-manager-4-core") == f"1:{DCGM}-1"
-    assert "nothing to change on 2 of 2 nodes" in site.cli("plan")
 
 
-def test_an_upgrade_moves_nothing(site):
-    build(site.repository, NEWER, site.folder)
-    for node in NODES:
-        site.send(node, site.repository, "/srv/gpus")
-    said = site.on(
-        "gpu1", "apt-get -q update >/dev/null; DEBIAN_FRONTEND=noninteractive apt-get -q -y upgrade"
-    )
+@pytest.fixture
+def newer(site: Site) -> Iterator[None]:
+    """gpu1 knows a repository with newer versions, for a while."""
+    build(site.folder / "newer", NEWER)
+    site.send("gpu1", site.folder / "newer", ".", to="/srv/newer")
+    source = "/etc/apt/sources.list.d/newer.list"
+    site.on("gpu1", f"echo 'deb [trusted=yes] file:/srv/newer ./' >{source}; apt-get -q update >/dev/null")
+    yield
+    site.on("gpu1", f"rm {source}; apt-get -q update >/dev/null")
+
+
+@pytest.mark.usefixtures("newer")
+def test_an_upgrade_moves_nothing(site: Site):
+    said = site.on("gpu1", "DEBIAN_FRONTEND=noninteractive apt-get -q -y upgrade")
     assert "The following packages have been kept back" in said
     assert version_of(site, "gpu1", "nvidia-fabricmanager") == REVISION
     assert version_of(site, "gpu1", "nvidia-container-toolkit") == f"{TOOLKIT}-1"
 
 
-def test_another_layout_is_disruptive_and_waits_for_an_idle_gpu(site):
-    site.declare({"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1})
-    of_it = ("--limit", "gpu1", "--role", "mig")
-    told = json.loads(site.cli("plan", "--json", *of_it, expect=2).partition("\n\n")[0])
-    changes = [change for node in told["nodes"] for one in node["operations"] for change in one["changes"]]
-    (cut,) = [change for change in changes if change["target"] == "MIG layout"]
-    assert cut["disruptive"]
-    assert (cut["before"], cut["after"]) == (
-        "8 GPUs: Enabled 3g.40gb 3g.40gb",
-        "8 GPUs: Enabled 1g.10gb 1g.10gb 2g.20gb 3g.40gb",
-    )
-    busy = "/var/lib/fake-gpus/state.json"
-    site.on("gpu1", f'sed -i \'s/"apps": \\[\\]/"apps": [4711]/\' {busy}')
-    assert "GPUs are in use by process 4711: drain the node first" in site.cli("apply", "--yes", expect=1)
-    site.on("gpu1", f'sed -i \'s/"apps": \\[4711\\]/"apps": []/\' {busy}')
-    site.cli("apply", "--yes", *of_it)
+@pytest.fixture
+def other_layout(site: Site) -> Iterator[None]:
+    """Another layout is declared for gpu1, for a while; the GPUs are cut as before afterwards."""
+    with site.declaring(lambda content: lay_out(content, {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1})):
+        yield
+    _cut(site)
+    _settle(site, instances=2)
+
+
+def _cut(site: Site) -> None:
+    """Apply the mig role."""
+    with site.here():
+        applied = apply(site.cluster, limit="gpu1", roles=frozenset({"mig"}))
+    assert not applied.plan.failed, applied.plan.failed
+    assert applied.result is None or not applied.result.failed, applied.result
+
+
+def _settle(site: Site, *, instances: int) -> None:
+    """The container engines hear of the new instances, and dcgm runs again; no cut waits for either."""
+    listed = "nvidia-ctk cdi list 2>/dev/null | grep -c gpu=7:"
+    settled = f'[ "$({listed})" = {instances} ] && systemctl is-active --quiet nvidia-dcgm'
+    site.on("gpu1", f"for _ in $(seq 240); do if {settled}; then exit 0; fi; sleep 1; done; exit 1")
+
+
+@contextmanager
+def _busy_gpus(site: Site) -> Iterator[None]:
+    """Process 4711 computes on gpu1."""
+    state = "/var/lib/fake-gpus/state.json"
+    site.on("gpu1", f'sed -i \'s/"apps": \\[\\]/"apps": [4711]/\' {state}')
+    try:
+        yield
+    finally:
+        site.on("gpu1", f'sed -i \'s/"apps": \\[4711\\]/"apps": []/\' {state}')
+
+
+@pytest.mark.usefixtures("other_layout")
+def test_another_layout_is_disruptive_and_waits_for_an_idle_gpu(site: Site):
+    with _busy_gpus(site):
+        failed = site.apply(1, "--limit", "gpu1", "--role", "mig")
+    assert "Cut the GPUs as declared (disruptive)" in failed.out
+    before, after = "8 GPUs: Enabled 3g.40gb 3g.40gb", "8 GPUs: Enabled 1g.10gb 1g.10gb 2g.20gb 3g.40gb"
+    assert f"~ setting MIG layout ({before} -> {after})" in failed.out
+    assert "GPUs are in use by process 4711: drain the node first" in failed.out + failed.err
+    _cut(site)
     listed = site.on("gpu1", "nvidia-smi -L | sed -n 2,5p | awk '{ print $2 }'").split()
     assert listed == ["3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"]
-    # the container engines are told of the new instances, and dcgm runs again; neither was waited for
-    told = "nvidia-ctk cdi list 2>/dev/null | grep -q gpu=7:3 && systemctl is-active --quiet nvidia-dcgm"
-    site.on("gpu1", f"for _ in $(seq 60); do if {told}; then exit 0; fi; sleep 1; done; exit 1")
+    _settle(site, instances=4)
 
 
-def test_the_layout_comes_back_after_a_reboot(site):
+def test_the_layout_comes_back_after_a_reboot(site: Site):
     """A driver forgets all instances, and from Hopper on the mode; the unit runs at every boot."""
     script = (
         "import json; path = '/var/lib/fake-gpus/state.json'; state = json.load(open(path))\n"
@@ -199,7 +218,7 @@ def test_the_layout_comes_back_after_a_reboot(site):
         f'systemctl stop rackwright-mig; python3 -c "{script}"; nvidia-smi -L | grep -q MIG && exit 1; :',
     )
     site.on("gpu1", "systemctl start multi-user.target; systemctl start rackwright-mig")
-    found = site.verified()
-    layout = found["gpu1", "mig", "every GPU is cut as declared"]
-    assert layout == ("PASS", "8 GPUs: 1g.10gb 1g.10gb 2g.20gb 3g.40gb")
+    _settle(site, instances=2)
+    found = verified(site)
+    assert found["gpu1", "mig", "every GPU is cut as declared"] == ("PASS", "8 GPUs: 3g.40gb 3g.40gb")
     assert {status for status, _ in found.values()} == {"PASS", OUT}
