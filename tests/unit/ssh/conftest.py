@@ -130,15 +130,22 @@ class Sshd:
                 threading.Thread(target=self.forward, args=(transport,), daemon=True).start()
 
     def forward(self, transport):
+        kept = []  # paramiko closes a channel to which nothing refers, even one that waits for its command
         while True:
             channel = transport.accept(0.2)
-            if channel is None and not transport.is_active():
+            if channel is not None:
+                kept.append(channel)
+                self.join(channel)
+            elif not transport.is_active():
                 return
-            if channel is None or channel.get_id() not in self.destinations:
-                continue
-            inner = socket.create_connection(self.destinations.pop(channel.get_id()))
+
+    def join(self, channel):
+        """Forward TCP, if that is what the channel is for."""
+        destination = self.destinations.pop(channel.get_id(), None)
+        if destination is not None:
+            inner = socket.create_connection(destination)
             for source, sink in ((channel, inner), (inner, channel)):
-                threading.Thread(target=join, args=(source, sink), daemon=True).start()
+                threading.Thread(target=copy, args=(source, sink), daemon=True).start()
 
     def close(self):
         self.thawed.set()
@@ -147,7 +154,7 @@ class Sshd:
             transport.close()
 
 
-def join(source, sink):
+def copy(source, sink):
     """Copy bytes one way until either side ends."""
     with contextlib.suppress(OSError, EOFError):
         while chunk := source.recv(32768):
