@@ -1,26 +1,21 @@
-"""A whole burn-in against a head that answers like Slurm, and the shell line against a real shell."""
+"""A whole burn-in against a head that answers like Slurm."""
 
-import ast
 import json
-import os
 import re
 import shlex
-import subprocess
 
 import pytest
 
 from rackwright.burnin import burnin
-from rackwright.burnin.engines import NcclTests, cpus_per_task, engine_for
 from rackwright.burnin.show import bytes_text, show
-from rackwright.burnin.slurm import Slurm, Step, srun_line
+from rackwright.burnin.slurm import Slurm
 from rackwright.burnin.store import folder_of
 from rackwright.checks import CommandResult, Status
 from rackwright.errors import BurninError, ConnectionFailed, ExitCode
-from rackwright.model.settings import Burnin
 from rackwright.model.types import NodeRole
-from rackwright.render import render
 from rackwright.state_folder import state_folder
-from tests.factories import SKU, make_cluster, make_gpu_sku, make_node, make_sku
+from tests.factories import make_cluster, make_node, make_sku
+from tests.unit.burnin.head import Head, cluster_of, table
 
 
 @pytest.fixture(autouse=True)
@@ -28,88 +23,6 @@ def _state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr("rackwright.burnin.slurm.IDLE_SECONDS", 0)
     monkeypatch.setattr(Slurm.not_idle, "__defaults__", (0,))
-
-
-def table(nodes, sizes, busbw, *, per_node=1, collective="all_reduce", wrong="0", in_place_wrong=None):
-    """Synthetic, in the format of nccl-tests."""
-    lines = [f"# Collective test starting: {collective}_perf", "# nThread 1 nGpus 1 validation: 1"]
-    hosts = [node for node in nodes for _ in range(per_node)]
-    lines += [
-        f"#  Rank {rank:2} Group  0 Pid {rank:6} on {host:>10} device  0 [cpu] x"
-        for rank, host in enumerate(hosts)
-    ]
-    side = f"  {10:7}  {busbw:6}  {busbw:6}  "
-    lines += [
-        f"{size:12}  {size // 4:12}     float     sum      -1{side}{wrong}{side}{in_place_wrong or wrong}"
-        for size in sizes
-    ]
-    lines += ["# Out of bounds values : 0 OK", f"# Avg bus bandwidth    : {busbw}", "# srun exit status 0"]
-    return "\n".join(lines) + "\n"
-
-
-class Head:
-    """Answers as the primary head of a cluster would; `pair_busbw` is what runs of two nodes reach."""
-
-    def __init__(self, busbw=5.0, **states):
-        self.busbw, self.states = busbw, states
-        self.pair_busbw = {}
-        self.commands, self.jobs = [], []
-        self.output = None
-        self.fault = None
-
-    def run(self, node, command, *, stdin=None, timeout):
-        self.commands.append(command)
-        if command == "sinfo --version":
-            return CommandResult(command, 0, "slurm 24.11.5\n", "")
-        if command.startswith("sinfo"):
-            nodes = shlex.split(command)[-1].removeprefix("--nodes=").split(",")
-            said = "".join(
-                f"{name} {self.states.get(name, 'idle')}\n"
-                for name in nodes
-                if self.states.get(name) != "gone"
-            )
-            return CommandResult(command, 0, said, "")
-        if command == "true":
-            if self.states.get(node) == "dead":
-                raise ConnectionFailed(f"Cannot connect to {node}.")
-            return CommandResult(command, 0, "", "")
-        if command.startswith("uname"):
-            return CommandResult(command, 0, "6.12.1\n", "")
-        if command.startswith("scancel"):
-            return CommandResult(command, 0, "", "")
-        if self.fault:
-            raise self.fault
-        return CommandResult(command, 0, self._srun(command), "")
-
-    def _srun(self, command):
-        self.jobs.append(command)
-        names = re.search(r"--nodelist='?([^' ]+)", command)[1]
-        from ClusterShell.NodeSet import NodeSet
-
-        nodes = sorted(NodeSet(names))
-        smallest, largest = (
-            int(re.search(pattern, command)[1])
-            for pattern in (
-                r"LARGEST, ITERATIONS, SECONDS_PER_SIZE = (\d+)",
-                r"SECONDS_PER_SIZE = \d+, (\d+)",
-            )
-        )
-        sizes = []
-        while smallest <= largest:
-            sizes.append(smallest)
-            smallest *= 2
-        if self.output is not None:
-            return self.output
-        busbw = self.pair_busbw.get(tuple(nodes), self.busbw) if len(self.jobs) > 1 else self.busbw
-        return table(nodes, sizes, busbw)
-
-
-def cluster_of(workers=2, **settings):
-    nodes = [
-        make_node("head1", 10, NodeRole.HEAD),
-        *(make_node(f"w{n}", 20 + n) for n in range(1, workers + 1)),
-    ]
-    return make_cluster(*nodes, burnin=Burnin(**{"floor_busbw_gbs": 1.0, "floor_source": "test"} | settings))
 
 
 def test_a_good_run_passes_is_stored_and_compared_with_the_one_before():
@@ -268,125 +181,6 @@ def test_one_node_uses_two_cores_and_one_core_is_unknown():
 def test_never_more_ranks_than_cores():
     with pytest.raises(BurninError, match="3 ranks per node are more than the 2 cores"):
         burnin(cluster_of(), ranks_per_node=3, shell=Head())
-
-
-GPU_SKU = make_gpu_sku()
-
-
-def test_nccl_steps():
-    engine = engine_for(Burnin(nccl_env={"NCCL_IB_HCA": "mlx5_0,mlx5_3"}, transport="NET/IB/GDRDMA"), GPU_SKU)
-    assert isinstance(engine, NcclTests)
-    step = engine.step("all_gather", ("a", "b", "c"), 8, 2**34)
-    assert (step.tasks_per_node, step.gres, step.cpus_per_task) == (8, "gpu:h100:8", 24)
-    assert step.environment == {"NCCL_DEBUG": "INFO", "NCCL_IB_HCA": "mlx5_0,mlx5_3"}
-    assert "exec all_gather_perf -b 512 -e 17179869184 -f 2 -g 1 -n 20 -w 5 -c 1" in step.command[-1]
-    expected = engine.expectation("all_gather", ("a", "b", "c"), 8, 2**34)
-    assert expected.ranks == 24
-    assert expected.sizes[:2] == (384, 768)
-    assert engine.expectation("all_reduce", ("a",), 8, 64).sizes == (8, 16, 32, 64)
-    assert engine.judge_transport("", 1) is None
-    assert engine.judge_transport("", 2).status is Status.UNKNOWN
-
-
-def test_engines_are_chosen_by_gpus():
-    assert engine_for(Burnin(), SKU).name == "mpi"
-    assert engine_for(Burnin(engine="mpi"), GPU_SKU).name == "mpi"
-    with pytest.raises(BurninError, match="nccl-tests needs GPUs"):
-        engine_for(Burnin(engine="nccl-tests"), SKU)
-    assert engine_for(Burnin(transport="NET/IB"), SKU).judge_transport("", 2).status is Status.UNKNOWN
-    assert cpus_per_task(SKU, 2) == 1
-
-
-def test_variables_are_names():
-    with pytest.raises(BurninError, match="no name of an environment variable"):
-        srun_line(Step(("a",), 1, ("true",), 60, environment={"X; rm -rf": "1"}), "job")
-
-
-def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_path):
-    """`srun` is a script here; sh and awk are this machine's."""
-    stub = tmp_path / "srun"
-    info = "n1:1:2 [0] NCCL INFO"
-    stub.write_text(
-        "#!/bin/sh\n"
-        "echo \"$NCCL_X\"\n"
-        f"echo '{info} Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA'\n"
-        f"echo '{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA'\n"
-        f"echo '{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/Socket/1'\n"
-        f"echo '{info} Trees [0] 1/-1/-1'\n"
-        "echo 'n1: NCCL WARN something' >&2\n"
-        "exit 3\n"
-    )  # fmt: skip
-    stub.chmod(0o755)
-    line = srun_line(
-        Step(("n1", "n2"), 1, ("sh", "-c", "echo 'a b'"), 60, environment={"NCCL_X": "it's $HOME"}), "job"
-    )
-    done = subprocess.run(
-        ["sh", "-c", line],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
-    )
-    assert done.stdout.splitlines() == [
-        "it's $HOME",
-        f"{info} Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA",
-        f"{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/Socket/1",
-        "n1: NCCL WARN something",
-        "# srun exit status 3",
-    ]
-
-
-def test_the_mpi_program_is_python_and_fits_an_argument():
-    program = render(
-        "burnin/all_reduce.py.j2", smallest=8, largest=2**26, iterations=20, seconds_per_size=0.05
-    )
-    ast.parse(program)
-    assert len(program) < 16_000
-
-
-class Clock:
-    """Stands for the module time: sleeping takes no time."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def monotonic(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr("rackwright.burnin.slurm.time", clock)
-    return clock
-
-
-def test_waiting_for_idle_is_patient(clock):
-    head = Head(w1="completing")
-    slurm = Slurm(head, "head1")
-    assert slurm.not_idle(("w1",), 30) == {"w1": "completing"}
-    assert clock.now == pytest.approx(1030.0)
-    assert len(head.commands) > 10
-    assert slurm.not_idle(("w2",), 30) == {}
-    assert clock.now == pytest.approx(1030.0)
-
-
-def test_nobody_waits_for_a_node_that_is_down(clock):
-    head = Head(w1="down*")
-    assert Slurm(head, "head1").not_idle(("w1", "w2"), 30) == {"w1": "down*"}
-    assert (clock.now, len(head.commands)) == (1000.0, 1)
-
-
-def test_debians_name_of_slurm_is_no_part_of_its_version():
-    class Debian(Head):
-        def run(self, node, command, **_):
-            return CommandResult(command, 0, "slurm-wlm 24.11.5\n", "")
-
-    assert Slurm(Debian(), "head1").version() == "24.11.5"
 
 
 def test_show(capsys):

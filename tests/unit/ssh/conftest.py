@@ -13,6 +13,7 @@ import pytest
 
 from rackwright.model.settings import Ssh
 from rackwright.model.types import NodeRole, Platform
+from rackwright.ssh import connect
 from tests.factories import make_cluster, make_network, make_node
 
 
@@ -196,3 +197,11 @@ def cluster_at(tmp_path, user_key):
         )
 
     return build
+
+
+@pytest.fixture
+def client(sshd, cluster_at):
+    """Connected to that server."""
+    cluster = cluster_at(sshd.port, [(f"[127.0.0.1]:{sshd.port}", sshd.host_key)])
+    with connect(cluster, cluster.primary) as opened:
+        yield opened

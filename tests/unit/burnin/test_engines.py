@@ -1,0 +1,134 @@
+"""What a burn-in starts on the nodes, its shell line against a real shell, and what it asks Slurm."""
+
+import ast
+import os
+import subprocess
+
+import pytest
+
+from rackwright.burnin.engines import NcclTests, cpus_per_task, engine_for
+from rackwright.burnin.slurm import Slurm, Step, srun_line
+from rackwright.checks import CommandResult, Status
+from rackwright.errors import BurninError
+from rackwright.model.settings import Burnin
+from rackwright.render import render
+from tests.factories import SKU, make_gpu_sku
+from tests.unit.burnin.head import Head
+
+GPU_SKU = make_gpu_sku()
+
+
+def test_nccl_steps():
+    engine = engine_for(Burnin(nccl_env={"NCCL_IB_HCA": "mlx5_0,mlx5_3"}, transport="NET/IB/GDRDMA"), GPU_SKU)
+    assert isinstance(engine, NcclTests)
+    step = engine.step("all_gather", ("a", "b", "c"), 8, 2**34)
+    assert (step.tasks_per_node, step.gres, step.cpus_per_task) == (8, "gpu:h100:8", 24)
+    assert step.environment == {"NCCL_DEBUG": "INFO", "NCCL_IB_HCA": "mlx5_0,mlx5_3"}
+    assert "exec all_gather_perf -b 512 -e 17179869184 -f 2 -g 1 -n 20 -w 5 -c 1" in step.command[-1]
+    expected = engine.expectation("all_gather", ("a", "b", "c"), 8, 2**34)
+    assert expected.ranks == 24
+    assert expected.sizes[:2] == (384, 768)
+    assert engine.expectation("all_reduce", ("a",), 8, 64).sizes == (8, 16, 32, 64)
+    assert engine.judge_transport("", 1) is None
+    assert engine.judge_transport("", 2).status is Status.UNKNOWN
+
+
+def test_engines_are_chosen_by_gpus():
+    assert engine_for(Burnin(), SKU).name == "mpi"
+    assert engine_for(Burnin(engine="mpi"), GPU_SKU).name == "mpi"
+    with pytest.raises(BurninError, match="nccl-tests needs GPUs"):
+        engine_for(Burnin(engine="nccl-tests"), SKU)
+    assert engine_for(Burnin(transport="NET/IB"), SKU).judge_transport("", 2).status is Status.UNKNOWN
+    assert cpus_per_task(SKU, 2) == 1
+
+
+def test_variables_are_names():
+    with pytest.raises(BurninError, match="no name of an environment variable"):
+        srun_line(Step(("a",), 1, ("true",), 60, environment={"X; rm -rf": "1"}), "job")
+
+
+def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_path):
+    """`srun` is a script here; sh and awk are this machine's."""
+    stub = tmp_path / "srun"
+    info = "n1:1:2 [0] NCCL INFO"
+    stub.write_text(
+        "#!/bin/sh\n"
+        "echo \"$NCCL_X\"\n"
+        f"echo '{info} Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA'\n"
+        f"echo '{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA'\n"
+        f"echo '{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/Socket/1'\n"
+        f"echo '{info} Trees [0] 1/-1/-1'\n"
+        "echo 'n1: NCCL WARN something' >&2\n"
+        "exit 3\n"
+    )  # fmt: skip
+    stub.chmod(0o755)
+    line = srun_line(
+        Step(("n1", "n2"), 1, ("sh", "-c", "echo 'a b'"), 60, environment={"NCCL_X": "it's $HOME"}), "job"
+    )
+    done = subprocess.run(
+        ["sh", "-c", line],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.stdout.splitlines() == [
+        "it's $HOME",
+        f"{info} Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA",
+        f"{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/Socket/1",
+        "n1: NCCL WARN something",
+        "# srun exit status 3",
+    ]
+
+
+def test_the_mpi_program_is_python_and_fits_an_argument():
+    program = render(
+        "burnin/all_reduce.py.j2", smallest=8, largest=2**26, iterations=20, seconds_per_size=0.05
+    )
+    ast.parse(program)
+    assert len(program) < 16_000
+
+
+class Clock:
+    """Stands for the module time: sleeping takes no time."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("rackwright.burnin.slurm.time", clock)
+    return clock
+
+
+def test_waiting_for_idle_is_patient(clock):
+    head = Head(w1="completing")
+    slurm = Slurm(head, "head1")
+    assert slurm.not_idle(("w1",), 30) == {"w1": "completing"}
+    assert clock.now == pytest.approx(1030.0)
+    assert len(head.commands) > 10
+    assert slurm.not_idle(("w2",), 30) == {}
+    assert clock.now == pytest.approx(1030.0)
+
+
+def test_nobody_waits_for_a_node_that_is_down(clock):
+    head = Head(w1="down*")
+    assert Slurm(head, "head1").not_idle(("w1", "w2"), 30) == {"w1": "down*"}
+    assert (clock.now, len(head.commands)) == (1000.0, 1)
+
+
+def test_debians_name_of_slurm_is_no_part_of_its_version():
+    class Debian(Head):
+        def run(self, node, command, **_):
+            return CommandResult(command, 0, "slurm-wlm 24.11.5\n", "")
+
+    assert Slurm(Debian(), "head1").version() == "24.11.5"
