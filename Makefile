@@ -10,11 +10,6 @@ STAMP := $(VENV)/.installed
 BY_FILE := -n 3 --dist loadfile
 # python3 in a test is the one that runs it, not a shim that first looks for one.
 TEST_PATH := PATH="$(abspath $(BIN)):$$PATH"
-# The lab tests in parts of about the same length.
-SLURM_RACK := tests/racks/slurm
-PLAIN_RACKS := tests/racks/plain tests/racks/many
-STACK_RACKS := tests/racks/lab tests/racks/containers tests/racks/gpu_companions
-
 LAB_PYTEST = $(BIN)/pytest -q -m "lab and not proof" --durations=15
 
 # Notes what a part took, where RACKWRIGHT_DURATIONS names a file (.ci/run does): $(TIMED) PART COMMAND
@@ -23,14 +18,17 @@ TIMED := .ci/timed
 # Without compiled files everything would be compiled anew at each start, the lab's programs included.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check types fast-tests slow-tests lab-test slurm-rack plain-racks stack-racks bench setup system clean
+.PHONY: demo test check types fast-tests slow-tests slurm-rack plain-rack other-racks bench setup system clean
 .PHONY: proof proof-status proof-pages
 
 demo: setup system
 	$(BIN)/rackwright lab up inventory/lab.yaml
 	$(BIN)/rackwright accept inventory/lab.yaml --yes
 
-test: check lab-test
+# Much of a lab test is waiting, so all parts run at once, the longest of them first.
+test: setup system
+	$(MAKE) --no-print-directory check
+	$(MAKE) --no-print-directory -j4 --output-sync=target slurm-rack plain-rack other-racks slow-tests
 
 # Types beside tests: some 100 CPU-seconds (aim: a minute on two free cores). What takes seconds and
 # needs no lab is marked slow and left to `make test`.
@@ -48,18 +46,15 @@ fast-tests: setup
 slow-tests: setup
 	$(TEST_PATH) $(TIMED) slow-tests $(BIN)/pytest -q $(BY_FILE) -m "install or slow"
 
-lab-test: setup system slow-tests
-	$(MAKE) --no-print-directory -j3 --output-sync=target slurm-rack plain-racks stack-racks
-
-# Racks stand side by side, and much of a lab test is waiting: three parts at once.
 slurm-rack: setup system
-	$(TIMED) slurm-rack $(LAB_PYTEST) $(SLURM_RACK)
+	$(TIMED) slurm-rack $(LAB_PYTEST) tests/racks/slurm
 
-plain-racks: setup system
-	$(TIMED) plain-racks $(LAB_PYTEST) $(PLAIN_RACKS)
+# Two racks of one kind: its tests wait most of the time.
+plain-rack: setup system
+	$(TIMED) plain-rack nice $(LAB_PYTEST) -n 2 --dist loadfile tests/racks/plain
 
-stack-racks: setup system
-	$(TIMED) stack-racks $(LAB_PYTEST) $(STACK_RACKS)
+other-racks: setup system
+	$(TIMED) other-racks nice $(LAB_PYTEST) --ignore tests/racks/slurm --ignore tests/racks/plain tests/racks
 
 # Suites of tests that are too long for `make test`; results go to docs/proof.json and the pages made from it.
 # Part of it: make proof SUITE=dkms; SMOKE=1; SMOKE=1 SINCE=origin/main. AGAIN=1 repeats what has passed.

@@ -111,14 +111,16 @@ def one_each(site: Site, seeds: list[Seed]) -> list[str]:
     wrong = [f"{node}: no digest to hide behind" for node, digest in _digests(site).items() if digest is None]
     for seed in seeds:
         site.on(seed.drift.node, seed.drift.by_hand)
-    found = site.plan(2)
+    applied = (
+        site.converge()
+    )  # its last plan evaluates every node that was changed, and remembers the digests
+    found = applied.plan.to_json()
     for seed in seeds:
         planned = {operation for operation in operations(found) if operation[0] == seed.drift.node}
         if planned != seed.drift.operations:
             wrong.append(f"{seed.what}: found as {planned}, not {seed.drift.operations}")
         elif (seed.kind, seed.drift.target) not in _changed(found, seed.drift.node):
             wrong.append(f"{seed.what}: found as {_changed(found, seed.drift.node)}")
-    site.converge()  # its plan evaluates every node that was changed, and remembers the digests
     if (changed := changed_by(site.runs()[-1])) != operations(found):
         wrong.append(
             f"{[seed.what for seed in seeds]}: {changed} was changed, {operations(found)} was planned"

@@ -94,6 +94,10 @@ class Running:
                 os.kill(pid, signal.SIGKILL)
         self.process.kill()
 
+    def said(self) -> str:
+        """What it has written to stderr so far."""
+        return self._paths[1].read_text()
+
     def wait(self, timeout: float = 1800) -> Ran:
         """Its result; a program that does not end is killed, and the test fails."""
         try:

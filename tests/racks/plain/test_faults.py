@@ -10,60 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.racks.site import Ran, Running, Site, operations
-from tests.racks.snapshot import USER_TABLES, Snapshot, assert_same, snapshots
+from tests.racks.plain.installing import BROKEN, INDEX_LOCK, converges, installing, release
+from tests.racks.site import Ran, Site, operations
+from tests.racks.snapshot import Snapshot
 
 pytestmark = pytest.mark.lab
 
-BROKEN = "rm -f /etc/timezone /etc/apt/apt.conf.d/20auto-upgrades"
-"""Something quick to be done before an installation, and after it."""
-# Nobody can purge a package while somebody else holds dpkg's lock; its record can go all the same.
-WITHOUT_JQ = f"sed -i '/^Package: jq$/,/^$/s/^Status: .*/Status: purge ok not-installed/' /var/lib/dpkg/status; {BROKEN}"
-INSTALL = {"event": "start", "role": "base", "name": "Install the base packages"}
 _LOST_SECONDS = 900
 """A connection that went silent is given up 60 s after something was sent that nobody answers."""
-
-# Holds the locks as apt does (fcntl, whole file) until its file is gone.
-_HOLD = """\
-cat >/run/hold.py <<'PYTHON'
-import fcntl, os, time
-open('/run/hold', 'w').close()
-held = [open(path, 'w') for path in %r]
-for one in held:
-    fcntl.lockf(one, fcntl.LOCK_EX)
-open('/run/held', 'w').close()
-while os.path.exists('/run/hold'):
-    time.sleep(0.1)
-os.unlink('/run/held')
-PYTHON
-systemd-run -q --collect python3 /run/hold.py
-until [ -e /run/held ]; do sleep 0.1; done"""
-_DPKG = ["/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"]
-_INDEX = ["/var/lib/apt/lists/lock"]
-
-
-@contextmanager
-def _installing(site: Site, *nodes: str, locks: list[str] = _DPKG) -> Iterator[Running]:
-    """An apply that is in the middle of installing jq on these nodes: somebody holds apt's lock there."""
-    for node in site.nodes:
-        site.on(node, f"{_HOLD % (locks,)}; {WITHOUT_JQ}" if node in nodes else BROKEN)
-    try:
-        running = site.start("apply", str(site.file), "--yes")
-        for node in nodes:
-            site.wait_for_event(running, node=node, **INSTALL)
-        yield running
-    finally:
-        for node in nodes:
-            _release(site, node)
-
-
-def _release(site: Site, node: str) -> None:
-    site.on(node, "rm -f /run/hold; for try in $(seq 50); do [ -e /run/held ] || break; sleep 0.1; done")
-
-
-def _converges(site: Site, baseline: dict[str, Snapshot]) -> None:
-    site.converge()
-    assert_same(baseline, snapshots(site), touched=False, but=USER_TABLES)
 
 
 def _are_lost(ran: Ran, *nodes: str) -> None:
@@ -74,46 +28,46 @@ def _are_lost(ran: Ran, *nodes: str) -> None:
 
 def test_an_installation_of_somebody_else_is_waited_for(site: Site, baseline: dict[str, Snapshot]):
     """And sshd may be restarted meanwhile: connections that stand are not its main process's."""
-    with _installing(site, "worker1") as running:
+    with installing(site, "worker1") as running:
         site.on("worker1", "systemctl restart ssh")
         time.sleep(3)
         assert running.process.poll() is None, running.wait()
-        _release(site, "worker1")
+        release(site, "worker1")
         ran = running.wait()
     assert ran.status == 0, ran
     assert "apply: 2 of 2 nodes are as declared" in ran.out
-    _converges(site, baseline)
+    converges(site, baseline)
 
 
 def test_a_reader_of_the_index_is_waited_for(site: Site, baseline: dict[str, Snapshot]):
     site.on("worker1", "touch -d 2000-01-01 /var/lib/apt/rackwright-index-read")  # it is to be read again
-    with _installing(site, "worker1", locks=_INDEX) as running:
+    with installing(site, "worker1", locks=INDEX_LOCK) as running:
         time.sleep(12)  # longer than three attempts with pauses take
         assert running.process.poll() is None, running.wait()
-        _release(site, "worker1")
+        release(site, "worker1")
         ran = running.wait()
     assert ran.status == 0, ran
-    _converges(site, baseline)
+    converges(site, baseline)
 
 
 def test_an_installation_that_does_not_end_is_named(site: Site, baseline: dict[str, Snapshot]):
     def impatient(declared: dict[str, Any]) -> None:
         declared["ssh"]["command_timeout_seconds"] = 30
 
-    with site.declaring(impatient), _installing(site, "worker1") as running:
+    with site.declaring(impatient), installing(site, "worker1") as running:
         ran = running.wait()
     assert ran.status == 1, ran
     assert "worker1: failed after 1 changes: base: Install the base packages: " in ran.out
     assert "another process has held apt's lock for 10 s:" in ran.out
     assert "dpkg: error: dpkg frontend lock was locked by " in ran.out
-    _converges(site, baseline)
+    converges(site, baseline)
 
 
 def test_the_sessions_of_sshd_are_ended_in_the_middle(site: Site, baseline: dict[str, Snapshot]):
-    with _installing(site, "worker1") as running:
+    with installing(site, "worker1") as running:
         site.on("worker1", "pkill -9 -u rack sshd")
         _are_lost(running.wait(), "worker1")
-    _converges(site, baseline)
+    converges(site, baseline)
 
 
 def test_nodes_die_before_and_after_their_operations(site: Site, baseline: dict[str, Snapshot]):
@@ -135,7 +89,24 @@ def test_nodes_die_before_and_after_their_operations(site: Site, baseline: dict[
         assert ran.status == 0, ran
     left = site.cli("plan", str(site.file), "--json", expect=None).json()
     assert {node for node, _, _ in operations(left)} <= {"worker1"}
-    _converges(site, baseline)
+    converges(site, baseline)
+
+
+def test_power_and_network_fail_in_the_middle(site: Site, baseline: dict[str, Snapshot]):
+    """worker1 loses its power, head1 its network for a few seconds; and a second apply is refused."""
+    with installing(site, "head1", "worker1") as running:
+        site.fault("worker1", "kill")
+        site.fault("head1", "cut")
+        refused = site.apply(1)
+        assert refused.err.startswith(f"error: Cluster {site.name} is locked by ")
+        assert f"(pid {running.process.pid}, `rackwright apply {site.file} --yes`)" in refused.err
+        site.heal("head1")
+        release(site, "head1")
+        ran = running.wait(_LOST_SECONDS)
+        site.heal("worker1")
+    _are_lost(ran, "worker1")
+    assert {node for node, _, _ in operations(site.plan(2))} == {"worker1"}
+    converges(site, baseline)
 
 
 def _boot_of(site: Site, node: str) -> str:
@@ -146,7 +117,7 @@ def _boot_of(site: Site, node: str) -> str:
 def test_a_node_reboots_and_another_s_network_goes_for_ever(site: Site, baseline: dict[str, Snapshot]):
     """Nobody says that a node behind a dead cable is gone: its silence is noticed, and no wait is longer."""
     boot = _boot_of(site, "head1")
-    with _installing(site, "head1", "worker1") as running:
+    with installing(site, "head1", "worker1") as running:
         began = time.monotonic()
         site.fault("worker1", "cut")
         site.on("head1", "systemctl --no-block reboot")
@@ -159,7 +130,7 @@ def test_a_node_reboots_and_another_s_network_goes_for_ever(site: Site, baseline
             assert time.monotonic() < deadline, "it did not come back"
             time.sleep(0.3)
         site.on("head1", "systemctl is-system-running --wait || :")
-    _converges(site, baseline)
+    converges(site, baseline)
 
 
 @contextmanager
@@ -181,7 +152,7 @@ def test_a_node_that_hangs_is_not_waited_for(site: Site, baseline: dict[str, Sna
         ran = site.cli("plan", str(site.file), expect=4)
     assert "worker1: unreachable: worker1 did not tell its state within 10 s." in ran.out
     assert ran.seconds < 400  # it would be 600
-    _converges(site, baseline)
+    converges(site, baseline)
 
 
 @pytest.mark.parametrize("command", [("plan",), ("plan", "--full"), ("health",)], ids=" ".join)
@@ -199,7 +170,7 @@ def test_ctrl_c_does_not_wait_for_a_node_that_hangs(
         ran = running.wait(480)
         assert time.monotonic() - asked < 20  # health and why would wait for 25
     assert (ran.status, ran.out, ran.err) == (130, "", "interrupted\n")
-    _converges(site, baseline)
+    converges(site, baseline)
 
 
 def test_a_node_without_python_is_answered_and_told(site: Site, baseline: dict[str, Snapshot]):
@@ -215,4 +186,33 @@ def test_a_node_without_python_is_answered_and_told(site: Site, baseline: dict[s
         assert told["evaluated"] > 0
     finally:
         site.on("worker1", "mv /usr/bin/python3.away /usr/bin/python3")
-    _converges(site, baseline)
+    converges(site, baseline)
+
+
+def test_a_full_disk_is_called_that(site: Site, baseline: dict[str, Snapshot]):
+    for node in site.nodes:
+        site.on(node, "rm /etc/timezone")
+    site.fault("worker1", "fill-disk")
+    try:
+        ran = site.apply(1)
+    finally:
+        site.heal("worker1")
+    assert "worker1: failed: base: Name the timezone: " in ran.out
+    assert "No space left on device" in ran.out
+    assert "apply: 1 of 2 nodes are as declared; not: worker1" in ran.out
+    assert site.on("head1", "cat /etc/timezone") == "UTC\n"
+    assert site.on("worker1", "ls -A /etc | grep '^[.]time' || true") == ""  # nothing half-written stays
+    converges(site, baseline)
+
+
+def test_what_apply_may_not_remove_is_an_error_of_its_node_alone(site: Site, baseline: dict[str, Snapshot]):
+    site.on("worker1", "rm /etc/timezone; mkdir /etc/timezone")
+    site.on("head1", "rm /etc/timezone")
+    ran = site.apply(1)
+    site.on("worker1", "rmdir /etc/timezone")
+    assert "worker1: cannot be planned" in ran.out
+    assert "/etc/timezone is a directory on the node; remove it by hand if it may go" in ran.out
+    assert "apply: 1 of 2 nodes are as declared; not: worker1" in ran.out
+    assert site.on("head1", "cat /etc/timezone") == "UTC\n"
+    assert operations(site.plan(2)) == {("worker1", "base", "Name the timezone")}
+    converges(site, baseline)

@@ -100,7 +100,7 @@ def test_killed_at_any_moment(site: Site, baseline: dict[str, Snapshot], number:
         said = site.cli("runs", killed.run.run).out
         assert f"rackwright resume {killed.run.run}" in said
         site.cli("resume", killed.run.run, "--yes")
-    assert site.cli("plan", str(site.file)).out.strip() == "plan: nothing to change on 2 of 2 nodes"
+    site.plan(0)
     assert_same(baseline, snapshots(site), touched=False, but=USER_TABLES)
     with site.here(), run_lock(site.name):
         pass

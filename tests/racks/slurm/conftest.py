@@ -41,7 +41,7 @@ def _declared() -> dict[str, Any]:
     roles["health"]["fast_seconds"] = 30  # a busy machine is no fault of the node
     roles["slurm"]["health_check"] = {"interval_seconds": 15}
     # The floor of a machine most of whose CPU is taken by others.
-    declared["burnin"]["floor_busbw_gbs"] = 0.005
+    declared["burnin"] |= {"floor_busbw_gbs": 0.005, "iterations": 5}
     roles["slurm"]["qos"] = {"urgent": {"priority": 100}}
     roles["slurm"]["accounts"]["teaching"] = {"fairshare": 2}
     return declared

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.racks.site import Site
+from tests.racks.site import Site, operations
 from tests.racks.slurm.conftest import NODES, FirstApply
 from tests.racks.snapshot import assert_same, snapshots
 
@@ -83,3 +83,13 @@ def test_only_who_has_changed_gets_a_worker_process(rack: Site):
     assert rack.on("worker2", _EXECUTED.format(cursor=cursor)).strip() == "2"
     assert len(set(logs.iterdir()) - before) == 1
     rack.apply(0)
+
+
+def test_a_clock_that_is_wrong_on_this_machine_changes_nothing(rack: Site):
+    """Watched files are compared on the node alone; a time zone here is nobody's business there."""
+    rack.environment["TZ"] = "Pacific/Kiritimati"
+    try:
+        assert operations(rack.plan(0)) == set()
+        assert operations(rack.plan(0, full=True)) == set()
+    finally:
+        del rack.environment["TZ"]

@@ -16,8 +16,9 @@ pytestmark = pytest.mark.lab
 PROGRAMS = Path(sys.executable).parent
 
 
-def _pyinfra(rack: Site, *arguments: str) -> str:
-    ran = rack.tool(str(PROGRAMS / "pyinfra"), f"@rackwright/{rack.file}", *arguments, name="pyinfra")
+def _pyinfra(rack: Site, *arguments: str, only: str = "") -> str:
+    inventory = f"@rackwright/{rack.file}" + (f"::{only}" if only else "")
+    ran = rack.tool(str(PROGRAMS / "pyinfra"), inventory, *arguments, name="pyinfra")
     assert ran.status == 0, ran
     return ran.out + ran.err
 
@@ -33,7 +34,7 @@ def test_a_dry_run_of_pyinfra_itself(rack: Site):
     site_py = f"{rack.cli('path', 'deploys').out.strip()}/site.py"
     assert _pending(_pyinfra(rack, site_py, "--dry")) == {}
     rack.on("worker2", "echo Europe/Oslo >/etc/timezone")
-    said = _pyinfra(rack, site_py, "--dry")
+    said = _pyinfra(rack, site_py, "--dry", only="worker2")
     assert _pending(said) == {"base | Name the timezone": "1 (worker2)"}
     assert "-Europe/Oslo" in said
     rack.apply(0)
