@@ -98,8 +98,8 @@ SUITES = (
     ),
     Suite(
         name="drift-kinds",
-        proves="On the Slurm rack, each kind of drift, seeded alone on nodes whose digest is cached, is found "
-        "and repaired.",
+        proves="On the Slurm rack, each kind of drift is found and repaired: seeded alone on nodes whose digest is "
+        "cached, and dozens at once with the exact text of their plan.",
         paths=(
             *_ENGINE,
             *_RACKS,
@@ -110,9 +110,10 @@ SUITES = (
             "tests/racks/kinds.py",
             "tests/racks/slurm/conftest.py",
             "tests/racks/slurm/sampler.py",
+            "tests/racks/slurm/test_drift.py",
             "tests/racks/slurm/test_kinds.py",
         ),
-        tests=("tests/racks/slurm/test_kinds.py", "-m", "lab"),
+        tests=("tests/racks/slurm/test_kinds.py", "tests/racks/slurm/test_drift.py", "-m", "lab"),
         smoke=("tests/racks/slurm/test_kinds.py", "-m", "lab"),
         environment={"RACKWRIGHT_TEST_SEEDS": "all"},
         smoke_environment={"RACKWRIGHT_TEST_SEEDS": "first"},
@@ -120,7 +121,8 @@ SUITES = (
     Suite(
         name="kill-9",
         proves="An apply killed with SIGKILL at 40 random moments, in each of its stages, reaches the same end "
-        "state when it is resumed.",
+        "state when it is resumed; `lab up`, `lab down` and an image build, killed at each step, leave nothing "
+        "that the next `up` or `down` cannot deal with.",
         paths=(
             *_ENGINE,
             *_RACKS,
@@ -133,10 +135,13 @@ SUITES = (
             "templates/base",
             "templates/time",
             "templates/tuning",
+            "tests/racks/lab/conftest.py",
+            "tests/racks/lab/test_crash.py",
+            "tests/racks/lab/traces.py",
             "tests/racks/plain/conftest.py",
             "tests/racks/plain/test_kill_9.py",
         ),
-        tests=("tests/racks/plain/test_kill_9.py", "-m", "lab"),
+        tests=("tests/racks/plain/test_kill_9.py", "tests/racks/lab/test_crash.py", "-m", "lab"),
         smoke=("tests/racks/plain/test_kill_9.py", "-m", "lab"),
         environment={"RACKWRIGHT_TEST_ROUNDS": "40"},
         smoke_environment={"RACKWRIGHT_TEST_ROUNDS": "2"},
