@@ -1,0 +1,69 @@
+"""Verify fails on what is wrong by node and claim, and says UNKNOWN of what it cannot see."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rackwright.ssh import Pool
+from tests.racks.site import Site
+
+pytestmark = pytest.mark.lab
+
+
+def _results(site: Site, expect: int, *options: str) -> dict[str, list[dict[str, str]]]:
+    """Results by status."""
+    report = site.cli("verify", str(site.file), "--json", *options, expect=expect).json()
+    by_status: dict[str, list[dict[str, str]]] = {}
+    for result in report["results"]:
+        by_status.setdefault(result["status"], []).append(result)
+    return by_status
+
+
+def _named(results: list[dict[str, str]]) -> set[tuple[str, str, str]]:
+    return {(result["node"], result["role"], result["check"]) for result in results}
+
+
+def test_what_was_asked_before_is_one_execution(site: Site):
+    def executions() -> int:
+        log = "journalctl --sync; journalctl -q -o cat -t sudo --grep COMMAND= | wc -l"
+        return int(site.on("worker1", log))
+
+    for _ in range(2):
+        _results(site, 0, "--role", "tuning")
+    before = executions()
+    found = _results(site, 0, "--role", "tuning")
+    assert executions() - before == 1
+    assert len([result for result in found["PASS"] if result["node"] == "worker1"]) > 3
+
+
+def test_a_stopped_service_fails_by_node_and_claim(site: Site):
+    site.on("worker1", "systemctl stop chrony")
+    ran = site.cli("verify", str(site.file), "--role", "time", expect=3)
+    site.on("worker1", "systemctl start chrony")
+    failed = [line for line in ran.out.splitlines() if line.strip().startswith("FAIL")]
+    assert len(failed) == 1
+    assert "worker1" in failed[0]
+    assert "chronyd runs and starts with the node" in failed[0]
+
+
+def test_a_node_that_is_gone_is_unknown(site: Site):
+    site.fault("worker1", "cut")
+    try:
+        found = _results(site, 4, "--role", "base")
+    finally:
+        site.heal("worker1")
+    assert "FAIL" not in found
+    assert {result["node"] for result in found["PASS"]} == {"head1"}
+    assert {node for node, _, _ in _named(found["UNKNOWN"])} >= {"worker1"}
+    for result in found["UNKNOWN"]:  # of the others only what they were to say about worker1
+        assert "worker1" in (result["node"], *result["evidence"].replace("(", " ").split()), result
+
+
+def test_short_commands_side_by_side_lose_no_connection(site: Site):
+    """sshd ends a connection on which something still comes for a channel that both sides closed."""
+    with Pool(site.cluster) as pool, ThreadPoolExecutor(6) as threads:
+        asked = [threads.submit(pool.run, "worker1", "true", stdin="unread", timeout=60) for _ in range(300)]
+        assert {one.result().exit_status for one in asked} == {0}
+    assert site.on("worker1", "journalctl -q --no-pager -g 'referred to nonexistent channel' || true") == ""
