@@ -96,7 +96,8 @@ def test_a_daemon_that_holds_stdout_does_not_hold_us(client):
 
 def test_a_status_known_in_time_is_told_when_the_wait_for_output_ends_late(client, monkeypatch):
     monkeypatch.setattr("rackwright.ssh.command._LINGER_SECONDS", 3.0)
-    result = run(client, "setsid sleep 40 & exit 3", sudo=False, stdin=None, timeout=4)
+    result = run(client, "setsid sleep 600 & echo $!; exit 3", sudo=False, stdin=None, timeout=4)
+    os.kill(int(result.stdout), signal.SIGKILL)
     assert (result.exit_status, result.stderr) == (3, "")
 
 

@@ -1,5 +1,8 @@
 """A declared cluster, and shells that answer for its nodes without a network."""
 
+import contextlib
+import os
+import signal
 import subprocess
 
 import pytest
@@ -58,21 +61,20 @@ class LocalShell:
         if node in self.dead:
             raise ConnectionFailed(f"Cannot connect to {node}: no answer within 10 s.")
         self.ran.append((node, command))
-        try:
-            done = subprocess.run(
-                ["sh", "-c", command],
-                check=False,
-                capture_output=True,
-                input=stdin.encode() if isinstance(stdin, str) else stdin or b"",
-                timeout=timeout,
-            )
-        except subprocess.TimeoutExpired:
-            return CommandResult(command, 124, "", "no end")
+        given = stdin.encode() if isinstance(stdin, str) else stdin or b""
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            ["sh", "-c", command], stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        ) as process:
+            try:
+                out, err = process.communicate(given, timeout=timeout)
+            except subprocess.TimeoutExpired:
+                return CommandResult(command, 124, "", "no end")
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # and what it left behind
         return CommandResult(
-            command,
-            done.returncode,
-            done.stdout.decode(errors="replace"),
-            done.stderr.decode(errors="replace"),
+            command, process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
         )
 
 
