@@ -11,18 +11,20 @@ from rackwright.errors import ExitCode
 from tests.racks.containers.conftest import IMAGE, Travelled, apply_role, bad
 from tests.racks.site import Operations, Site, changed_by, operations
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 LIMITS = "'ulimit -l; ulimit -n'"
 DECLARED_LIMITS = "4096\n16384\n"
 """KiB that may be locked, files that may be open."""
 
 
+@pytest.mark.smoke
 def test_a_second_apply_is_empty_and_all_claims_hold(site: Site):
     assert operations(site.plan(0)) == set()
     assert bad(site, ExitCode.CLEAN) == {}
 
 
+@pytest.mark.smoke
 def test_docker_runs_a_container_with_the_declared_limits(site: Site, image: Travelled):
     assert site.on("worker1", f"docker run --rm shell:1 /bin/sh -c {LIMITS}") == DECLARED_LIMITS
     inside = site.on("worker1", "docker run --rm shell:1 /bin/cat /proc/self/mounts")

@@ -12,11 +12,12 @@ from tests.racks.containers import site_files
 from tests.racks.containers.conftest import apply_role, bad
 from tests.racks.site import Site, operations
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 CAPS = f"enroot+caps_{site_files.ENROOT}-1_amd64.deb"
 
 
+@pytest.mark.smoke
 def test_srun_knows_the_flag_and_runs_jobs(site: Site):
     assert "--container-image=IMAGE" in site.on("worker1", "srun --help")
     assert site.on("worker1", "srun --container-image=any echo ran") == "ran\n"

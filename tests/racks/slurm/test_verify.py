@@ -44,4 +44,3 @@ def test_a_tool_that_cannot_be_run_is_unknown_and_no_pass(rack: Site):
         rack.on("head1", "chmod 755 /usr/bin/sacctmgr")
     assert "FAIL" not in found
     assert _named(found["UNKNOWN"]) == {("head1", "slurm", "accounts, users and QOS are as declared")}
-    assert "sacctmgr" in found["UNKNOWN"][0]["evidence"]

@@ -93,7 +93,7 @@ def test_a_pass_is_recorded_and_not_repeated(proof, make_suite, write_long, repo
     assert (record.proves, record.paths) == (suite.proves, suite.paths)
     assert record.environment == {"RACKWRIGHT_TEST_ROUNDS": "3"}
     assert record.digest == proof.runner.tree.digest(suite, Tier.FULL)
-    assert 0 < record.seconds < 60
+    assert 0 < record.seconds < 600
     assert record.cpu_seconds > 0
     assert proof.progress_files == []
     assert "3 passed" in proof.runner.log(suite, Tier.FULL).read_text()
