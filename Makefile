@@ -18,7 +18,7 @@ TIMED := .ci/timed
 # Without compiled files everything would be compiled anew at each start, the lab's programs included.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check types fast-tests slow-tests slurm-rack plain-rack other-racks bench setup system clean
+.PHONY: demo test check check-and-slow types fast-tests slow-tests slurm-rack plain-rack other-racks bench setup system clean
 .PHONY: proof proof-status proof-pages
 
 demo: setup system
@@ -27,8 +27,11 @@ demo: setup system
 
 # Much of a lab test is waiting, so all parts run at once, the longest of them first.
 test: setup system
+	$(MAKE) --no-print-directory -j4 --output-sync=target slurm-rack plain-rack other-racks check-and-slow
+
+check-and-slow: setup
 	$(MAKE) --no-print-directory check
-	$(MAKE) --no-print-directory -j4 --output-sync=target slurm-rack plain-rack other-racks slow-tests
+	$(MAKE) --no-print-directory slow-tests
 
 # Types beside tests: some 100 CPU-seconds (aim: a minute on two free cores). What takes seconds and
 # needs no lab is marked slow and left to `make test`.

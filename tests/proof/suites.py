@@ -153,6 +153,28 @@ SUITES = (
         smoke_environment={"RACKWRIGHT_TEST_SEEDS": "first"},
     ),
     Suite(
+        name="health",
+        proves="Nodes under Slurm drain themselves for eight kinds of simulated GPU fault and resume once they are "
+        "healed; they leave a human's drain alone, never drain too many, and do not reboot for ever.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "rackwright/health",
+            "rackwright/scheduler.py",
+            "rackwright/why",
+            "roles/health",
+            "roles/slurm",
+            "templates/health",
+            "templates/slurm",
+            "tests/racks/slurm/conftest.py",
+            "tests/racks/slurm/health",
+            "tests/racks/slurm/sampler.py",
+            "tests/racks/snapshot.py",
+        ),
+        tests=("tests/racks/slurm/health", "-m", "lab"),
+        smoke=("tests/racks/slurm/health", "-m", "lab and smoke"),
+    ),
+    Suite(
         name="kill-9",
         proves="An apply killed with SIGKILL at 40 random moments, in each of its stages, reaches the same end "
         "state when it is resumed; `lab up`, `lab down` and an image build, killed at each step, leave nothing "

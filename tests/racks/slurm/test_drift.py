@@ -58,7 +58,7 @@ def test_one_value_changed_by_hand(rack: Site, first_apply: FirstApply):
         pytest.param(
             FILES_AND_PEOPLE, id="files and people", marks=pytest.mark.proof
         ),  # see plain/test_kinds.py
-        pytest.param(DAEMONS_AND_KERNEL, id="daemons"),
+        pytest.param(DAEMONS_AND_KERNEL, id="daemons", marks=pytest.mark.proof),  # a minute of waiting
         pytest.param(BOOKS, id="books"),
     ],
 )
@@ -86,6 +86,7 @@ def test_a_stopped_database_daemon_hides_no_books_and_invents_none(rack: Site, f
     _repair(rack, first_apply, started)
 
 
+@pytest.mark.proof  # its plan waits for slurmdbd
 def test_books_that_cannot_be_read_are_not_called_unchanged(rack: Site, first_apply: FirstApply):
     """With another password in the database slurmdbd runs and answers nobody."""
     rack.on("head1", """mariadb -e "ALTER USER slurm@localhost IDENTIFIED BY 'another'" """)

@@ -1,4 +1,7 @@
-"""Every fault of a GPU: slurmd's health check drains the node, `why` explains it, healing resumes it."""
+"""Faults of a GPU: slurmd's health check drains the node, `why` explains it, healing resumes it.
+
+Three of the eight kinds are part of `make test`; `make proof SUITE=health` has all.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,18 @@ CAUGHT = {
     "gpu:driver-mismatch": ("driver-mismatch-log", "NVRM: API mismatch"),
 }
 """The check and the words with which each is caught."""
+ALWAYS = ("gpu:lost", "gpu:ecc", "gpu:driver-mismatch")
+"""Seen by counting, by a counter of nvidia-smi, and in the kernel's log."""
 
 
 def test_no_fault_is_left_out():
     assert {kind.split(":")[1] for kind in CAUGHT} == {*gpus.KINDS, "xid"}
 
 
-@pytest.mark.parametrize("kind", CAUGHT)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.smoke if kind in ALWAYS else pytest.mark.proof) for kind in CAUGHT],
+)
 def test_a_fault_drains_with_its_reason_is_explained_and_heals(watch: Watch, kind: str):
     check, evidence = CAUGHT[kind]
     watch.fault("worker1", kind)
