@@ -153,6 +153,29 @@ SUITES = (
         smoke_environment={"RACKWRIGHT_TEST_SEEDS": "first"},
     ),
     Suite(
+        name="faults",
+        proves="Nodes that die, reboot, hang, fill up or lose their network while an apply or a plan is under way "
+        "are waited for or named, and the next apply finishes them.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            *_DRIFTS,
+            "roles/access",
+            "roles/base",
+            "roles/time",
+            "roles/tuning",
+            "templates/access",
+            "templates/base",
+            "templates/time",
+            "templates/tuning",
+            "tests/racks/plain/conftest.py",
+            "tests/racks/plain/installing.py",
+            "tests/racks/plain/test_faults.py",
+        ),
+        tests=("tests/racks/plain/test_faults.py", "-m", "lab"),
+        smoke=("tests/racks/plain/test_faults.py", "-m", "lab and smoke"),
+    ),
+    Suite(
         name="health",
         proves="Nodes under Slurm drain themselves for eight kinds of simulated GPU fault and resume once they are "
         "healed; they leave a human's drain alone, never drain too many, and do not reboot for ever.",

@@ -1,4 +1,8 @@
-"""Faults of a node in mid-apply: waited for where they pass, named where they do not, healed by a re-run."""
+"""Faults of a node in mid-apply: waited for where they pass, named where they do not, healed by a re-run.
+
+A connection that went silent is given up after a minute: one such wait is part of `make test`, the others
+of `make proof SUITE=faults`.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +74,7 @@ def test_the_sessions_of_sshd_are_ended_in_the_middle(site: Site, baseline: dict
     converges(site, baseline)
 
 
+@pytest.mark.proof
 def test_nodes_die_before_and_after_their_operations(site: Site, baseline: dict[str, Snapshot]):
     """Planned, agreed to, and gone; and done, and gone: what was done stays done."""
     site.on("worker1", BROKEN)
@@ -92,6 +97,7 @@ def test_nodes_die_before_and_after_their_operations(site: Site, baseline: dict[
     converges(site, baseline)
 
 
+@pytest.mark.smoke
 def test_power_and_network_fail_in_the_middle(site: Site, baseline: dict[str, Snapshot]):
     """worker1 loses its power, head1 its network for a few seconds; and a second apply is refused."""
     with installing(site, "head1", "worker1") as running:
@@ -114,6 +120,7 @@ def _boot_of(site: Site, node: str) -> str:
     return site.on(node, "cat /proc/1/stat").split()[21]
 
 
+@pytest.mark.proof
 def test_a_node_reboots_and_another_s_network_goes_for_ever(site: Site, baseline: dict[str, Snapshot]):
     """Nobody says that a node behind a dead cable is gone: its silence is noticed, and no wait is longer."""
     boot = _boot_of(site, "head1")
