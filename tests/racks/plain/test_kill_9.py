@@ -130,11 +130,11 @@ def _wait_for_lines(site: Site, running: Running, known: set[str], count: int) -
     """Until the journal has so many lines, or the program has ended."""
     deadline = time.monotonic() + 480
     while running.process.poll() is None:
-        run = site.latest_run()
-        if run is not None and run.run not in known and len(run.events) >= count:
+        run, events = site.latest_events()
+        if run not in known and len(events) >= count:
             return
         assert time.monotonic() < deadline, "it neither ended nor went on"
-        time.sleep(0.01)
+        time.sleep(0.02)
 
 
 def _all_leave(site: Site, orphans: list[int]) -> None:
