@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,84 +27,11 @@ from rackwright.lab import names, network
 from rackwright.lab.rack import Rack
 from rackwright.model.cluster import Cluster
 from rackwright.model.load import load_cluster
+from tests.racks.program import Ran, Running
 
 REPO = Path(__file__).resolve().parents[2]
 Operations = set[tuple[str, str, str]]
 """(node, role, operation), as plans and journals name them."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """One finished command."""
-
-    status: int
-    out: str
-    err: str
-    seconds: float
-
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    def __str__(self) -> str:
-        return f"exit status {self.status}\n--- stdout\n{self.out[-6000:]}\n--- stderr\n{self.err[-3000:]}"
-
-
-class Running:
-    """A command of the program that has not ended yet."""
-
-    def __init__(self, site: Site, arguments: tuple[str, ...], stdin: str = "") -> None:
-        self._began = time.monotonic()
-        self._paths = site.output_paths(arguments)
-        with self._paths[0].open("w") as out, self._paths[1].open("w") as err:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "rackwright", *arguments],
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=err,
-                cwd=site.folder,
-                env=site.environment,
-            )
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):
-            self.process.stdin.write(stdin.encode())
-            self.process.stdin.close()
-
-    def workers(self) -> list[int]:
-        """Process ids of what it started."""
-        try:
-            children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        except OSError:
-            return []  # it has ended
-        return [int(pid) for pid in children.split()]
-
-    @staticmethod
-    def is_worker(pid: int) -> bool:
-        try:
-            return b"rackwright.engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            return False
-
-    def kill(self, *, workers: bool) -> None:
-        """kill -9 of the program, or of everything it started as well."""
-        for pid in self.workers() if workers else []:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self.process.kill()
-
-    def said(self) -> str:
-        """What it has written to stderr so far."""
-        return self._paths[1].read_text()
-
-    def wait(self, timeout: float = 1800) -> Ran:
-        """Its result; a program that does not end is killed, and the test fails."""
-        try:
-            status = self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise AssertionError(f"no end within {timeout} s: {self._paths[0].read_text()[-4000:]}") from None
-        seconds = time.monotonic() - self._began
-        return Ran(status, self._paths[0].read_text(), self._paths[1].read_text(), seconds)
 
 
 class Site:
@@ -180,13 +104,13 @@ class Site:
         stem = f"{self._ran:03}-{'-'.join(word for word in arguments[:2] if '/' not in word)}"
         return self.outputs / f"{stem}.out", self.outputs / f"{stem}.err"
 
-    def start(self, *arguments: str) -> Running:
+    def start(self, *arguments: str, stdin: str = "") -> Running:
         """Run the program and go on at once."""
-        return Running(self, arguments)
+        return Running(arguments, self.output_paths(arguments), self.folder, self.environment, stdin)
 
     def cli(self, *arguments: str, expect: int | None = 0, timeout: float = 1800, stdin: str = "") -> Ran:
         """Run the program to its end; AssertionError with all it said on another exit status."""
-        ran = Running(self, arguments, stdin).wait(timeout)
+        ran = self.start(*arguments, stdin=stdin).wait(timeout)
         assert expect is None or ran.status == expect, (
             f"rackwright {' '.join(arguments)}: wanted {expect}, {ran}"
         )

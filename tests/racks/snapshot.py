@@ -13,7 +13,7 @@ _READ = r"""
 import hashlib, json, os, stat, subprocess
 
 def told(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=240).stdout
 
 paths = {}
 for folder, folders, files in os.walk("/etc"):
@@ -37,7 +37,7 @@ packages = dict(line.split(" ", 1) for line in told(
     "dpkg-query", "-W", "-f", "${binary:Package} ${Version} ${Status}\n").splitlines())
 books = {}
 for what in ("cluster format=cluster", "account", "qos", "assoc", "user"):
-    said = told("sh", "-c", "command -v slurmdbd >/dev/null && timeout 20 sacctmgr -nP show " + what)
+    said = told("sh", "-c", "command -v slurmdbd >/dev/null && timeout 80 sacctmgr -nP show " + what)
     books[what] = sorted(said.splitlines())
 print(json.dumps({"paths": paths, "units": units, "unit files": files, "packages": packages, "books": books}))
 """
@@ -101,7 +101,7 @@ def snapshots(site: Site) -> dict[str, Snapshot]:
 
 
 def _snapshot(site: Site, node: str) -> Snapshot:
-    content = json.loads(site.rack.run(node, ["python3", "-c", _READ], timeout=120))
+    content = json.loads(site.rack.run(node, ["python3", "-c", _READ], timeout=600))
     content["units"] = {name: state for name, state in content["units"].items() if _lasting(name)}
     return Snapshot(content)
 

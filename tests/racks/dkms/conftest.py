@@ -16,7 +16,8 @@ from tests.racks.dkms.pairs import (
     good_alone,
     lock_by_hand,
 )
-from tests.racks.site import Ran, Site
+from tests.racks.program import Ran
+from tests.racks.site import Site
 
 
 @dataclass(frozen=True)

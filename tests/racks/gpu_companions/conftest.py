@@ -9,7 +9,8 @@ import pytest
 
 from tests.racks.gpu_companions.nodes import NODES, declared, place_driver, serve, version_of
 from tests.racks.gpu_companions.repository import EVERYTHING, OLDER_FABRICMANAGER, build
-from tests.racks.site import Ran, Site
+from tests.racks.program import Ran
+from tests.racks.site import Site
 
 
 @dataclass(frozen=True)

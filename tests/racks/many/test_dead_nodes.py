@@ -16,7 +16,8 @@ import yaml
 from ClusterShell.NodeSet import NodeSet
 
 from rackwright.lab import names, network
-from tests.racks.site import Running, Site
+from tests.racks.program import Running
+from tests.racks.site import Site
 
 pytestmark = pytest.mark.lab
 

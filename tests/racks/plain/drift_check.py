@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.racks.site import REPO, Ran, Site
+from tests.racks.program import Ran
+from tests.racks.site import REPO, Site
 
 NODES = ("head1", "worker1")
 HEAD = "/opt/rackwright/bin/python3"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.racks.site import Running, Site
+from tests.racks.program import Running
+from tests.racks.site import Site
 from tests.racks.snapshot import USER_TABLES, Snapshot, assert_same, snapshots
 
 BROKEN = "rm -f /etc/timezone /etc/apt/apt.conf.d/20auto-upgrades"

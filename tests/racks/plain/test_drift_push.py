@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.racks.plain.drift_check import NODES, DriftCheck, drift, ship, traces
-from tests.racks.site import Ran, Site
+from tests.racks.program import Ran
+from tests.racks.site import Site
 
 pytestmark = [
     pytest.mark.lab,

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.racks.plain.installing import BROKEN, INDEX_LOCK, converges, installing, release
-from tests.racks.site import Ran, Site, operations
+from tests.racks.program import Ran
+from tests.racks.site import Site, operations
 from tests.racks.snapshot import Snapshot
 
 pytestmark = pytest.mark.lab

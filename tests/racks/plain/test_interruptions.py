@@ -8,7 +8,8 @@ import time
 import pytest
 
 from tests.racks.plain.installing import converges, installing, release
-from tests.racks.site import Running, Site, operations
+from tests.racks.program import Running
+from tests.racks.site import Site, operations
 from tests.racks.snapshot import Snapshot
 
 pytestmark = pytest.mark.lab

@@ -19,7 +19,8 @@ import pytest
 from rackwright.engine.journal import Run
 from rackwright.engine.lock import run_lock
 from tests.racks.drifts import DAEMONS_AND_KERNEL, FILES_AND_PEOPLE, Drift
-from tests.racks.site import Running, Site
+from tests.racks.program import Running
+from tests.racks.site import Site
 from tests.racks.snapshot import USER_TABLES, Snapshot, assert_same, snapshots
 
 pytestmark = pytest.mark.lab

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.racks.site import REPO, Ran, Site
+from tests.racks.program import Ran
+from tests.racks.site import REPO, Site
 from tests.racks.slurm import sampler
 from tests.racks.snapshot import Snapshot, snapshots
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rackwright.verify.selection import fold
-from tests.racks.site import Ran, Site
+from tests.racks.program import Ran
+from tests.racks.site import Site
 from tests.racks.slurm.conftest import NODES
 
 pytestmark = pytest.mark.lab

@@ -15,7 +15,8 @@ import pyrage
 import pytest
 
 from rackwright.lab.node import leader_pid
-from tests.racks.site import Ran, Site
+from tests.racks.program import Ran
+from tests.racks.site import Site
 from tests.racks.slurm import sampler
 from tests.racks.slurm.conftest import NODES, FirstApply
 
