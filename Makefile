@@ -18,7 +18,7 @@ TIMED := .ci/timed
 # Without compiled files everything would be compiled anew at each start, the lab's programs included.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check check-and-slow types fast-tests slow-tests slurm-rack plain-rack other-racks bench setup system clean
+.PHONY: demo test check lint types fast-tests unit-tests slurm-rack plain-rack other-racks bench setup system clean
 .PHONY: proof proof-status proof-pages
 
 demo: setup system
@@ -27,18 +27,15 @@ demo: setup system
 
 # Much of a lab test is waiting, so all parts run at once, the longest of them first.
 test: setup system
-	$(MAKE) --no-print-directory -j4 --output-sync=target slurm-rack plain-rack other-racks check-and-slow
+	$(MAKE) --no-print-directory -j5 --output-sync=target slurm-rack plain-rack other-racks unit-tests types
 
-check-and-slow: setup
-	$(MAKE) --no-print-directory check
-	$(MAKE) --no-print-directory slow-tests
+# Types beside tests: some 80 CPU-seconds. What takes seconds and needs no lab is marked slow and left to `make test`.
+check: lint
+	$(MAKE) --no-print-directory -j2 --output-sync=target types fast-tests
 
-# Types beside tests: some 100 CPU-seconds (aim: a minute on two free cores). What takes seconds and
-# needs no lab is marked slow and left to `make test`.
-check: setup
+lint: setup
 	$(TIMED) format $(BIN)/ruff format --check rackwright roles deploys tests
 	$(TIMED) lint $(BIN)/ruff check rackwright roles deploys tests
-	$(MAKE) --no-print-directory -j2 --output-sync=target types fast-tests
 
 types: setup
 	$(TIMED) types $(BIN)/mypy
@@ -46,8 +43,9 @@ types: setup
 fast-tests: setup
 	$(TEST_PATH) $(TIMED) fast-tests $(BIN)/pytest -q $(BY_FILE) -m "not lab and not install and not slow"
 
-slow-tests: setup
-	$(TEST_PATH) $(TIMED) slow-tests $(BIN)/pytest -q $(BY_FILE) -m "install or slow"
+# Everything that needs no lab, collected once.
+unit-tests: lint
+	$(TEST_PATH) $(TIMED) unit-tests $(BIN)/pytest -q $(BY_FILE) -m "not lab"
 
 slurm-rack: setup system
 	$(TIMED) slurm-rack $(LAB_PYTEST) tests/racks/slurm
