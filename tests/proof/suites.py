@@ -63,6 +63,18 @@ _ENGINE = (
 _RACKS = ("tests/conftest.py", "tests/racks/conftest.py", "tests/racks/program.py", "tests/racks/site.py")
 _DRIFTS = ("tests/racks/drifts.py", "tests/racks/snapshot.py")
 
+_PLAIN_RACK = (
+    "roles/access",
+    "roles/base",
+    "roles/time",
+    "roles/tuning",
+    "templates/access",
+    "templates/base",
+    "templates/time",
+    "templates/tuning",
+    "tests/racks/plain/conftest.py",
+)
+
 SUITES = (
     Suite(
         name="dkms",
@@ -160,15 +172,7 @@ SUITES = (
             *_ENGINE,
             *_RACKS,
             *_DRIFTS,
-            "roles/access",
-            "roles/base",
-            "roles/time",
-            "roles/tuning",
-            "templates/access",
-            "templates/base",
-            "templates/time",
-            "templates/tuning",
-            "tests/racks/plain/conftest.py",
+            *_PLAIN_RACK,
             "tests/racks/plain/installing.py",
             "tests/racks/plain/test_faults.py",
         ),
@@ -206,18 +210,10 @@ SUITES = (
             *_ENGINE,
             *_RACKS,
             *_DRIFTS,
-            "roles/access",
-            "roles/base",
-            "roles/time",
-            "roles/tuning",
-            "templates/access",
-            "templates/base",
-            "templates/time",
-            "templates/tuning",
+            *_PLAIN_RACK,
             "tests/racks/lab/conftest.py",
             "tests/racks/lab/test_crash.py",
             "tests/racks/lab/traces.py",
-            "tests/racks/plain/conftest.py",
             "tests/racks/plain/test_kill_9.py",
         ),
         tests=("tests/racks/plain/test_kill_9.py", "tests/racks/lab/test_crash.py", "-m", "lab"),

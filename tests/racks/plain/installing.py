@@ -11,7 +11,7 @@ from tests.racks.snapshot import USER_TABLES, Snapshot, assert_same, snapshots
 
 BROKEN = "rm -f /etc/timezone /etc/apt/apt.conf.d/20auto-upgrades"
 """Something quick to be done before an installation, and after it."""
-# Nobody can purge a package while somebody else holds dpkg's lock; its record can go all the same.
+# A package cannot be purged while another process holds dpkg's lock; its record can be removed all the same.
 WITHOUT_JQ = f"sed -i '/^Package: jq$/,/^$/s/^Status: .*/Status: purge ok not-installed/' /var/lib/dpkg/status; {BROKEN}"
 INSTALL = {"event": "start", "role": "base", "name": "Install the base packages"}
 
@@ -36,7 +36,7 @@ INDEX_LOCK = ["/var/lib/apt/lists/lock"]
 
 @contextmanager
 def installing(site: Site, *nodes: str, locks: list[str] = DPKG_LOCKS) -> Iterator[Running]:
-    """An apply that is in the middle of installing jq on these nodes: somebody holds apt's lock there."""
+    """An apply that is in the middle of installing jq on these nodes, where another process holds apt's lock."""
     for node in site.nodes:
         site.on(node, f"{_HOLD % (locks,)}; {WITHOUT_JQ}" if node in nodes else BROKEN)
     try:

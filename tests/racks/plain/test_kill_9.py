@@ -36,7 +36,7 @@ _OURS = "ps -eo pid,user,args | grep -E '^ *[0-9]+ rack |sudo -n|python3 -IS|bas
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of an apply: how many lines its journal has there, of so many changes and a random share."""
+    """A part of an apply: the lines its journal has by then, from the number of changes and a random share."""
 
     lines: Callable[[int, float], int]
     begun: bool
@@ -128,7 +128,7 @@ def _kill(site: Site, stage: Stage, rng: random.Random, *, workers: bool) -> Kil
 
 
 def _wait_for_lines(site: Site, running: Running, known: set[str], count: int) -> None:
-    """Until the journal has so many lines, or the program has ended."""
+    """Wait until the journal has `count` lines or the program has ended."""
     deadline = time.monotonic() + 480
     while running.process.poll() is None:
         run, events = site.latest_events()

@@ -8,21 +8,9 @@ import pytest
 
 from rackwright.ssh import Pool
 from tests.racks.site import Site
+from tests.racks.verified import named, results
 
 pytestmark = pytest.mark.lab
-
-
-def _results(site: Site, expect: int, *options: str) -> dict[str, list[dict[str, str]]]:
-    """Results by status."""
-    report = site.cli("verify", str(site.file), "--json", *options, expect=expect).json()
-    by_status: dict[str, list[dict[str, str]]] = {}
-    for result in report["results"]:
-        by_status.setdefault(result["status"], []).append(result)
-    return by_status
-
-
-def _named(results: list[dict[str, str]]) -> set[tuple[str, str, str]]:
-    return {(result["node"], result["role"], result["check"]) for result in results}
 
 
 def test_what_was_asked_before_is_one_execution(site: Site):
@@ -31,9 +19,9 @@ def test_what_was_asked_before_is_one_execution(site: Site):
         return int(site.on("worker1", log))
 
     for _ in range(2):
-        _results(site, 0, "--role", "tuning")
+        results(site, 0, "--role", "tuning")
     before = executions()
-    found = _results(site, 0, "--role", "tuning")
+    found = results(site, 0, "--role", "tuning")
     assert executions() - before == 1
     assert len([result for result in found["PASS"] if result["node"] == "worker1"]) > 3
 
@@ -51,12 +39,12 @@ def test_a_stopped_service_fails_by_node_and_claim(site: Site):
 def test_a_node_that_is_gone_is_unknown(site: Site):
     site.fault("worker1", "cut")
     try:
-        found = _results(site, 4, "--role", "base")
+        found = results(site, 4, "--role", "base")
     finally:
         site.heal("worker1")
     assert "FAIL" not in found
     assert {result["node"] for result in found["PASS"]} == {"head1"}
-    assert {node for node, _, _ in _named(found["UNKNOWN"])} >= {"worker1"}
+    assert {node for node, _, _ in named(found["UNKNOWN"])} >= {"worker1"}
     for result in found["UNKNOWN"]:  # of the others only what they were to say about worker1
         assert "worker1" in (result["node"], *result["evidence"].replace("(", " ").split()), result
 

@@ -8,26 +8,14 @@ import pytest
 
 from tests.racks.site import Site
 from tests.racks.slurm.conftest import NODES
+from tests.racks.verified import named, results
 
 pytestmark = pytest.mark.lab
 
 
-def _results(rack: Site, expect: int, *options: str) -> dict[str, list[dict[str, str]]]:
-    """Results by status."""
-    report = rack.cli("verify", str(rack.file), "--json", *options, expect=expect).json()
-    by_status: dict[str, list[dict[str, str]]] = {}
-    for result in report["results"]:
-        by_status.setdefault(result["status"], []).append(result)
-    return by_status
-
-
-def _named(results: list[dict[str, str]]) -> set[tuple[str, str, str]]:
-    return {(result["node"], result["role"], result["check"]) for result in results}
-
-
 def test_everything_declared_is_so(rack: Site):
     junit = rack.outputs / "verify.xml"
-    found = _results(rack, 0, "--junit", str(junit))
+    found = results(rack, 0, "--junit", str(junit))
     assert set(found) == {"PASS", "OUT OF SCOPE"}
     assert len(found["PASS"]) > 100
     assert {result["node"] for result in found["PASS"]} == set(NODES)
@@ -39,8 +27,8 @@ def test_everything_declared_is_so(rack: Site):
 def test_a_tool_that_cannot_be_run_is_unknown_and_no_pass(rack: Site):
     rack.on("head1", "chmod 000 /usr/bin/sacctmgr")
     try:
-        found = _results(rack, 4, "--role", "slurm")
+        found = results(rack, 4, "--role", "slurm")
     finally:
         rack.on("head1", "chmod 755 /usr/bin/sacctmgr")
     assert "FAIL" not in found
-    assert _named(found["UNKNOWN"]) == {("head1", "slurm", "accounts, users and QOS are as declared")}
+    assert named(found["UNKNOWN"]) == {("head1", "slurm", "accounts, users and QOS are as declared")}
