@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rackwright.model.cluster import Node
 from rackwright.state_folder import state_folder
@@ -49,6 +49,19 @@ def split(nodes: Sequence[Node], per_worker: int) -> list[dict[str, str]]:
     pieces = max(1, min(-(-len(nodes) // per_worker), os.cpu_count() or 1))
     ordered = [(node.name, name) for name, members in shards(nodes) for node in members]
     return [dict(ordered[piece::pieces]) for piece in range(pieces)]
+
+
+def start_process(errors: TextIO) -> subprocess.Popen[str]:
+    """A process that waits for its job."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "rackwright.engine.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        start_new_session=True,  # a terminal's Ctrl-C reaches this process alone
+        env={**os.environ, "PYINFRA_PROGRESS": "off"},
+    )
 
 
 @dataclass(eq=False)
@@ -104,15 +117,7 @@ class Workers:
         log = self._logs / f"worker-{os.getpid()}-{len(self.all)}.log"
         with log.open("w") as errors:
             log.chmod(0o600)
-            process = subprocess.Popen(
-                [sys.executable, "-m", "rackwright.engine.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                start_new_session=True,  # a terminal's Ctrl-C reaches this process alone
-                env={**os.environ, "PYINFRA_PROGRESS": "off"},
-            )
+            process = start_process(errors)
         worker = Worker(process, log, nodes, set(nodes), retry)
         self.all.append(worker)
         self.by_node.update(dict.fromkeys(nodes, worker))

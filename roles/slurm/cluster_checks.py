@@ -21,6 +21,7 @@ _READY = frozenset({"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESE
 # cluster is not what a check is for.
 _SRUN = "srun -Q -A burnin --immediate={wait} -t 2 -J rackwright-verify --mem-per-cpu=16 --ntasks-per-node=1"
 _WAIT_SECONDS = 30
+_FIRST_QUESTION = "timeout 20 sacctmgr -nP show cluster format=cluster"
 _NO_ANSWER = ("Requested nodes are busy", "Unable to contact slurm controller", "Connection refused")
 _ROW = """\
 for try in $(seq 20); do
@@ -141,7 +142,8 @@ def _topology(context: CheckContext) -> str:
 def _books(context: CheckContext) -> str:
     there = parse(context.output("sh -c %s", read_command(context.cluster.name)).splitlines())
     if there is None:
-        raise Undetermined("slurmdbd did not answer every question")
+        context.output(_FIRST_QUESTION)  # says in its own words why there was no answer
+        raise Undetermined("slurmdbd did not answer every question of sacctmgr")
     wanted = declared_books(context.cluster, _options(context))
     to_do = steps(context.cluster.name, there, wanted, prune=_options(context).prune)
     if to_do:

@@ -77,7 +77,7 @@ class Record(_Model):
     paths: tuple[str, ...]
     digest: str
     last_passed: Passed | None = None
-    """Only in a record that is not a pass."""
+    """Only in a record of a run that did not pass."""
 
 
 class Ledger(_Model):

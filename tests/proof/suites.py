@@ -60,7 +60,13 @@ _ENGINE = (
     "rackwright/ssh",
 )
 """What every suite that applies something to a lab rack depends on."""
-_RACKS = ("tests/conftest.py", "tests/racks/conftest.py", "tests/racks/program.py", "tests/racks/site.py")
+_RACKS = (
+    "tests/conftest.py",
+    "tests/racks/conftest.py",
+    "tests/racks/program.py",
+    "tests/racks/site.py",
+    "tests/racks/warm.py",
+)
 _DRIFTS = ("tests/racks/drifts.py", "tests/racks/snapshot.py")
 
 _PLAIN_RACK = (

@@ -20,13 +20,14 @@ import pytest
 import yaml
 from ClusterShell.NodeSet import NodeSet
 
-from rackwright.engine import journal
+from rackwright.engine import journal, workers
 from rackwright.engine.plan_document import check_plan
 from rackwright.engine.run import Applied, apply, plan
 from rackwright.lab import names, network
 from rackwright.lab.rack import Rack
 from rackwright.model.cluster import Cluster
 from rackwright.model.load import load_cluster
+from tests.racks import warm
 from tests.racks.program import Ran, Running
 
 REPO = Path(__file__).resolve().parents[2]
@@ -143,8 +144,9 @@ class Site:
 
     @contextmanager
     def here(self) -> Iterator[None]:
-        """This process has the state and the secrets that the program has."""
+        """This process has the state and the secrets that the program has, and workers that start quickly."""
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(workers, "start_process", warm.start_process)
             for key, value in self._own.items():
                 patch.setenv(key, value)
             yield

@@ -27,19 +27,18 @@ for folder, folders, files in os.walk("/etc"):
             content = os.readlink(path)
         paths[path] = [content, oct(one.st_mode), one.st_uid, one.st_gid, one.st_mtime_ns]
 units = {}
-wanted = "Id,ActiveState,SubState,MainPID,NRestarts,UnitFileState,StateChangeTimestampMonotonic"
-for block in told("systemctl", "show", "--all", "*.service", "*.socket", "*.target", "*.mount",
-                  "-p", wanted).split("\n\n"):
+# Without --all those that are not inactive. Enabled or masked is a link in /etc; systemd takes 0.5 CPU-s to tell.
+wanted = "Id,ActiveState,SubState,MainPID,NRestarts,StateChangeTimestampMonotonic"
+for block in told("systemctl", "show", "*.service", "*.socket", "*.target", "*.mount", "-p", wanted).split("\n\n"):
     pairs = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
     units[pairs.pop("Id", "")] = pairs
-files = dict(line.split()[:2] for line in told("systemctl", "list-unit-files", "--no-legend").splitlines())
 packages = dict(line.split(" ", 1) for line in told(
     "dpkg-query", "-W", "-f", "${binary:Package} ${Version} ${Status}\n").splitlines())
 books = {}
 for what in ("cluster format=cluster", "account", "qos", "assoc", "user"):
     said = told("sh", "-c", "command -v slurmdbd >/dev/null && timeout 80 sacctmgr -nP show " + what)
     books[what] = sorted(said.splitlines())
-print(json.dumps({"paths": paths, "units": units, "unit files": files, "packages": packages, "books": books}))
+print(json.dumps({"paths": paths, "units": units, "packages": packages, "books": books}))
 """
 # Made and ended by ssh logins, timers and the machine around the rack, never by an apply.
 _PASSING = ("user@", "user-runtime-dir@", "run-", "session-", "mnt-", "dev-", "sys-", "proc-", "systemd-")
@@ -86,7 +85,7 @@ def _without_times(kind: str, value: Any, touched: bool) -> Any:
     if kind == "paths":
         return value[:4]
     if kind == "units":
-        return {key: value[key] for key in ("ActiveState", "SubState", "UnitFileState")}
+        return {key: value[key] for key in ("ActiveState", "SubState")}
     return value
 
 

@@ -20,7 +20,7 @@ from rackwright.verify import verify
 from tests.racks.site import Site
 
 GOOD, BAD = "gpu12", "gpu13"
-"""Debian 12, whose driver builds on its kernel 6.1.0-50; Debian 13, whose driver builds on no kernel of its own."""
+"""Debian 12, whose driver builds for kernel 6.1.0-50; Debian 13, whose driver does not build for any of its kernels."""
 BAD_KERNEL = "6.12.107+deb13-amd64"
 BUILD_SECONDS = 3000
 """For an apply with a build, which takes two minutes on a quiet machine; this one may not be quiet."""

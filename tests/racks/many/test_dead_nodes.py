@@ -1,4 +1,4 @@
-"""Some nodes of many are dead: the others are done, the dead are named, and nobody waits for them.
+"""Some of many nodes are dead: the others are configured, the dead ones are named and not waited for one by one.
 
 RACKWRIGHT_TEST_NODES sets how many nodes the racks have (16; `make proof SUITE=nodes` has 40 and 100).
 """
@@ -73,7 +73,7 @@ def test_the_living_are_done_the_dead_are_named_and_come_back(many: Site):
     nodes = whole.json()["nodes"]
     assert {node["node"] for node in nodes if node["unreachable"]} == set(dead)
     assert {node["executions"] for node in nodes if not node["unreachable"]} == {1}
-    assert waited_for == len(dead), "the dead are waited for one after the other"
+    assert waited_for == len(dead), "the program did not try all dead nodes at once"
     print(
         f"{count} nodes, {len(dead)} dead: apply {applied.seconds:.1f} s; plan of the living "
         f"{living.seconds:.1f} s, of all {whole.seconds:.1f} s"

@@ -185,9 +185,9 @@ def test_a_node_without_python_is_answered_and_told(site: Site, baseline: dict[s
     note = "no python3 on the node: answered by plain executions"
     site.on("worker1", "mv /usr/bin/python3 /usr/bin/python3.away; rm /etc/timezone")
     try:
-        notes = {node["node"]: node["note"] for node in site.plan(2)["nodes"]}
-        assert notes == {"head1": None, "worker1": note}
-        assert f"\nworker1: {note}\n" in site.cli("drift", str(site.file), expect=2).out
+        drifted = site.cli("drift", str(site.file), expect=2).out
+        assert f"\nworker1: {note}\n" in drifted
+        assert drifted.count(note) == 1
         site.apply(0)
         (_, told) = site.cli("drift", str(site.file), "--json", expect=0).json()["nodes"]
         assert (told["state"], told["note"]) == ("in sync", note)

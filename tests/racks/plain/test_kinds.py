@@ -77,11 +77,12 @@ def test_a_version_and_a_hold(
             known = planned()
             assert (known.changes, known.evaluated) == (0, 0), "no digest to hide behind"
             site.on("worker1", by_hand)
-            (operation,) = planned().operations
+            applied = apply(cluster, limit="worker1", deploy=_JOB)
+            (operation,) = applied.plan.nodes["worker1"].operations
             (change,) = operation.changes
             assert (change.kind, change.target, change.after) == ("package", "jq", f"{version}, held")
             assert change.before == (before and before.format(version=version))
-            assert apply(cluster, limit="worker1", deploy=_JOB).result is not None
+            assert applied.result is not None
             assert planned().changes == 0
     finally:
         site.on("worker1", "apt-mark -qq unhold jq")

@@ -48,7 +48,6 @@ def test_one_value_changed_by_hand(rack: Site, first_apply: FirstApply):
     assert "      -SlurmdTimeout=7" in shown
     assert "      +SlurmdTimeout=300" in shown
     assert shown[-1] == "plan: 2 changes on 1 of 3 nodes, 0 disruptive"
-    assert rack.cli("drift", str(rack.file), expect=2).out.splitlines()[-1] == shown[-1]
     _repair(rack, first_apply, operations(plan))
 
 

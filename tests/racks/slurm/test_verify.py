@@ -32,3 +32,6 @@ def test_a_tool_that_cannot_be_run_is_unknown_and_no_pass(rack: Site):
         rack.on("head1", "chmod 755 /usr/bin/sacctmgr")
     assert "FAIL" not in found
     assert named(found["UNKNOWN"]) == {("head1", "slurm", "accounts, users and QOS are as declared")}
+    (unknown,) = found["UNKNOWN"]
+    assert "sacctmgr" in unknown["evidence"]
+    assert "Permission denied" in unknown["evidence"]

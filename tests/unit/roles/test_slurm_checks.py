@@ -324,6 +324,26 @@ def test_a_busy_cluster_is_not_a_broken_one():
         assert result(name, {command: busy}).status is Status.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("answer", "evidence"),
+    [
+        (
+            (126, "", "timeout: failed to run command 'sacctmgr': Permission denied\n"),
+            "cannot run `timeout`: timeout: failed to run command 'sacctmgr': Permission denied",
+        ),
+        (
+            (1, "", "sacctmgr: error: Connection refused\n"),
+            f"`{cluster_checks._FIRST_QUESTION}` exited 1 saying: sacctmgr: error: Connection refused",
+        ),
+        ("lab\n", "slurmdbd did not answer every question of sacctmgr"),
+    ],
+)
+def test_books_that_cannot_be_read_are_unknown_and_the_evidence_says_why(answer, evidence):
+    asked = {BOOKS: "# silent\n", cluster_checks._FIRST_QUESTION: answer}
+    found = result("accounts, users and QOS are as declared", asked, lab(), lab().primary)
+    assert (found.status, found.evidence) == (Status.UNKNOWN, evidence)
+
+
 def test_mpi_is_out_of_scope_where_nobody_has_it():
     found = result("an MPI job spans the workers", {}, METAL, METAL.primary)
     assert (found.status, found.evidence) == (
