@@ -25,7 +25,7 @@ demo: setup system
 	$(BIN)/rackwright lab up inventory/lab.yaml
 	$(BIN)/rackwright accept inventory/lab.yaml --yes
 
-# Much of a lab test is waiting, so all parts run at once, the longest of them first.
+# Much of a lab test is waiting, so all parts run at once; the two longest have the CPU when they want it.
 test: setup system
 	$(MAKE) --no-print-directory -j5 --output-sync=target slurm-rack plain-rack other-racks unit-tests types
 
@@ -38,21 +38,21 @@ lint: setup
 	$(TIMED) lint $(BIN)/ruff check rackwright roles deploys tests
 
 types: setup
-	$(TIMED) types $(BIN)/mypy
+	$(TIMED) types nice $(BIN)/mypy
 
 fast-tests: setup
 	$(TEST_PATH) $(TIMED) fast-tests $(BIN)/pytest -q $(BY_FILE) -m "not lab and not install and not slow"
 
 # Everything that needs no lab, collected once.
 unit-tests: lint
-	$(TEST_PATH) $(TIMED) unit-tests $(BIN)/pytest -q $(BY_FILE) -m "not lab"
+	$(TEST_PATH) $(TIMED) unit-tests nice $(BIN)/pytest -q $(BY_FILE) -m "not lab"
 
 slurm-rack: setup system
 	$(TIMED) slurm-rack $(LAB_PYTEST) tests/racks/slurm
 
 # Two racks of one kind: its tests wait most of the time.
 plain-rack: setup system
-	$(TIMED) plain-rack nice $(LAB_PYTEST) -n 2 --dist loadfile tests/racks/plain
+	$(TIMED) plain-rack $(LAB_PYTEST) -n 2 --dist loadfile tests/racks/plain
 
 other-racks: setup system
 	$(TIMED) other-racks nice $(LAB_PYTEST) --ignore tests/racks/slurm --ignore tests/racks/plain tests/racks

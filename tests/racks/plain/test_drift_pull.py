@@ -161,11 +161,11 @@ def test_expectations_move_with_an_apply(site: Site):
         assert check(site, "worker1")["drifted"] == 0
         site.on("worker1", "userdel carl")
         assert check(site, "worker1")["drifted"] == 1
-        site.apply()
+        site.converge()
         assert check(site, "worker1")["drifted"] == 0
     for node in NODES:  # a user who is no longer declared stays; the other tests compare with what was before
         site.on(node, "userdel -r carl 2>/dev/null || :; rm -f /etc/ssh/authorized_keys.d/carl")
-    site.apply()
+    site.converge()
     assert check(site, "head1")["drifted"] == 0
 
 

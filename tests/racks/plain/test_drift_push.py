@@ -203,7 +203,7 @@ def test_one_notification_per_change_of_state(site: Site, unit: str):
     title, body = told(site)[known]
     assert title == f"{site.name}: 1 in sync, 1 drifted"
     assert body.startswith("worker1: in sync -> drifted: path /etc/hosts")
-    site.apply()
+    site.converge()
     for _ in range(2):
         assert check(site, unit) == in_sync
     assert [body.splitlines()[0] for _, body in told(site)[known + 1 :]] == ["worker1: drifted -> in sync"]

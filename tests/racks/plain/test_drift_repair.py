@@ -34,7 +34,7 @@ def test_what_would_disturb_is_left(site: Site):
     assert told["repaired"] == {}
     assert told["left"]["worker1"].startswith("it would be disruptive (time: Run chronyd")
     assert site.on("worker1", "tail -n 1 /etc/chrony/chrony.conf") == "# drift\n"
-    site.apply()
+    site.converge()
 
 
 def test_the_read_only_user_repairs_nothing(site: Site):

@@ -21,7 +21,7 @@ BY_HAND = f"sed -i s/^SystemMaxUse=.*/SystemMaxUse=1G/ {JOURNALD}; printf 'a\\0b
 @pytest.fixture
 def reviewed(site: Site) -> Path:
     """The plan of two drifts on a node."""
-    site.apply()
+    site.converge()
     site.on("worker1", BY_HAND)
     path = site.outputs / "reviewed.json"
     site.cli("plan", str(site.file), "--out", str(path), expect=2)
@@ -82,4 +82,4 @@ def test_it_is_refused_once_anything_moved(site: Site, reviewed: Path):
     plan["nodes"][1]["operations"][0]["changes"][0]["kind"] = "mood"
     reviewed.write_text(json.dumps(plan))
     _refused(site, reviewed, "cannot be used: nodes.1.operations.0.changes.0.kind: Input should be 'file'")
-    site.apply()
+    site.converge()

@@ -35,7 +35,7 @@ def test_a_dry_run_of_pyinfra_itself(rack: Site):
     said = _pyinfra(rack, site_py, "--dry")
     assert _pending(said) == {"base | Name the timezone": "1 (worker2)"}
     assert "-Europe/Oslo" in said
-    rack.apply(0)
+    rack.converge()
 
 
 def test_groups_and_data_in_pyinfras_inventory(rack: Site):
@@ -71,5 +71,4 @@ def test_the_checks_under_plain_pytest(rack: Site):
     assert ran.status == 1, ran
     assert re.search(r"^=+ 1 failed, [2-9]\d passed, ", ran.out, re.MULTILINE), ran
     (failed,) = re.findall(r"^FAILED (.+)$", ran.out, re.MULTILINE)
-    assert "worker2" in failed
-    assert "munge" in failed
+    assert "[ssh://10.77.0.12-munge: the munge key is readable by munge alone]" in failed

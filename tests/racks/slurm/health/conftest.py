@@ -26,9 +26,9 @@ def _watchful(declared: dict[str, Any]) -> None:
 def watched(site: Site, first_apply: FirstApply) -> Iterator[Watch]:
     """The rack, watched by Slurm all the time."""
     with site.declaring(_watchful):
-        site.apply()
+        site.converge()
         yield Watch(site)
-    site.apply()
+    site.converge()
 
 
 @pytest.fixture
