@@ -10,6 +10,8 @@ from tests.racks.site import Site
 
 _FAILED = pytest.StashKey[set[str]]()
 """Folders of racks on which a test has failed since they were last put right."""
+_SITES = pytest.StashKey[dict[str, Site]]()
+"""Racks that can be put right, by folder."""
 
 
 def _rack_of(item: pytest.Item) -> str:
@@ -27,14 +29,22 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def put_right(request: pytest.FixtureRequest) -> Callable[[Site], None]:
-    """Heals the nodes and applies what is declared, if the test before has failed."""
+    """Takes the rack that is to be healed and applied anew once a test on it has failed."""
 
     def put_right(site: Site) -> None:
-        failed = request.config.stash.get(_FAILED, set())
-        if (rack := _rack_of(request.node)) in failed:
-            failed.discard(rack)
-            for node in site.nodes:
-                site.heal(node)
-            site.apply()
+        request.config.stash.setdefault(_SITES, {})[_rack_of(request.node)] = site
 
     return put_right
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Put the rack right, before the first fixture that could ask a broken node."""
+    failed, rack = item.config.stash.get(_FAILED, set()), _rack_of(item)
+    site = item.config.stash.get(_SITES, {}).get(rack)
+    if site is None or rack not in failed:
+        return
+    failed.discard(rack)
+    for node in site.nodes:
+        site.heal(node)
+    site.apply()

@@ -13,10 +13,12 @@ import json
 import os
 import select
 import sys
+from collections import Counter
 from pathlib import Path
 
 PAUSE_SECONDS = 0.06
-_FORGET_AFTER = 100  # rounds, for process ids that are used again
+_FORGET_AFTER = 100  # rounds, for process ids that are used again, and for daemons that change their title
+_SETTLED_AFTER = 10  # rounds: by then a shell has become the program it was to run
 
 
 def _read(path: str) -> bytes:
@@ -30,15 +32,17 @@ def _read(path: str) -> bytes:
 def main(rack: str, folder: str, out: Path) -> None:
     """Sample until there is nobody left to sample for."""
     seen: set[tuple[str, bytes, bytes]] = set()
-    foreign: set[str] = set()
+    skipped: set[str] = set()
+    unchanged: Counter[str] = Counter()
     rounds = 0
     with out.open("w") as sink:
         while not select.select([sys.stdin], [], [], PAUSE_SECONDS)[0]:
             rounds += 1
             if rounds % _FORGET_AFTER == 0:
-                foreign.clear()
+                skipped.clear()
+                unchanged.clear()
             for pid in os.listdir("/proc"):
-                if not pid.isdigit() or pid in foreign:
+                if not pid.isdigit() or pid in skipped:
                     continue
                 command = _read(f"/proc/{pid}/cmdline")
                 environment = _read(f"/proc/{pid}/environ")
@@ -47,10 +51,15 @@ def main(rack: str, folder: str, out: Path) -> None:
                 elif folder.encode() in environment:
                     where = "here"
                 else:
-                    foreign.add(pid)
+                    skipped.add(pid)
                     continue
                 found = (where, command, environment)
-                if found not in seen:
+                if found in seen:
+                    unchanged[pid] += 1
+                    if unchanged[pid] == _SETTLED_AFTER:
+                        skipped.add(pid)
+                else:
+                    unchanged[pid] = 0
                     seen.add(found)
                     sink.write(json.dumps([where, command.decode("latin-1"), environment.decode("latin-1")]))
                     sink.write("\n")

@@ -62,13 +62,16 @@ def test_the_checks_under_plain_pytest(rack: Site):
         str(PROGRAMS / "pytest"),
         *("-p", "rackwright.verify.pytest_plugin", "--cluster", str(rack.file)),
         *("--hosts=ssh://10.77.0.10,ssh://10.77.0.12", "--sudo", "--ssh-config", str(config)),
-        *("-k", "access or munge", "-p", "no:cacheprovider"),
+        *("-k", "access or munge or chronyd", "-p", "no:cacheprovider"),
         *("--pyargs", "rackwright.verify.pytest_checks"),
     )
-    rack.on("worker2", "chmod 640 /etc/munge/munge.key")
+    rack.on("worker2", "chmod 640 /etc/munge/munge.key; systemctl stop chrony")
     ran = rack.tool(*command, name="pytest", inside=True)
-    rack.on("worker2", "chmod 400 /etc/munge/munge.key")
+    rack.on("worker2", "chmod 400 /etc/munge/munge.key; systemctl start chrony")
     assert ran.status == 1, ran
-    assert re.search(r"^=+ 1 failed, [2-9]\d passed, ", ran.out, re.MULTILINE), ran
-    (failed,) = re.findall(r"^FAILED (.+)$", ran.out, re.MULTILINE)
-    assert "[ssh://10.77.0.12-munge: the munge key is readable by munge alone]" in failed
+    assert re.search(r"^=+ 2 failed, [2-9]\d passed, ", ran.out, re.MULTILINE), ran
+    failed = re.findall(r"^FAILED .*\[ssh://10\.77\.0\.12-(.+?)\]", ran.out, re.MULTILINE)
+    assert set(failed) == {
+        "munge: the munge key is readable by munge alone",
+        "time: chronyd runs and starts with the node",
+    }
