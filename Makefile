@@ -6,8 +6,8 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Three processes on two cores (some of it is waiting), each file in one of them: what a file builds once is built once.
-BY_FILE := -n 3 --dist loadfile
+# Each file in one process: what a file builds once is built once.
+BY_FILE := --dist loadfile
 # python3 in a test is the one that runs it, not a shim that first looks for one.
 TEST_PATH := PATH="$(abspath $(BIN)):$$PATH"
 LAB_PYTEST = $(BIN)/pytest -q -m "lab and not proof" --durations=15
@@ -41,18 +41,18 @@ types: setup
 	$(TIMED) types nice $(BIN)/mypy
 
 fast-tests: setup
-	$(TEST_PATH) $(TIMED) fast-tests $(BIN)/pytest -q $(BY_FILE) -m "not lab and not install and not slow"
+	$(TEST_PATH) $(TIMED) fast-tests $(BIN)/pytest -q -n 3 $(BY_FILE) -m "not lab and not install and not slow"
 
 # Everything that needs no lab, collected once.
 unit-tests: lint
-	$(TEST_PATH) $(TIMED) unit-tests nice $(BIN)/pytest -q $(BY_FILE) -m "not lab"
+	$(TEST_PATH) $(TIMED) unit-tests nice $(BIN)/pytest -q -n 2 $(BY_FILE) -m "not lab"
 
 slurm-rack: setup system
 	$(TIMED) slurm-rack $(LAB_PYTEST) tests/racks/slurm
 
 # Two racks of one kind: its tests wait most of the time.
 plain-rack: setup system
-	$(TIMED) plain-rack $(LAB_PYTEST) -n 2 --dist loadfile tests/racks/plain
+	$(TIMED) plain-rack nice -n 2 $(LAB_PYTEST) -n 2 $(BY_FILE) tests/racks/plain
 
 other-racks: setup system
 	$(TIMED) other-racks nice $(LAB_PYTEST) --ignore tests/racks/slurm --ignore tests/racks/plain tests/racks
