@@ -45,17 +45,17 @@ fast-tests: setup
 
 # Everything that needs no lab, collected once.
 unit-tests: lint
-	$(TEST_PATH) $(TIMED) unit-tests nice $(BIN)/pytest -q -n 2 $(BY_FILE) -m "not lab"
+	$(TEST_PATH) $(TIMED) unit-tests nice -n 3 $(BIN)/pytest -q -n 2 $(BY_FILE) -m "not lab"
 
 slurm-rack: setup system
 	$(TIMED) slurm-rack $(LAB_PYTEST) tests/racks/slurm
 
 # Two racks of one kind: its tests wait most of the time.
 plain-rack: setup system
-	$(TIMED) plain-rack nice -n 2 $(LAB_PYTEST) -n 2 $(BY_FILE) tests/racks/plain
+	$(TIMED) plain-rack $(LAB_PYTEST) -n 2 $(BY_FILE) tests/racks/plain
 
 other-racks: setup system
-	$(TIMED) other-racks nice $(LAB_PYTEST) --ignore tests/racks/slurm --ignore tests/racks/plain tests/racks
+	$(TIMED) other-racks nice -n 3 $(LAB_PYTEST) --ignore tests/racks/slurm --ignore tests/racks/plain tests/racks
 
 # Suites of tests that are too long for `make test`; results go to docs/proof.json and the pages made from it.
 # Part of it: make proof SUITE=dkms; SMOKE=1; SMOKE=1 SINCE=origin/main. AGAIN=1 repeats what has passed.
