@@ -28,8 +28,8 @@ def _mounts(rack: str) -> Iterator[str]:
 def _processes(rack: str) -> Iterator[str]:
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            # A dead process of which only the exit code is left waits for the machine's init, not for us.
-            alive = "\nState:\tZ" not in (entry / "status").read_text()
+            # One that has given up its memory is dead: it waits for a CPU to end on, or for the machine's init.
+            alive = "\nVmSize:" in (entry / "status").read_text()
             if alive and f"/rackwright/{rack}" in (entry / "cgroup").read_text():
                 yield f"process {entry.name} {(entry / 'comm').read_text().strip()}"
 
