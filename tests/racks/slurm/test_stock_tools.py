@@ -75,3 +75,6 @@ def test_the_checks_under_plain_pytest(rack: Site):
         "munge: the munge key is readable by munge alone",
         "time: chronyd runs and starts with the node",
     }
+    ran = rack.tool(*command, "-k", "munge and key and readable", name="pytest", inside=True)
+    assert ran.status == 0, ran
+    assert re.search(r"^=+ 2 passed, ", ran.out, re.MULTILINE), ran
