@@ -10,8 +10,8 @@ from pyinfra.context import host as current_host
 
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
-from rackwright.options import RoleOptions
-from rackwright.secrets import Secret, store_of
+from rackwright.model.options import RoleOptions
+from rackwright.secrets.store import Secret, store_of
 
 OptionsT = TypeVar("OptionsT", bound=RoleOptions)
 

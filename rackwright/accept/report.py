@@ -9,12 +9,12 @@ from typing import Any
 
 from rackwright.accept.stages import StageResult
 from rackwright.burnin.report import BurninReport
-from rackwright.checks import CheckResult, Status
-from rackwright.engine.plan import PlanResult
+from rackwright.claims.check import CheckResult, Status
 from rackwright.engine.run import Applied
 from rackwright.errors import ExitCode
+from rackwright.model.ranges import fold
+from rackwright.plan.node_plan import PlanResult
 from rackwright.verify.report import VerifyReport
-from rackwright.verify.selection import fold
 
 DOCUMENT_VERSION = 1
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rackwright.burnin.report import BurninReport
-from rackwright.checks import Status
-from rackwright.engine.plan import PlanResult
+from rackwright.claims.check import Status
 from rackwright.engine.run import Applied
 from rackwright.model.cluster import Cluster
+from rackwright.plan.node_plan import PlanResult
 from rackwright.verify.report import VerifyReport
 
 
@@ -53,10 +53,16 @@ class Stages:
     def real(cls, agree: Callable[[PlanResult], bool]) -> Stages:
         """The engine, verify and burn-in on the cluster's nodes."""
         from rackwright.burnin.run import burnin
+        from rackwright.drift.install import update_digests
         from rackwright.engine.run import apply, plan
         from rackwright.verify.runner import verify
 
-        return cls(apply=lambda cluster: apply(cluster, agree=agree), plan=plan, verify=verify, burnin=burnin)
+        def applied(cluster: Cluster) -> Applied:
+            done = apply(cluster, agree=agree)
+            update_digests(cluster, done)
+            return done
+
+        return cls(apply=applied, plan=plan, verify=verify, burnin=burnin)
 
 
 def judge_applied(applied: Applied) -> StageResult:

@@ -11,10 +11,10 @@ from pathlib import Path
 from rackwright.accept.chart import chart_of
 from rackwright.accept.report import AcceptReport
 from rackwright.burnin.show import bytes_text
-from rackwright.checks import CheckResult, Status
+from rackwright.claims.check import CheckResult, Status
 from rackwright.errors import RackwrightError
+from rackwright.model.ranges import fold
 from rackwright.render import render
-from rackwright.verify.selection import fold
 from rackwright.verify.show import SEVERITY, folded
 
 

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from rackwright.burnin.expectation import Expectation, Finding, doubling, printed_size
 from rackwright.burnin.slurm import Step
 from rackwright.burnin.transport import parse_transports
-from rackwright.checks import Status
+from rackwright.claims.check import Status
 from rackwright.errors import BurninError
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Sku

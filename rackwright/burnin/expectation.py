@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from rackwright.burnin.table import NcclTable, Row
-from rackwright.checks import Status
+from rackwright.claims.check import Status
 from rackwright.model.cluster import Cluster
 from rackwright.model.sku import Sku
 

@@ -10,9 +10,9 @@ from typing import Any
 from rackwright.burnin.expectation import Finding, Floor
 from rackwright.burnin.pairs import PairFigure, Triage
 from rackwright.burnin.table import NcclTable, Row
-from rackwright.checks import Status, worst
+from rackwright.claims.check import Status, worst
 from rackwright.errors import ExitCode
-from rackwright.verify.selection import fold
+from rackwright.model.ranges import fold
 
 DOCUMENT_VERSION = 1
 _TAIL_CHARACTERS = 6000

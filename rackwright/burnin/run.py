@@ -15,15 +15,15 @@ from rackwright.burnin.report import BurninReport, Group, Measurement
 from rackwright.burnin.slurm import Slurm
 from rackwright.burnin.store import previous, store
 from rackwright.burnin.table import NcclTable, Unreadable, parse_nccl_tests
-from rackwright.checks import Status
-from rackwright.engine.selection import pick
+from rackwright.claims.check import Status
 from rackwright.errors import BurninError, ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
 from rackwright.model.sku import Sku
 from rackwright.model.types import NodeRole
-from rackwright.side_by_side import side_by_side
 from rackwright.ssh import Pool, RootShell
-from rackwright.verify.selection import fold
+from rackwright.ssh.side_by_side import side_by_side
 
 ANSWERS_AT_ONCE = 64
 PAIRS_AT_ONCE = 16

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rackwright.burnin.report import BurninReport, Group, Measurement
-from rackwright.verify.selection import fold
+from rackwright.model.ranges import fold
 from rackwright.verify.show import STYLES
 
 

@@ -18,10 +18,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rackwright.checks import CommandResult
+from rackwright.command import CommandResult
 from rackwright.errors import BurninError
+from rackwright.model.ranges import fold
 from rackwright.ssh import RootShell
-from rackwright.verify.selection import fold
 
 ACCOUNT = "burnin"
 START_SECONDS = 60

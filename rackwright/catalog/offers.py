@@ -7,9 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from rackwright.catalog.tables import Table, Version
+from rackwright.model.options import Frozen
 from rackwright.model.sku import Source
 from rackwright.model.types import OsRelease
-from rackwright.options import Frozen
 
 Modules = Literal["open", "proprietary"]
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from pydantic import TypeAdapter
 
-from rackwright.model.document import parse_document
+from rackwright.documents.document import parse_document
 from rackwright.model.sku import Sku, SkuEntry
 
 _ENTRIES = TypeAdapter(dict[str, SkuEntry])

@@ -16,7 +16,7 @@ from rackwright.catalog.tables import (
     Table,
     XidTable,
 )
-from rackwright.model.document import parse_document
+from rackwright.documents.document import parse_document
 
 TableT = TypeVar("TableT", bound=Table)
 

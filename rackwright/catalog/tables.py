@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rackwright.model.options import Frozen
 from rackwright.model.sku import Architecture, Source
 from rackwright.model.types import OsRelease
-from rackwright.options import Frozen
 
 Version = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
 """An upstream version: numbers and dots."""

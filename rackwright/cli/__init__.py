@@ -18,8 +18,8 @@ import typer.core
 import typer.main
 
 from rackwright import __version__
+from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
-from rackwright.model.nearest import suggest
 
 _COMMANDS = {
     "validate": "Check a cluster file, offline: every mistake at once.",

@@ -30,7 +30,7 @@ def accept_command(
     from rackwright.accept import accept
     from rackwright.accept.write import default_folder, write_report
     from rackwright.cli.accept_view import Acceptance, show_verdict
-    from rackwright.model.load import load_cluster
+    from rackwright.clusterfile.load import load_cluster
 
     cluster = load_cluster(file)
     if not yes and not sys.stdin.isatty():

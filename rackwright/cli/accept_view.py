@@ -10,12 +10,13 @@ from rackwright.accept import AcceptReport, Stages
 from rackwright.accept.stages import StageName, StageResult
 from rackwright.burnin import BurninReport, burnin
 from rackwright.burnin.show import show as show_burnin
-from rackwright.checks import Status
+from rackwright.claims.check import Status
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
-from rackwright.engine.plan import PlanResult
+from rackwright.drift.install import update_digests
 from rackwright.engine.run import Applied, apply, plan
 from rackwright.model.cluster import Cluster
+from rackwright.plan.node_plan import PlanResult
 from rackwright.verify import VerifyReport, verify
 from rackwright.verify.show import STYLES, wide_console
 from rackwright.verify.show import show as show_verify
@@ -51,6 +52,7 @@ class Acceptance:
 
         with progress:
             applied = apply(cluster, watch=progress, agree=agree)
+            update_digests(cluster, applied)
         if applied.result is not None:
             show_outcome(applied.result, self._out)
         return applied

@@ -13,12 +13,13 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from rackwright.cli.arguments import ClusterFile, Limit, Role
-from rackwright.cli.plan_view import fold, show_outcome, show_plan
+from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
-from rackwright.engine.plan import PlanResult, moved_since
 from rackwright.engine.run import Applied
 from rackwright.errors import RackwrightError
+from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
+from rackwright.plan.node_plan import PlanResult, moved_since
 
 
 def apply_command(
@@ -49,11 +50,10 @@ def apply_command(
     if reviewed is not None:
         limit = fold(reviewed.nodes)
         role = list(reviewed.roles) if reviewed.roles is not None else None
-    applied = _run(file, limit, role, _Consent(reviewed, yes, verbose), flags, parallel)
+    applied, notes = _run(file, limit, role, _Consent(reviewed, yes, verbose), flags, parallel)
     out = Console(soft_wrap=True)
-    for told in (applied.put_back, applied.drift_check):
-        if told is not None:
-            typer.echo(told, err=True)
+    for note in notes:
+        typer.echo(note, err=True)
     if applied.result is not None:
         show_outcome(applied.result, out)
         raise typer.Exit(applied.result.exit_code)
@@ -86,10 +86,12 @@ def _run(
     consent: _Consent,
     flags: dict[str, int | str | None],
     parallel: int | None,
-) -> Applied:
+) -> tuple[Applied, list[str]]:
+    """The run, and what else it did that the operator should know."""
+    from rackwright.clusterfile.load import load_cluster
+    from rackwright.drift.install import update_digests
     from rackwright.engine.run import apply
-    from rackwright.engine.selection import pick
-    from rackwright.model.load import load_cluster
+    from rackwright.model.selection import pick
 
     cluster = load_cluster(file)
     progress = Progress(len(pick(cluster, limit)), Console(stderr=True))
@@ -101,7 +103,7 @@ def _run(
         return agreed
 
     with progress:
-        return apply(
+        applied = apply(
             cluster,
             limit=limit,
             roles=frozenset(roles) if roles else None,
@@ -110,6 +112,8 @@ def _run(
             waves=_waves(cluster.waves, flags),
             parallel=parallel,
         )
+        notes = (applied.put_back, update_digests(cluster, applied))
+    return applied, [note for note in notes if note is not None]
 
 
 def _ask(plan: PlanResult) -> bool:
@@ -122,7 +126,7 @@ def _ask(plan: PlanResult) -> bool:
 
 
 def _read_plan(path: Path) -> PlanResult:
-    from rackwright.engine.plan_document import check_plan
+    from rackwright.plan.document import check_plan
 
     try:
         document = json.loads(path.read_text())

@@ -28,7 +28,7 @@ def burnin_command(
     """
     from rackwright.burnin import burnin
     from rackwright.burnin.show import show
-    from rackwright.model.load import load_cluster
+    from rackwright.clusterfile.load import load_cluster
     from rackwright.verify.show import wide_console
 
     cluster = load_cluster(file)

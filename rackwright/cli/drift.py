@@ -13,12 +13,13 @@ import typer.core
 from rich.console import Console
 
 from rackwright.cli.arguments import ClusterFile, Limit
-from rackwright.cli.plan_view import fold, show_outcome, show_plan, summary
+from rackwright.cli.plan_view import show_outcome, show_plan, summary
 from rackwright.cli.progress import Progress
 from rackwright.drift.places import TEXTFILES
 from rackwright.drift.report import History, document, metrics, write_metrics
-from rackwright.engine.plan import PlanResult
 from rackwright.errors import RackwrightError
+from rackwright.model.ranges import fold
+from rackwright.plan.node_plan import PlanResult
 
 if TYPE_CHECKING:
     from rackwright.drift.here import Step
@@ -64,9 +65,9 @@ def check_command(
 
     Exit status: 0 in sync, 2 drift, 4 a node is unreachable, 1 error.
     """
+    from rackwright.clusterfile.load import load_cluster
     from rackwright.engine.run import plan
-    from rackwright.engine.selection import pick
-    from rackwright.model.load import load_cluster
+    from rackwright.model.selection import pick
     from rackwright.state_folder import state_folder
 
     cluster = load_cluster(file)
@@ -138,10 +139,10 @@ def install_command(
 
     Exit status: 0 installed, 2 it was not agreed to, 4 a node was unreachable, 1 error.
     """
+    from rackwright.clusterfile.load import load_cluster
     from rackwright.drift.declaration import Declaration, seconds_of
     from rackwright.drift.install import install
     from rackwright.drift.notify import read_urls
-    from rackwright.model.load import load_cluster
 
     cluster = load_cluster(file)
     if mode == "pull" and notify:
@@ -156,9 +157,9 @@ def install_command(
 
 def install_as_declared(file: Path, limit: str | None, yes: bool) -> None:
     """Finish an installation that was interrupted: what it declares stands beside the cluster file."""
+    from rackwright.clusterfile.load import load_cluster
     from rackwright.drift.declaration import read_declaration
     from rackwright.drift.install import install
-    from rackwright.model.load import load_cluster
 
     cluster = load_cluster(file)
     declared = read_declaration(cluster.path)
@@ -186,8 +187,8 @@ def uninstall_command(file: ClusterFile, limit: Limit = None, yes: Yes = False) 
 
     Exit status: 0 gone, 2 it was not agreed to, 4 a node was unreachable, 1 error.
     """
+    from rackwright.clusterfile.load import load_cluster
     from rackwright.drift.install import uninstall
-    from rackwright.model.load import load_cluster
 
     done = uninstall(load_cluster(file), limit=limit, agree=_agree(yes))
     _show(done)

@@ -50,7 +50,7 @@ def health_command(
     else:
         if file is None or sku is not None:
             raise typer.BadParameter("give a cluster file, or --document DOC and --sku NAME")
-        from rackwright.model.load import load_cluster
+        from rackwright.clusterfile.load import load_cluster
 
         cluster = load_cluster(file)
         with Console(stderr=True).status(f"probing the nodes of {cluster.name} ..."):

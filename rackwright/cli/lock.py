@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ExitCode
 from rackwright.lock.content import GroupLock, Lock
 from rackwright.lock.index import Index, read_index
 from rackwright.lock.lock_file import lock_text
 from rackwright.lock.question import shipped_tables
 from rackwright.lock.solve import Solution, solve
-from rackwright.model.load import load_cluster
 
 JSON_VERSION = 1
 

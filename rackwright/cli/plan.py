@@ -27,9 +27,9 @@ def plan_command(
 
     Exit status: 0 nothing to change, 2 changes pending, 4 a node is unreachable, 1 error.
     """
+    from rackwright.clusterfile.load import load_cluster
     from rackwright.engine.run import plan
-    from rackwright.engine.selection import pick
-    from rackwright.model.load import load_cluster
+    from rackwright.model.selection import pick
 
     cluster = load_cluster(file)
     roles = frozenset(role) if role else None

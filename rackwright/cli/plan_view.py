@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from ClusterShell.NodeSet import NodeSet
 from rich.console import Console
 from rich.markup import escape
 
-from rackwright.changes import Change
-from rackwright.engine.plan import ApplyResult, NodeOutcome, PlannedOperation, PlanResult
+from rackwright.model.ranges import fold
+from rackwright.plan.changes import Change
+from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlannedOperation, PlanResult
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-
-
-def fold(names: Iterable[str]) -> str:
-    """Node names as a NodeSet: gpu[001-031]."""
-    return str(NodeSet.fromlist(list(names)))
 
 
 def show_plan(plan: PlanResult, console: Console, *, verbose: bool = False) -> None:

@@ -20,9 +20,9 @@ def render_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print {path: text} as JSON.")] = False,
 ) -> None:
     """Print every file a node would get, whole; secrets are shown as placeholders."""
+    from rackwright.clusterfile.load import load_cluster
     from rackwright.engine.render import render_node
-    from rackwright.engine.selection import pick
-    from rackwright.model.load import load_cluster
+    from rackwright.model.selection import pick
 
     cluster = load_cluster(file)
     files = render_node(cluster, pick(cluster, node)[0])

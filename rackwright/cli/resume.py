@@ -50,7 +50,7 @@ def resume_command(
 
 
 def _say_what_moved(known: Run) -> None:
-    from rackwright.model.load import load_cluster
+    from rackwright.clusterfile.load import load_cluster
 
     if known.plan is not None and load_cluster(Path(known.begin["file"])).sha256 != known.plan["file_sha256"]:
         typer.echo(

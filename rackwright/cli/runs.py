@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from rackwright.cli.plan_view import fold
 from rackwright.engine.journal import Run, read_run, runs
+from rackwright.model.ranges import fold
 
 
 def runs_command(

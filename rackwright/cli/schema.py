@@ -17,7 +17,7 @@ def schema_command(
     `# yaml-language-server: $schema=cluster.schema.json`.
     """
     if plan:
-        from rackwright.engine.plan_document import plan_schema as schema
+        from rackwright.plan.document import plan_schema as schema
     else:
-        from rackwright.model.json_schema import cluster_schema as schema
+        from rackwright.clusterfile.json_schema import cluster_schema as schema
     typer.echo(json.dumps(schema(), indent=2))

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.clusterfile.load import load
+from rackwright.clusterfile.origins import Origins, Value
+from rackwright.documents.nearest import suggest
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
-from rackwright.model.load import load
-from rackwright.model.nearest import suggest
-from rackwright.model.origins import Origins, Value
 
 JSON_VERSION = 1
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ClusterFileError, ExitCode
-from rackwright.model.load import load_cluster
 
 JSON_VERSION = 1
 

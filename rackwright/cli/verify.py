@@ -25,7 +25,7 @@ def verify_command(
     Exit status 0: nothing failed and nothing is unknown, 3: a check failed, 4: something is
     UNKNOWN.
     """
-    from rackwright.model.load import load_cluster
+    from rackwright.clusterfile.load import load_cluster
     from rackwright.verify import verify
     from rackwright.verify.junit import write_junit
     from rackwright.verify.show import show, wide_console

@@ -31,9 +31,9 @@ def why_command(
     the cluster file, what rackwright changed last, what the kernel complained of, and what to do next.
     Exit status 0: everything was found out, 4: a part is UNKNOWN.
     """
+    from rackwright.clusterfile.load import load_cluster
+    from rackwright.documents.nearest import suggest
     from rackwright.errors import ExitCode, RackwrightError
-    from rackwright.model.load import load_cluster
-    from rackwright.model.nearest import suggest
     from rackwright.why.ask import why
 
     cluster = load_cluster(file)

@@ -10,15 +10,14 @@ import json
 import time
 from dataclasses import asdict, dataclass
 
-from ClusterShell.NodeSet import NodeSet
-
-from rackwright.engine.memory import Memory, version_key
 from rackwright.engine.run import plan
-from rackwright.engine.selection import pick
 from rackwright.engine.session import SITE, Watcher
-from rackwright.engine.workers import shards
-from rackwright.identity import write_privately
+from rackwright.factcache.host_classes import shards
+from rackwright.factcache.memory import Memory, version_key
 from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
+from rackwright.secrets.identity import write_privately
 from rackwright.state_folder import state_folder
 
 _ROUNDS = 2
@@ -49,7 +48,7 @@ def take(
     learned = _learned(cluster)
     for _ in range(_ROUNDS):
         if missing := [name for name in names if name not in learned]:
-            plan(cluster, limit=str(NodeSet.fromlist(missing)), watch=watch)
+            plan(cluster, limit=fold(missing), watch=watch)
             learned = _learned(cluster)
     for name in names:
         if name in learned:

@@ -19,13 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from rackwright.clusterfile.load import load_cluster
 from rackwright.drift import places
 from rackwright.drift.notify import message, send, urls_of
 from rackwright.drift.prometheus import metrics
 from rackwright.drift.states import Found, History, State, advanced, history_text, read_history, told, untold
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.load import load_cluster
 from rackwright.ssh import TIMED_OUT, connect, run
 
 PARALLEL = 32

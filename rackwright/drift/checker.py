@@ -11,7 +11,7 @@ from rackwright.drift.baseline import kept_of
 from rackwright.drift.declaration import Declaration
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
-from rackwright.secrets import Secret
+from rackwright.secrets.store import Secret
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from rackwright.drift.places import TEXTFILES
 from rackwright.errors import RackwrightError
-from rackwright.options import Frozen
+from rackwright.model.options import Frozen
 
 _HOUR, _DAY = 3600, 86400
 _EVERY = re.compile(r"([1-9]\d{0,3})\s*(m|min|h|d)")

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from shlex import quote
 
+from rackwright.atomic_write import write_command
 from rackwright.drift import places
 from rackwright.drift.checker import Piece, expected_path, folders, pieces
 from rackwright.drift.declaration import Declaration
 from rackwright.errors import RackwrightError
-from rackwright.landing import write_command
 from rackwright.model.cluster import Cluster
-from rackwright.secrets import store_of
+from rackwright.secrets.store import store_of
 
 _SECONDS = 60
 _LOOK = "[ -L {p} ] && {{ readlink {p}; exit; }}; stat -c '%F %a %U %G' {p} && [ ! -f {p} ] || sha256sum <{p}"

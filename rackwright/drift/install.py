@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-
-from ClusterShell.NodeSet import NodeSet
 
 from rackwright import __version__
 from rackwright.drift import here, places
 from rackwright.drift.baseline import kept_of, take
 from rackwright.drift.declaration import Declaration, path_of, read_declaration, write_declaration
-from rackwright.engine.plan import ApplyResult, PlanResult
-from rackwright.engine.run import apply
+from rackwright.engine.run import Applied, apply
 from rackwright.engine.session import Watcher
 from rackwright.errors import ExitCode, RackwrightError
 from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
-from rackwright.secrets import store_of
+from rackwright.plan.node_plan import ApplyResult, PlanResult
+from rackwright.secrets.store import store_of
 from rackwright.ssh import Pool
 from rackwright.state_folder import state_folder
 
@@ -149,35 +148,35 @@ def uninstall(
     return done
 
 
-def move_along(cluster: Cluster, nodes: Iterable[str]) -> str | None:
-    """After an apply: what is expected of these nodes is what they answer now.
+def update_digests(cluster: Cluster, applied: Applied) -> str | None:
+    """After an apply: an installed drift check expects what the nodes in sync answer now.
 
-    A sentence, or None where there is nothing to say. Never raises a RackwrightError: the apply
-    itself was done.
+    Returns a sentence, or None where there is nothing to report. Never raises a RackwrightError: the
+    apply itself was done.
     """
     try:
         declared = read_declaration(cluster.path)
-        names = list(nodes)
+        names = applied.in_sync
         if declared is None or not names:
             return None
         if not declared.agreed:
             return "drift check: its installation was interrupted; run `rackwright drift install` again"
         before = {name: kept_of(cluster, name) for name in names}
-        known = take(cluster, str(NodeSet.fromlist(names)), asked_just_now=True)
+        known = take(cluster, fold(names), asked_just_now=True)
         moved = [name for name, baseline in known.items() if baseline != before[name]]
         if not moved:
             return None
-        limit = _with_head(cluster, declared, str(NodeSet.fromlist(moved)))
+        limit = _with_head(cluster, declared, fold(moved))
         done = _place(cluster, declared, declared, limit, lambda plan, steps: True, None)
     except RackwrightError as error:
-        return f"drift check: expected digests could not be moved along: {error.message}"
+        return f"drift check: expected digests could not be updated: {error.message}"
     failed = {node.node for node in done.plan.failed}
     if done.result is not None:
         failed |= {outcome.node for outcome in done.result.failed}
     if failed:
-        lost = NodeSet.fromlist(sorted(failed))
-        return f"drift check: expected digests could not be moved along on {lost}"
-    return f"drift check: expected digests moved along on {NodeSet.fromlist(moved)}"
+        lost = fold(sorted(failed))
+        return f"drift check: expected digests could not be updated on {lost}"
+    return f"drift check: expected digests updated on {fold(moved)}"
 
 
 def _with_head(cluster: Cluster, declared: Declaration, limit: str | None) -> str | None:

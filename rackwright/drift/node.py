@@ -1,6 +1,6 @@
 """The drift check as it runs on a node. Standard library only, Python 3.9 or newer.
 
-Placed below the fact helper (rackwright/engine/helper.py) in one file of root's. It answers the
+Placed below the fact helper (rackwright/factcache/helper.py) in one file of root's. It answers the
 questions that lie beside it and no others, and tells what has changed, never what is there:
 
     rackwright-drift                 one line of JSON; all that the read-only key may run
@@ -18,7 +18,7 @@ import signal
 import sys
 import time
 
-from rackwright.engine.helper import QUESTIONS, answer
+from rackwright.factcache.helper import QUESTIONS, answer
 
 FOLDER = "/etc/rackwright-drift"
 STATE = "/var/lib/rackwright-drift"

@@ -13,10 +13,9 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ClusterShell.NodeSet import NodeSet
-
 from rackwright.drift.states import Change, Known, State
 from rackwright.errors import RackwrightError
+from rackwright.model.ranges import fold
 
 _LINES_MAX = 40
 _OPEN = re.compile(r"(json|jsons|xml|xmls|form|forms)://[A-Za-z0-9.\[\]:-]+(/[A-Za-z0-9._/-]{0,40})?")
@@ -69,7 +68,7 @@ def message(cluster: str, changes: Iterable[Change], history: Mapping[str, Known
     lines = []
     for (state, before, detail), names in groups.items():
         about = f": {', '.join(detail)}" if detail else ""
-        lines.append(f"{NodeSet.fromlist(names)}: {before} -> {state}{about}")
+        lines.append(f"{fold(names)}: {before} -> {state}{about}")
     if len(lines) > _LINES_MAX:
         lines = [*lines[:_LINES_MAX], f"... and {len(lines) - _LINES_MAX} more"]
     now = ", ".join(

@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 
 import rackwright
-from rackwright.engine.helper_text import helper_text
+from rackwright.factcache.helper_text import helper_text
 
-_IMPORT = "from rackwright.engine.helper import QUESTIONS, answer\n"
+_IMPORT = "from rackwright.factcache.helper import QUESTIONS, answer\n"
 _END = '\nif __name__ == "__main__":'
 
 

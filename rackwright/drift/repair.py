@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ClusterShell.NodeSet import NodeSet
-
 from rackwright.drift import places
-from rackwright.engine.plan import NodePlan, PlanResult
+from rackwright.drift.install import update_digests
 from rackwright.engine.run import apply
 from rackwright.engine.session import Watcher
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import fold
+from rackwright.plan.node_plan import NodePlan, PlanResult
 
 
 @dataclass
@@ -68,7 +68,8 @@ def _repair(
         # The nodes moved on since they were checked: what is disruptive now is left, with its wave.
         return not any(operation.disruptive for node in plan.nodes.values() for operation in node.operations)
 
-    applied = apply(cluster, limit=str(NodeSet.fromlist(names)), roles=roles, agree=agree, watch=watch)
+    applied = apply(cluster, limit=fold(names), roles=roles, agree=agree, watch=watch)
+    update_digests(cluster, applied)
     for name, plan in applied.plan.nodes.items():
         if applied.result is None:
             if plan.changes:

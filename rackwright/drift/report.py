@@ -12,7 +12,7 @@ from typing import Any
 
 from rackwright import __version__
 from rackwright.drift.prometheus import Families
-from rackwright.engine.plan import PlanResult
+from rackwright.plan.node_plan import PlanResult
 
 SCHEMA_VERSION = 1
 

@@ -10,7 +10,7 @@ from rackwright.drift import places
 from rackwright.drift.declaration import Declaration
 from rackwright.model.cluster import Cluster
 from rackwright.render import render
-from rackwright.secrets import Secret
+from rackwright.secrets.store import Secret
 
 
 def public_key(private: Secret) -> str:

@@ -23,8 +23,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from rackwright import __version__
-from rackwright.engine.plan import PlanResult
 from rackwright.errors import RackwrightError
+from rackwright.plan.node_plan import PlanResult
 from rackwright.state_folder import state_folder, state_root, sync_folder
 
 _SYNC_SECONDS = 0.2

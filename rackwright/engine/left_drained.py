@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ClusterShell.NodeSet import NodeSet
-
 from rackwright.engine.journal import Run, append, runs
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import fold
 
 
 def left_drained(cluster: str, roles: frozenset[str] | None) -> dict[str, list[str]]:
@@ -45,16 +44,16 @@ def put_back(cluster: Cluster, as_declared: Iterable[str], roles: frozenset[str]
         mine = [name for name in nodes if name in good]
         if not mine:
             continue
-        from rackwright.scheduler import Drainer  # loads ssh, which a run without leftovers does not need
+        from rackwright.workload.slurm.drain import (
+            Drainer,  # loads ssh, which a run without leftovers does not need
+        )
 
         try:
             with Drainer(cluster, run) as drainer:
                 drainer.resume(mine)
         except RackwrightError as error:
-            said.append(
-                f"{NodeSet.fromlist(mine)}, drained by run {run}, could not be resumed: {error.message}"
-            )
+            said.append(f"{fold(mine)}, drained by run {run}, could not be resumed: {error.message}")
             continue
         append(cluster.name, run, "resume", nodes=mine)
-        said.append(f"{NodeSet.fromlist(mine)}: back in service, drained by run {run}")
+        said.append(f"{fold(mine)}: back in service, drained by run {run}")
     return "; ".join(said) or None

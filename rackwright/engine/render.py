@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from rackwright.data import Site
-from rackwright.engine.driver import Driver
-from rackwright.engine.offline import EmptyNode
-from rackwright.engine.plan import NodeOutcome, NodePlan
 from rackwright.engine.session import SITE
 from rackwright.errors import RunFailed
 from rackwright.model.cluster import Cluster, Node
+from rackwright.plan.node_plan import NodeOutcome, NodePlan
+from rackwright.pyinfra_driver.driver import Driver
+from rackwright.pyinfra_driver.offline import EmptyNode
 
 
 class _Kept:

@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterable
 
 from rackwright.engine.journal import Journal
-from rackwright.engine.plan import ApplyResult, NodeOutcome, PlanResult
 from rackwright.engine.session import Session
 from rackwright.engine.waves import must_stop, plan_waves
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.settings import Waves
 from rackwright.model.types import NodeRole
-from rackwright.scheduler import Drainer, is_scheduled
+from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlanResult
+from rackwright.workload.slurm.drain import Drainer, is_scheduled
 
 
 class Rollout:

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rackwright.drift.declaration import path_of as declaration_of
 from rackwright.engine.journal import Journal
-from rackwright.engine.lock import run_lock
-from rackwright.engine.plan import ApplyResult, PlanResult
+from rackwright.engine.run_lock import run_lock
 from rackwright.engine.session import SITE, Session, Watcher
 from rackwright.model.cluster import Cluster
 from rackwright.model.settings import Waves
+from rackwright.plan.node_plan import ApplyResult, PlanResult
 
 OF_FLAGS = {"canary", "size", "stop_after", "pause_seconds"}
 """What of the waves flags may set: kept with a run, so that its resumption goes on alike."""
@@ -28,8 +27,16 @@ class Applied:
     """The name of its journal."""
     put_back: str | None = None
     """Nodes that an earlier run had left drained, and what became of them."""
-    drift_check: str | None = None
-    """What became of the digests that an installed drift check expects, if there is one."""
+
+    @property
+    def in_sync(self) -> list[str]:
+        """Nodes that are known to be as declared, as far as the run went."""
+        outcomes = self.result.nodes if self.result is not None else {}
+        return [
+            name
+            for name, node in self.plan.nodes.items()
+            if (outcomes[name].ok if name in outcomes else node.error is None and not node.changes)
+        ]
 
 
 def plan(
@@ -76,12 +83,8 @@ def apply(
     if deploy == SITE and (applied.result is not None or not applied.plan.changes):
         from rackwright.engine.left_drained import put_back
 
-        applied = replace(applied, put_back=put_back(cluster, _as_declared(applied), roles))
-    if deploy != SITE or not declaration_of(cluster.path).exists():
-        return applied
-    from rackwright.drift.install import move_along
-
-    return replace(applied, drift_check=move_along(cluster, _as_declared(applied)))
+        applied = replace(applied, put_back=put_back(cluster, applied.in_sync, roles))
+    return applied
 
 
 def _apply(
@@ -117,13 +120,3 @@ def _apply(
             session.watch_too(journal)
             rollout = Rollout(session, cluster, planned, policy, journal)
             return Applied(planned, rollout.run(), journal.run)
-
-
-def _as_declared(applied: Applied) -> list[str]:
-    """Nodes that are known to be as declared, as far as the run went."""
-    outcomes = applied.result.nodes if applied.result is not None else {}
-    return [
-        name
-        for name, node in applied.plan.nodes.items()
-        if (outcomes[name].ok if name in outcomes else node.error is None and not node.changes)
-    ]

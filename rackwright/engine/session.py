@@ -14,21 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from rackwright.engine.glance import GLANCED_MAX, glance
-from rackwright.engine.memory import Memories, version_key
-from rackwright.engine.plan import NodeOutcome, NodePlan, PlannedOperation, PlanResult
-from rackwright.engine.selection import pick
-from rackwright.engine.workers import (
-    EVALUATED_PER_WORKER,
-    IN_SYNC_PER_WORKER,
-    Event,
-    Worker,
-    Workers,
-    host_class,
-    split,
-)
+from rackwright.engine.workers import EVALUATED_PER_WORKER, IN_SYNC_PER_WORKER, Event, Worker, Workers, split
+from rackwright.factcache.host_classes import host_class
+from rackwright.factcache.memory import Memories, version_key
+from rackwright.factcache.quick_check import GLANCED_MAX, glance
 from rackwright.model.cluster import Cluster, Node
-from rackwright.secrets import store_of
+from rackwright.model.selection import pick
+from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation, PlanResult
+from rackwright.secrets.store import store_of
 from rackwright.state_folder import state_folder
 
 SITE = Path(__file__).resolve().parent.parent / "deploys" / "site.py"

@@ -9,11 +9,12 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from rackwright.factcache.host_classes import shards
 from rackwright.model.cluster import Node
 from rackwright.state_folder import state_folder
 
@@ -25,20 +26,6 @@ _LOG_TAIL = 12
 _LOGS_KEPT = 50
 
 Event = dict[str, Any]
-
-
-def host_class(node: Node) -> str:
-    """What nodes have in common that are asked the same: roles, kinds of options, OS, platform and SKU."""
-    parts = (*sorted(node.roles), "", *sorted(node.options), "", node.os, node.platform, node.sku.name)
-    return "/".join(parts)
-
-
-def shards(nodes: Iterable[Node]) -> list[tuple[str, tuple[Node, ...]]]:
-    """The nodes by host class."""
-    classes: dict[str, list[Node]] = {}
-    for node in nodes:
-        classes.setdefault(host_class(node), []).append(node)
-    return [(name, tuple(members)) for name, members in classes.items()]
 
 
 def split(nodes: Sequence[Node], per_worker: int) -> list[dict[str, str]]:
@@ -54,7 +41,7 @@ def split(nodes: Sequence[Node], per_worker: int) -> list[dict[str, str]]:
 def start_process(errors: TextIO) -> subprocess.Popen[str]:
     """A process that waits for its job."""
     return subprocess.Popen(
-        [sys.executable, "-m", "rackwright.engine.worker"],
+        [sys.executable, "-m", "rackwright.pyinfra_driver.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,

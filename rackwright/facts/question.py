@@ -1,6 +1,6 @@
 """A fact's question: a shell command, and what the helper on the node may do instead.
 
-The command is the definition; the helper (rackwright/engine/helper.py) prints the very same lines
+The command is the definition; the helper (rackwright/factcache/helper.py) prints the very same lines
 without forking a shell for each question. Plain pyinfra and nodes without Python run the command.
 """
 

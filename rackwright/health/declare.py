@@ -17,9 +17,9 @@ from rackwright.health.expected import (
 from rackwright.health.options import HealthOptions
 from rackwright.health.verdict import Action
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.sku import Gpus, Sku
 from rackwright.model.types import NodeRole, Platform
-from rackwright.platforms import Capability, why_node_lacks
 
 _ACTIONS = {
     XidAction.RESTART_JOB: Action.RESTART_JOB,

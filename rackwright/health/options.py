@@ -6,12 +6,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from rackwright.documents.nearest import suggest
 from rackwright.health.judge import all_checks
 from rackwright.health.limits import LIMITS
-from rackwright.model.nearest import suggest
+from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
-from rackwright.options import Frozen, RoleOptions
 
 CHECKS = tuple(check.id for check in all_checks())
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rackwright.engine.selection import pick
 from rackwright.errors import ConnectionFailed, ExitCode, RackwrightError
 from rackwright.health.bundle import script
 from rackwright.health.checks.services import asked_for
@@ -19,9 +18,10 @@ from rackwright.health.expected import Expected
 from rackwright.health.judge import hardest, judge, worst
 from rackwright.health.verdict import Action, HealthResult, Status
 from rackwright.model.cluster import Cluster, Node
-from rackwright.side_by_side import side_by_side
+from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
 from rackwright.ssh import Pool, RootShell
-from rackwright.verify.selection import fold
+from rackwright.ssh.side_by_side import side_by_side
 
 WORKERS_MAX = 64
 SECONDS = 30

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from rackwright.catalog.read import catalogue
+from rackwright.clusterfile.load import load_cluster
+from rackwright.documents.nearest import suggest
 from rackwright.errors import RackwrightError
 from rackwright.health.declare import expected_of, expected_of_sku
 from rackwright.health.expected import Expected
-from rackwright.model.load import load_cluster
-from rackwright.model.nearest import suggest
 
 
 def expected_for(text: str, file: Path | None, sku: str | None) -> Expected:

@@ -12,7 +12,7 @@ from rich.text import Text
 from rackwright.health.judge import hardest
 from rackwright.health.run import FleetHealth, NodeHealth
 from rackwright.health.verdict import SEVERITY, Action, HealthResult, Status
-from rackwright.verify.selection import fold
+from rackwright.model.ranges import fold
 
 STYLES = {
     Status.FAIL: "bold red",

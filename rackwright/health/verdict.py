@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Status(str, Enum):  # noqa: UP042 - Python 3.9
-    """The words of rackwright.checks.Status, and one more: switched off by the site."""
+    """The words of rackwright.claims.check.Status, and one more: switched off by the site."""
 
     PASS = "PASS"
     WARN = "WARN"

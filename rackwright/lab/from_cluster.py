@@ -6,10 +6,10 @@ import json
 from ipaddress import IPv4Address
 from pathlib import Path
 
+from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
 from rackwright.lab.spec import NodeSpec, RackSpec
 from rackwright.model.cluster import Cluster, Network, Node
-from rackwright.model.load import load_cluster
 from rackwright.model.types import NetworkPurpose, Platform
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from rackwright.model.cluster import Node
+from rackwright.model.options import Frozen
 from rackwright.model.types import OsRelease
-from rackwright.options import Frozen
 
 
 class GroupLock(Frozen):

@@ -12,8 +12,8 @@ from rackwright.lock.content import GroupLock, Lock
 from rackwright.lock.lock_file import read_lock, wish_of
 from rackwright.lock.words import listed
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import RoleOptions
 from rackwright.model.sku import Architecture
-from rackwright.options import RoleOptions
 
 if TYPE_CHECKING:  # options are read by processes that never load pyinfra
     from rackwright.data import Site

@@ -10,11 +10,11 @@ import yaml
 from pydantic import ValidationError
 
 from rackwright import __version__
+from rackwright.documents.document import read_document
+from rackwright.documents.syntax import DocumentError
 from rackwright.errors import RackwrightError
 from rackwright.lock.content import Lock
 from rackwright.model.cluster import Cluster
-from rackwright.model.document import read_document
-from rackwright.model.syntax import DocumentError
 
 _HEADER = """\
 # Written by `rackwright lock` ({version}); do not edit. Change `gpu_stack` in {file}, lock again,

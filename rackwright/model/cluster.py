@@ -1,6 +1,6 @@
 """The resolved cluster: ranges expanded, SKUs looked up, defaults filled in.
 
-`rackwright.model.load.load_cluster(path)` builds it from a cluster file; everything else in
+`rackwright.clusterfile.load.load_cluster(path)` builds it from a cluster file; everything else in
 rackwright (roles, plan, checks, burn-in, lab) reads this and nothing else.
 """
 
@@ -14,10 +14,10 @@ from typing import Literal
 from pydantic import Field, SerializeAsAny
 
 from rackwright.model.gpu_stack import GpuStack
+from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import Sku
 from rackwright.model.types import Family, LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
-from rackwright.options import Frozen, RoleOptions
 
 
 class Network(Frozen):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from math import prod
 
 from ClusterShell.NodeSet import (
@@ -101,3 +102,10 @@ def _range_mistake(text: str) -> tuple[str, str]:
                     f"write `{match[1].zfill(len(match[2]))}-{match[2]}`",
                 )
     return "This is no NodeSet.", "e.g. `gpu[001-128]`"
+
+
+def fold(names: Iterable[str]) -> str:
+    """Node names in the field's short form, `gpu[001-016],head1`; Slurm reads it too."""
+    nodes = NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP)
+    nodes.fold_axis = (-1,)  # slurm.conf takes at most two ranges in a name
+    return str(nodes)

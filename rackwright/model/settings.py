@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from rackwright.options import Frozen
+from rackwright.model.options import Frozen
 
 
 class Ssh(Frozen):

@@ -10,9 +10,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from rackwright.model.options import Frozen
 from rackwright.model.text import mistake
 from rackwright.model.types import LinkKind, NetworkPurpose
-from rackwright.options import Frozen
 
 
 class Source(Frozen):

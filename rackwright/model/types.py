@@ -15,7 +15,7 @@ class NodeRole(StrEnum):
 
 
 class Platform(StrEnum):
-    """What a node is made of; decides what is out of scope there (rackwright.platforms)."""
+    """What a node is made of; decides what is out of scope there (rackwright.model.platforms)."""
 
     BARE_METAL = "bare-metal"
     VM = "vm"

@@ -1,1 +1,1 @@
-"""Operations of ours: compare, record the difference, then act (see rackwright.changes)."""
+"""Operations of ours: compare, record the difference, then act (see rackwright.plan.changes)."""

@@ -9,12 +9,12 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from rackwright.changes import Change, record
 from rackwright.data import site_of
 from rackwright.facts.files import AtPath, PathState
 from rackwright.facts.packages import Packages, PackageState
 from rackwright.facts.settings import Answer
 from rackwright.operations.package_scripts import change_script
+from rackwright.plan.changes import Change, record
 
 # Every primary key of the file: one more than declared would be trusted as well.
 _FINGERPRINTS = (

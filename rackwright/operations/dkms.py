@@ -9,8 +9,8 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from rackwright.changes import Change, record
 from rackwright.facts.settings import Answer
+from rackwright.plan.changes import Change, record
 
 # Name and version stand in dkms.conf; a folder's name may have hyphens in both.
 _EACH = """\

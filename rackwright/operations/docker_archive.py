@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rackwright.data import Site
-from rackwright.families import release
 from rackwright.model.types import Family, OsRelease
 from rackwright.operations import archives, files, packages
+from rackwright.osfamily.names import release
 from rackwright.render import render
 
 ARCHIVE = "https://download.docker.com/linux"

@@ -12,10 +12,10 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from rackwright.changes import MASK, Change, record, text_diff
+from rackwright.atomic_write import write_command
 from rackwright.data import site_of
 from rackwright.facts.files import AtPath, PathState
-from rackwright.landing import write_command
+from rackwright.plan.changes import MASK, Change, record, text_diff
 
 
 def _described(state: PathState) -> str | None:

@@ -11,9 +11,9 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from rackwright.changes import MASK, Change, record
 from rackwright.data import site_of
 from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer
+from rackwright.plan.changes import MASK, Change, record
 
 ROOT = DatabaseAccount("root", "localhost")
 _TEST = "test"

@@ -12,10 +12,10 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from rackwright.changes import MASK, Change, record
+from rackwright.atomic_write import write_command
 from rackwright.data import site_of
 from rackwright.facts.files import AtPath, PathState
-from rackwright.landing import write_command
+from rackwright.plan.changes import MASK, Change, record
 
 KEY_BYTES = (32, 1024)
 """The least and the most munged takes."""

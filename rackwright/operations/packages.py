@@ -9,11 +9,11 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from rackwright.changes import Change, record
 from rackwright.data import site_of
 from rackwright.facts.packages import Packages, PackageState
 from rackwright.model.types import Family
 from rackwright.operations.package_scripts import LOCK_WAIT_SECONDS, change_script
+from rackwright.plan.changes import Change, record
 
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str | None]:

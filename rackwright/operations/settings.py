@@ -8,8 +8,8 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from rackwright.changes import Change, record
 from rackwright.facts.settings import Answer
+from rackwright.plan.changes import Change, record
 
 
 @operation()

@@ -10,9 +10,9 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host, state
 
-from rackwright.accounting import steps
-from rackwright.changes import Change, record
 from rackwright.facts.slurm import AccountingBooks, Books, Unread
+from rackwright.plan.changes import Change, record
+from rackwright.workload.slurm.accounting import steps
 
 # slurmdbd has just been started when this runs for the first time. A removal that Slurm refuses
 # (running jobs) must not keep the rest from being done, but it is an error all the same.

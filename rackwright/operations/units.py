@@ -14,8 +14,8 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.operation import operation
 from pyinfra.context import host, state
 
-from rackwright.changes import Change, caused_by, pending, record, removed
 from rackwright.facts.units import Unit, UnitState
+from rackwright.plan.changes import Change, caused_by, pending, record, removed
 
 _BRINGS_UP = ("start", "restart", "reload")
 

@@ -10,8 +10,8 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from rackwright.changes import Change, record
 from rackwright.facts.users import Group, User, UserState
+from rackwright.plan.changes import Change, record
 
 
 @operation()

@@ -8,7 +8,7 @@ import time
 
 import paramiko
 
-from rackwright.checks import CommandResult
+from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.ssh.connection import transport_of
 from rackwright.ssh.hostkeys import in_words

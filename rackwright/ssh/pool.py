@@ -10,7 +10,7 @@ from typing import Protocol, Self
 
 import paramiko
 
-from rackwright.checks import CommandResult
+from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
 from rackwright.ssh.command import run

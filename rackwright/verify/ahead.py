@@ -18,10 +18,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rackwright.checks import CommandResult
-from rackwright.engine.answers import Answers, Asked
-from rackwright.engine.memory import Memories
-from rackwright.engine.workers import host_class
+from rackwright.command import CommandResult
+from rackwright.factcache.answers import Answers, Asked
+from rackwright.factcache.host_classes import host_class
+from rackwright.factcache.memory import Memories
 from rackwright.model.cluster import Cluster
 from rackwright.ssh import TIMED_OUT, RootShell
 from rackwright.verify.selection import Question

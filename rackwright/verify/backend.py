@@ -13,7 +13,7 @@ from typing import Any, cast
 from testinfra.backend import base
 from testinfra.host import Host
 
-from rackwright.checks import TestinfraHost, Undetermined
+from rackwright.claims.check import TestinfraHost, Undetermined
 from rackwright.model.cluster import Cluster
 from rackwright.ssh import TIMED_OUT, RootShell
 from rackwright.verify.ahead import Ahead

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rackwright.checks import (
+from rackwright.claims.check import (
     CheckContext,
     CheckResult,
     Failed,
@@ -20,7 +20,7 @@ from rackwright.checks import (
 )
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.model.cluster import Cluster
-from rackwright.platforms import why_node_lacks
+from rackwright.model.platforms import why_node_lacks
 from rackwright.verify.ahead import asked_by
 from rackwright.verify.backend import time_limit
 from rackwright.verify.selection import Question

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from rackwright.checks import CheckResult, Status
+from rackwright.claims.check import CheckResult, Status
 from rackwright.errors import RackwrightError
 from rackwright.verify.report import VerifyReport
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rackwright.checks import Status
+from rackwright.claims.check import Status
 
 if TYPE_CHECKING:
     from testinfra.host import Host

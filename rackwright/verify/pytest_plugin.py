@@ -22,7 +22,7 @@ from typing import Any, cast
 import pytest
 from testinfra.host import Host
 
-from rackwright.checks import CheckResult, TestinfraHost
+from rackwright.claims.check import CheckResult, TestinfraHost
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.ssh import Pool
@@ -92,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
     path: Path | None = config.getoption("--cluster")
     if path is None:
         return
-    from rackwright.model.load import load_cluster  # pytest loads this plugin before coverage starts
+    from rackwright.clusterfile.load import load_cluster  # pytest loads this plugin before coverage starts
 
     try:
         config.stash[_CLUSTER] = load_cluster(path)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from rackwright.checks import CheckResult, Status, worst
+from rackwright.claims.check import CheckResult, Status, worst
 from rackwright.errors import ExitCode
 
 DOCUMENT_VERSION = 1

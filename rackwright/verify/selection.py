@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from ClusterShell.NodeSet import NodeSet
-
-from rackwright.checks import Check, Undetermined
-from rackwright.engine.selection import pick
+from rackwright.claims.check import Check, Undetermined
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
-from rackwright.options import RoleOptions
+from rackwright.model.options import RoleOptions
+from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
 
 LOADING = "the role's checks can be loaded"
 """Name of the result that stands in for the checks of a role that has none to load."""
@@ -38,11 +37,6 @@ class Selection:
     questions: tuple[Question, ...]
     left_out: tuple[str, ...]
     """Cluster-wide checks ("role: check") not asked because the primary head is not selected."""
-
-
-def fold(names: Iterable[str]) -> str:
-    """Node names in the field's short form: gpu[001-016],head."""
-    return str(NodeSet.fromlist(sorted(names)))
 
 
 def load_checks(role: str) -> tuple[Check, ...]:

@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rackwright.checks import CheckResult, Status
+from rackwright.claims.check import CheckResult, Status
+from rackwright.model.ranges import fold
 from rackwright.verify.report import VerifyReport
-from rackwright.verify.selection import fold
 
 SEVERITY = (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS, Status.OUT_OF_SCOPE)
 """Worst first."""

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from rackwright.engine.journal import runs
-from rackwright.engine.plan import NodePlan
 from rackwright.engine.run import plan
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.health.guard import places
 from rackwright.health.guard.slurm import NoAnswer, parse_node
 from rackwright.health.run import health
 from rackwright.model.cluster import Cluster, Node
-from rackwright.platforms import Capability, why_node_lacks
-from rackwright.scheduler import is_scheduled
+from rackwright.model.platforms import Capability, why_node_lacks
+from rackwright.plan.node_plan import NodePlan
 from rackwright.ssh import Pool, RootShell
 from rackwright.why import parts
 from rackwright.why.next_step import next_step
 from rackwright.why.parts import Part
+from rackwright.workload.slurm.drain import is_scheduled
 
 SECONDS = 30
 Planner = Callable[[Cluster, str], NodePlan]

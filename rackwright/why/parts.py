@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from rackwright.changes import Change
 from rackwright.engine.journal import Run
-from rackwright.engine.plan import NodePlan
 from rackwright.health.guard.policy import PREFIX, NodeInSlurm
 from rackwright.health.run import NodeHealth
 from rackwright.health.verdict import HealthResult, Status
+from rackwright.plan.changes import Change
+from rackwright.plan.node_plan import NodePlan
 
 SHOWN = 8
 """Lines of each kind; the JSON has them all."""

@@ -9,9 +9,9 @@ from pyinfra.context import host
 
 from rackwright.data import Site, site_of
 from rackwright.errors import RackwrightError
-from rackwright.families import names, release
 from rackwright.model.types import Family
 from rackwright.operations import files, packages, settings, units, users
+from rackwright.osfamily.names import names, release
 from rackwright.render import render
 from rackwright.roles.access import known_hosts
 from rackwright.roles.access.options import AccessOptions, AdminUser

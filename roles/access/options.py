@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator, model_validator
 
-from rackwright.options import Frozen, RoleOptions
+from rackwright.model.options import Frozen, RoleOptions
 
-if TYPE_CHECKING:  # the model imports rackwright.options, so a run-time import would be a circle
+if TYPE_CHECKING:  # the model imports rackwright.model.options, so a run-time import would be a circle
     from rackwright.model.cluster import Cluster
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from rackwright.checks import Check, CheckContext, Undetermined, each, fail
+from rackwright.claims.check import Check, CheckContext, Undetermined, each, fail
 from rackwright.model.cluster import Node
 from rackwright.render import render
 from rackwright.roles.access import known_hosts

@@ -6,8 +6,8 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.families import release
 from rackwright.operations import archives, files, packages
+from rackwright.osfamily.names import release
 from rackwright.render import render
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions

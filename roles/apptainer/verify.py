@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.containers import files_are, user_namespaces, where_it_runs
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.containers import files_are, user_namespaces, where_it_runs
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
 

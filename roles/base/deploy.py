@@ -7,9 +7,9 @@ from shlex import quote
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import Site, site_of
-from rackwright.families import names
 from rackwright.model.types import Family, Platform
 from rackwright.operations import files, packages, settings, units
+from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.base import texts
 from rackwright.roles.base.options import BaseOptions

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from shlex import quote
 
-from rackwright.families import release
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import Family, OsRelease
+from rackwright.osfamily.names import release
 from rackwright.render import render
 from rackwright.roles.base.options import BaseOptions
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-from rackwright.checks import Check, CheckContext, Undetermined, Warned, each, fail
-from rackwright.families import names
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
 from rackwright.model.cluster import Node
+from rackwright.model.platforms import Capability
 from rackwright.model.types import Family, Platform
-from rackwright.platforms import Capability
+from rackwright.osfamily.names import names
 from rackwright.roles.base import texts
 from rackwright.roles.base.options import BaseOptions
 

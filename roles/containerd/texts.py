@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rackwright.families import Names
 from rackwright.model.cluster import Cluster, Node
+from rackwright.osfamily.names import Names
 from rackwright.render import render
 from rackwright.roles.containerd.options import ContainerdOptions
 

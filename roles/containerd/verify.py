@@ -6,8 +6,8 @@ import re
 import tomllib
 from typing import Any
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.containers import files_are, same, unit_is_active, where_it_runs
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.containers import files_are, same, unit_is_active, where_it_runs
 from rackwright.roles.containerd import texts
 from rackwright.roles.containerd.options import ContainerdOptions
 

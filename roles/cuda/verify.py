@@ -6,12 +6,12 @@ import re
 from functools import partial
 
 from rackwright.catalog.table_files import cuda_table
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.gpu_checks import as_locked, loaded_driver
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.gpu import as_locked, loaded_driver
 from rackwright.lock.for_roles import group_of
 from rackwright.lock.versions import at_least
 from rackwright.model.cluster import Node
-from rackwright.platforms import Capability
+from rackwright.model.platforms import Capability
 from rackwright.roles.cuda.options import CudaOptions, tools
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rackwright.families import Names
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import OsRelease
+from rackwright.osfamily.names import Names
 from rackwright.render import render
 from rackwright.roles.docker.options import DockerOptions
 

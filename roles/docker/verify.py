@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.containers import files_are, same, unit_is_active, where_it_runs
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.containers import files_are, same, unit_is_active, where_it_runs
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.docker.settings import CONF, STARTED, UNIT, daemon_json, declared, needs_restart
 

@@ -6,8 +6,8 @@ from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
 from rackwright.lock.for_roles import component, group_for
+from rackwright.model.platforms import Capability, has
 from rackwright.operations import files, packages, settings, units
-from rackwright.platforms import Capability, has
 from rackwright.render import render
 from rackwright.roles.fabricmanager.options import FabricmanagerOptions
 

@@ -15,8 +15,8 @@ from pydantic import Field
 from rackwright.lock.for_roles import Trouble, has_stack
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import RoleOptions
 from rackwright.model.sku import NvSwitch
-from rackwright.options import RoleOptions
 
 
 class FabricmanagerOptions(StackOptions):

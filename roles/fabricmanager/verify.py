@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.gpu_checks import as_locked, declared_gpus, loaded_driver, runs, smi
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.gpu import as_locked, declared_gpus, loaded_driver, runs, smi
 from rackwright.model.cluster import Node
 from rackwright.model.sku import Architecture
 from rackwright.roles.fabricmanager.options import FabricmanagerOptions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
+from rackwright.model.platforms import Capability, has
 from rackwright.operations import files, packages, settings
-from rackwright.platforms import Capability, has
 from rackwright.render import render
 from rackwright.roles.gdrcopy import software
 from rackwright.roles.gdrcopy.options import GdrcopyOptions

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from rackwright.lock.for_roles import has_stack
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
-from rackwright.options import RoleOptions
 
 
 class GdrcopyOptions(RoleOptions):

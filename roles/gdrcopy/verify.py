@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.gpu_checks import held_at
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.gpu import held_at
 from rackwright.lock.versions import upstream
-from rackwright.platforms import Capability
+from rackwright.model.platforms import Capability
 from rackwright.roles.gdrcopy import software
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rackwright.checks import Undetermined
+from rackwright.claims.check import Undetermined
 from rackwright.health.probe.pci import ACS_REDIRECT_BITS
 from rackwright.model.cluster import Node
 

@@ -8,9 +8,9 @@ from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
 from rackwright.model.cluster import Node
+from rackwright.model.platforms import Capability, has
 from rackwright.model.types import Family
 from rackwright.operations import files, packages, settings, units
-from rackwright.platforms import Capability, has
 from rackwright.render import render
 from rackwright.roles.gpudirect import bridges
 from rackwright.roles.gpudirect.options import GpudirectOptions

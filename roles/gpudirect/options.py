@@ -11,8 +11,8 @@ from rackwright.errors import RackwrightError
 from rackwright.lock.for_roles import Trouble, has_stack, lock_problems
 from rackwright.lock.lock_file import read_lock
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
-from rackwright.options import RoleOptions
 
 
 class GpudirectOptions(RoleOptions):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from rackwright.checks import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.model.cluster import Node
-from rackwright.platforms import Capability
+from rackwright.model.platforms import Capability
 from rackwright.roles.gpudirect import bridges
 from rackwright.roles.gpudirect.options import GpudirectOptions
 

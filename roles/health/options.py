@@ -10,8 +10,8 @@ from pydantic import Field
 from rackwright.health.guard import places
 from rackwright.health.guard.policy import Policy
 from rackwright.health.options import HealthOptions
+from rackwright.model.options import Frozen
 from rackwright.model.types import NodeRole
-from rackwright.options import Frozen
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster

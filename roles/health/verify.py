@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from rackwright.checks import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.health.guard import places
 from rackwright.model.cluster import Node
 from rackwright.roles.health import texts

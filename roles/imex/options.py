@@ -11,13 +11,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from rackwright.documents.nearest import suggest
 from rackwright.lock.for_roles import Trouble, has_stack
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.nearest import suggest
+from rackwright.model.options import RoleOptions
 from rackwright.model.ranges import RangeMistake, expand
 from rackwright.model.sku import NvSwitch
-from rackwright.options import RoleOptions
 
 
 class ImexOptions(StackOptions):

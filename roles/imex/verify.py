@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.gpu_checks import as_locked, runs
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.gpu import as_locked, runs
 from rackwright.model.cluster import Node
-from rackwright.platforms import Capability
+from rackwright.model.platforms import Capability
 from rackwright.roles.imex.domains import addresses
 from rackwright.roles.imex.options import ImexOptions
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
-from rackwright.families import names
 from rackwright.operations import files, packages, units
 from rackwright.operations.mariadb import database
+from rackwright.osfamily.names import names
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mariadb.sizes import server_conf
 

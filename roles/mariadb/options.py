@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
-from rackwright.options import RoleOptions
 
 _IDENTIFIER = r"^[a-z][a-z0-9_]{0,31}$"
 

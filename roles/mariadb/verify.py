@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer, parse_server
-from rackwright.families import names
 from rackwright.model.cluster import Node
-from rackwright.options import RoleOptions
+from rackwright.model.options import RoleOptions
+from rackwright.osfamily.names import names
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mariadb.sizes import buffer_pool_mib
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rackwright.catalog.mig import placed, profiles_of
 from rackwright.model.cluster import Node
-from rackwright.model.mig import placed, profiles_of
 
 # One line per GPU, `0: Enabled 1g.10gb 1g.10gb`: its MIG mode and its instances, sorted.
 READ = """\

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from rackwright.catalog.mig import profiles_of
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.mig import profiles_of
+from rackwright.model.options import RoleOptions
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
-from rackwright.options import RoleOptions
 
 _UNIT = re.compile(r"[A-Za-z0-9@_.:-]+\.service")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.gpu_checks import declared_gpus, held_at, smi
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.gpu import declared_gpus, held_at, smi
 from rackwright.model.cluster import Node
 from rackwright.roles.mig import cuts
 from rackwright.roles.mig.options import MigOptions

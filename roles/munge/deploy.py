@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
-from rackwright.families import names
 from rackwright.model.types import NodeRole
 from rackwright.operations import files, packages, units, users
 from rackwright.operations.munge import key as munge_key
+from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.munge.options import MungeOptions
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
-from rackwright.options import RoleOptions
 
 
 class MungeOptions(RoleOptions):

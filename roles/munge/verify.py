@@ -7,11 +7,11 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rackwright.checks import Check, CheckContext, Undetermined, Warned, each, fail
-from rackwright.families import names
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
 from rackwright.model.cluster import Node
+from rackwright.osfamily.names import names
 from rackwright.roles.munge.options import MungeOptions
-from rackwright.secrets import store_of
+from rackwright.secrets.store import store_of
 
 # A credential in the name of nobody that only root may decode: it stands in a process list for a
 # moment, and is worth nothing there.

@@ -7,9 +7,9 @@ from pyinfra.api.deploy import deploy
 from rackwright.data import Site, site_of
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import component, group_for
+from rackwright.model.platforms import Capability, has
 from rackwright.model.types import Family
 from rackwright.operations import dkms, files, packages, settings
-from rackwright.platforms import Capability, has
 from rackwright.render import render
 from rackwright.roles.nvidia_driver import texts
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions

@@ -12,7 +12,7 @@ from rackwright.lock.for_roles import Trouble, known_bad
 from rackwright.lock.lock_file import read_lock
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster
-from rackwright.options import Frozen
+from rackwright.model.options import Frozen
 from rackwright.roles.nvidia_driver.keys import fingerprint_of
 from rackwright.roles.nvidia_driver.sources import origin
 

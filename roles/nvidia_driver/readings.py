@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rackwright.checks import Undetermined
+from rackwright.claims.check import Undetermined
 
 _DKMS = re.compile(
     r"^(?P<module>[^/,]+)/(?P<version>[^,]+), (?P<kernel>[^,]+), [^:]+: (?P<state>\w+)(?P<rest>.*)"

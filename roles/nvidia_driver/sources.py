@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import component
 from rackwright.model.cluster import Node
+from rackwright.model.platforms import Capability, has
 from rackwright.model.types import Family, OsRelease
-from rackwright.platforms import Capability, has
 
 _BASE = "https://developer.download.nvidia.com/compute/cuda/repos"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from rackwright.checks import Check, CheckContext, NotInScope, Undetermined, fail
-from rackwright.gpu_checks import as_locked, held_at
+from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
+from rackwright.claims.gpu import as_locked, held_at
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import group_of
 from rackwright.model.cluster import Node
+from rackwright.model.platforms import Capability
 from rackwright.model.types import Family
-from rackwright.platforms import Capability
 from rackwright.roles.nvidia_driver import texts
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
 from rackwright.roles.nvidia_driver.readings import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.gpu_checks import as_locked, declared_gpus, runs
-from rackwright.platforms import Capability
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.gpu import as_locked, declared_gpus, runs
+from rackwright.model.platforms import Capability
 from rackwright.roles.persistence.options import PersistenceOptions
 
 _DEVICE = frozenset({Capability.KERNEL_MODULES})

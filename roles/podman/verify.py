@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.containers import files_are, same, where_it_runs
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.containers import files_are, same, where_it_runs
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
 

@@ -8,10 +8,10 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.containers import NodePath
+from rackwright.claims.containers import NodePath
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.types import Family, NodeRole
-from rackwright.options import Frozen, RoleOptions
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 

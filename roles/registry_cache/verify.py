@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-from rackwright.checks import Check, CheckContext, TestinfraHost, Undetermined, fail
-from rackwright.containers import PullingOptions, unit_is_active, where_it_runs
+from rackwright.claims.check import Check, CheckContext, TestinfraHost, Undetermined, fail
+from rackwright.claims.containers import PullingOptions, unit_is_active, where_it_runs
 from rackwright.roles.registry_cache import texts
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
-from rackwright.secrets import store_of
+from rackwright.secrets.store import store_of
 
 _ASK = "curl -s -o /dev/null -w '%%{http_code}' --noproxy '*' --max-time 10 %s"
 _REFUSED = (6, 7, 28, 35, 52, 56, 60)

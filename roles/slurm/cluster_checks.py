@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rackwright.accounting import steps
-from rackwright.checks import Check, CheckContext, NotInScope, Undetermined, fail
+from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
 from rackwright.facts.slurm import Books, normal, parse, read_command
 from rackwright.model.cluster import Node
+from rackwright.model.ranges import fold
 from rackwright.model.types import Family
 from rackwright.roles.slurm import duties, layout, reading
 from rackwright.roles.slurm.books import declared_books
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.workload.slurm.accounting import steps
 
 # A node at work is a healthy node.
 _READY = frozenset({"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESERVED", "CLOUD", "BLOCKED"})
@@ -176,7 +177,7 @@ def _submit(context: CheckContext, partition: str, nodes: tuple[Node, ...], more
     qos = f" -q {allowed[0]}" if allowed and "normal" not in allowed else ""
     command = f"{_SRUN.format(wait=_WAIT_SECONDS)}{qos} -p %s -N %s -w %s {more}"
     result = context.host.run(
-        f"timeout 100 {command}", partition, str(len(nodes)), layout.fold(n.name for n in nodes), *args
+        f"timeout 100 {command}", partition, str(len(nodes)), fold(n.name for n in nodes), *args
     )
     if result.rc == 0:
         return str(result.stdout)
@@ -195,7 +196,7 @@ def _job_everywhere(context: CheckContext) -> str:
         jobs = reading.parse_greetings(said)
         silent = [node.name for node in nodes if node.name not in jobs]
         if silent:
-            fail(f"the job in {partition} did not run on {layout.fold(silent)}")
+            fail(f"the job in {partition} did not run on {fold(silent)}")
         evidence.append(_accounted(context, next(iter(jobs.values())), nodes))
     return "; ".join(evidence)
 
@@ -207,7 +208,7 @@ def _accounted(context: CheckContext, job: str, nodes: tuple[Node, ...]) -> str:
     if row.state != "COMPLETED" or row.exit_code != "0:0":
         fail(f"job {job} ran, but sacct has it as {row.state}, exit code {row.exit_code}")
     if layout.names_of(row.nodes) != {node.name for node in nodes}:
-        fail(f"job {job} ran on {layout.fold(n.name for n in nodes)}, but sacct says {row.nodes}")
+        fail(f"job {job} ran on {fold(n.name for n in nodes)}, but sacct says {row.nodes}")
     return f"job {job} ran on {row.nodes} and is accounted for"
 
 
@@ -219,9 +220,9 @@ def _gpus_given(context: CheckContext) -> str:
             given = reading.parse_given(_submit(context, partition, there, f"--gres=gpu:1 {_GIVEN}"))
             without = [node.name for node in there if not given.get(node.name)]
             if without:
-                fail(f"a job that asks for a GPU sees none on {layout.fold(without)}")
+                fail(f"a job that asks for a GPU sees none on {fold(without)}")
             simulated = ", simulated" if any(node.simulates_gpus for node in there) else ""
-            evidence.append(f"one GPU each for a job on {layout.fold(given)}{simulated}")
+            evidence.append(f"one GPU each for a job on {fold(given)}{simulated}")
     if not evidence:
         raise NotInScope("no worker is declared to have GPUs")
     return "; ".join(evidence)
@@ -256,7 +257,7 @@ def _all_reduce(context: CheckContext, partition: str, nodes: tuple[Node, ...]) 
         fail(f"{len(ranks)} ranks of {count} answered, in worlds of {sorted({rank.size for rank in ranks})}")
     if {rank.total for rank in ranks} != {count * (count + 1) // 2}:
         fail(f"the all-reduce over {count} ranks gave {sorted({rank.total for rank in ranks})}")
-    return f"all-reduce over {count} ranks on {layout.fold(node.name for node in nodes)} through PMIx"
+    return f"all-reduce over {count} ranks on {fold(node.name for node in nodes)} through PMIx"
 
 
 CHECKS = (

@@ -6,9 +6,9 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.families import names
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.operations.slurm_accounting import entities
+from rackwright.osfamily.names import names
 from rackwright.roles.slurm import duties, layout, texts
 from rackwright.roles.slurm.books import declared_books
 from rackwright.roles.slurm.options import SlurmOptions

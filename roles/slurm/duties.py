@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.platforms import Capability, has
 from rackwright.model.types import NodeRole, OsRelease
-from rackwright.platforms import Capability, has
 from rackwright.roles.slurm.options import SlurmOptions
 
 # Slurm release each distribution ships: Debian and Ubuntu archives, EPEL 9; read 2026-11.
@@ -75,7 +75,7 @@ def adopts_logins(node: Node, options: SlurmOptions) -> bool:
 
 @dataclass(frozen=True)
 class Software:
-    """What is installed on a node, by the names of rackwright.families."""
+    """What is installed on a node, by the names of rackwright.osfamily.names."""
 
     slurm: tuple[str, ...]
     other: tuple[str, ...]

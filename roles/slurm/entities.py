@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from rackwright.options import Frozen
+from rackwright.model.options import Frozen
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,39}$")]
 """sacctmgr folds names to lower case, so another spelling would never compare equal."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.ranges import expand
+from rackwright.model.ranges import expand, fold
 from rackwright.model.sku import Gpus
 from rackwright.model.types import Platform
 from rackwright.roles.slurm.duties import natural, workers
@@ -132,13 +131,6 @@ def _fold_addresses(addresses: list[IPv4Address]) -> str:
         return str(addresses[0])
     stem, _, first = str(addresses[0]).rpartition(".")
     return f"{stem}.[{first}-{str(addresses[-1]).rpartition('.')[2]}]"
-
-
-def fold(names: Iterable[str]) -> str:
-    """Names as one Slurm hostlist, e.g. `gpu[001-004,007]`."""
-    nodes = NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP)
-    nodes.fold_axis = (-1,)  # slurm.conf takes at most two ranges in a name
-    return str(nodes)
 
 
 def names_of(hostlist: str) -> frozenset[str]:

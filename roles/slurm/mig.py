@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rackwright.families import names
 from rackwright.model.cluster import Cluster
 from rackwright.model.types import Platform
+from rackwright.osfamily.names import names
 from rackwright.roles.slurm import duties
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
+from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.types import NodeRole
-from rackwright.options import Frozen, RoleOptions
 from rackwright.roles.slurm.entities import (
     Account,
     Duration,

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rackwright.model.cluster import Cluster
-from rackwright.model.ranges import RangeMistake, expand
+from rackwright.model.platforms import Capability, has
+from rackwright.model.ranges import RangeMistake, expand, fold
 from rackwright.model.types import NodeRole
-from rackwright.platforms import Capability, has
 from rackwright.roles.slurm import duties, layout
 from rackwright.roles.slurm.mig import mig_problems
 
@@ -133,10 +133,10 @@ def _partition_nodes(path: str, text: str, workers: set[str], cluster: Cluster) 
         return
     unknown = [name for name in names if name not in cluster.by_name]
     if unknown:
-        yield path, f"{layout.fold(unknown)} is not declared under nodes.", _nearest(unknown[0], workers)
+        yield path, f"{fold(unknown)} is not declared under nodes.", _nearest(unknown[0], workers)
     idle = [name for name in names if name in cluster.by_name and name not in workers]
     if idle:
-        yield path, f"{layout.fold(idle)} is no worker, so it runs no jobs.", "give it the role `worker`"
+        yield path, f"{fold(idle)} is no worker, so it runs no jobs.", "give it the role `worker`"
 
 
 def _unknown(
@@ -230,7 +230,7 @@ def _platforms(cluster: Cluster) -> Iterator[Problem]:
         yield (
             "",
             (
-                f"{layout.fold(bound)} cannot hold jobs in cgroups and the other workers can; slurm.conf, "
+                f"{fold(bound)} cannot hold jobs in cgroups and the other workers can; slurm.conf, "
                 "which is one for all, cannot say both."
             ),
             "declare containers and machines as two clusters",
@@ -262,7 +262,7 @@ def _topology(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     lost = [node.name for node, place in zip(duties.workers(cluster), placed, strict=True) if place is None]
     if lost:
         what = "a rack" if kind == "block" else "a switch or a rack"
-        yield "topology", f"{layout.fold(lost)} has no place in the {kind}: declare {what}.", None
+        yield "topology", f"{fold(lost)} has no place in the {kind}: declare {what}.", None
     yield from _block_sizes(options, cluster) if kind == "block" and not lost else ()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from rackwright.drift.places import USER as DRIFT_USER
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import fold
 from rackwright.model.types import Family, Platform
 from rackwright.render import render
 from rackwright.roles.slurm import duties, layout
@@ -143,7 +144,7 @@ def _preempt_mode(mode: str) -> str:
 def _partition_line(cluster: Cluster, options: SlurmOptions, name: str, partition: Partition) -> str:
     share = layout.shares(cluster, options, partition)
     pairs: list[tuple[str, object]] = [
-        ("Nodes", layout.fold(node.name for node in layout.partition_nodes(cluster, partition))),
+        ("Nodes", fold(node.name for node in layout.partition_nodes(cluster, partition))),
         ("Default", "YES" if partition.default else "NO"),
         ("State", partition.state),
         ("MaxTime", partition.max_time),
@@ -191,7 +192,7 @@ def _gres_lines(cluster: Cluster, options: SlurmOptions) -> tuple[str, ...]:
     for node in duties.workers(cluster):
         for line in _node_gres_lines(node, detect):
             kinds.setdefault(line, []).append(node.name)
-    return tuple(f"NodeName={layout.fold(names)} {line}" for line, names in kinds.items())
+    return tuple(f"NodeName={fold(names)} {line}" for line, names in kinds.items())
 
 
 def _node_gres_lines(node: Node, detect: str) -> Iterator[str]:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 from functools import partial
 
-from rackwright.checks import Check, CheckContext, Undetermined, fail
-from rackwright.families import names
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.model.cluster import Node
-from rackwright.platforms import Capability
+from rackwright.model.platforms import Capability
+from rackwright.osfamily.names import names
 from rackwright.roles.slurm import cluster_checks, duties, layout, texts
 from rackwright.roles.slurm.options import SlurmOptions
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import Site, site_of
-from rackwright.families import names
+from rackwright.model.platforms import Capability, has
 from rackwright.model.types import Family
 from rackwright.operations import files, packages, settings, units
-from rackwright.platforms import Capability, has
+from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.time.options import TimeOptions
 

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 
 from pydantic import Field, field_validator
 
-from rackwright.options import RoleOptions
+from rackwright.model.options import RoleOptions
 
 _SERVER = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rackwright.checks import Undetermined
+from rackwright.claims.check import Undetermined
 
 LOCAL_REFERENCE = "7F7F0101"
 """Reference ID (127.127.1.1) of a chronyd that serves its own clock."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from rackwright.checks import Check, CheckContext, Undetermined, each, fail
-from rackwright.families import names
+from rackwright.claims.check import Check, CheckContext, Undetermined, each, fail
 from rackwright.model.cluster import Node
-from rackwright.platforms import Capability
+from rackwright.model.platforms import Capability
+from rackwright.osfamily.names import names
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.time.readings import (
     LOCAL_REFERENCE,

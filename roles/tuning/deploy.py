@@ -7,9 +7,9 @@ from shlex import quote
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import Site, site_of
-from rackwright.families import names, release
+from rackwright.model.platforms import Capability, has
 from rackwright.operations import files, packages, settings, sysctls, units
-from rackwright.platforms import Capability, has
+from rackwright.osfamily.names import names, release
 from rackwright.render import render
 from rackwright.roles.tuning import values
 from rackwright.roles.tuning.options import TuningOptions

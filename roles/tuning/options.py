@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from rackwright.options import Frozen, RoleOptions
+from rackwright.model.options import Frozen, RoleOptions
 
 _KEY = re.compile(r"[a-z0-9_]+([./][A-Za-z0-9_-]+)+")
 _SIZE = re.compile(r"[1-9][0-9]*[KMGT]")

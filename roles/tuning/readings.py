@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from rackwright.checks import Undetermined
+from rackwright.claims.check import Undetermined
 
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from rackwright.model.cluster import Node
+from rackwright.model.platforms import Capability, has
 from rackwright.model.sku import Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole
-from rackwright.platforms import Capability, has
 from rackwright.roles.tuning.options import TuningOptions
 
 _EVERYWHERE = {

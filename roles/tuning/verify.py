@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from rackwright.checks import Check, CheckContext, NotInScope, Undetermined, fail
+from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
 from rackwright.model.cluster import Node
+from rackwright.model.platforms import Capability, why_lacking
 from rackwright.model.types import Platform
-from rackwright.platforms import Capability, why_lacking
 from rackwright.roles.tuning import values
 from rackwright.roles.tuning.options import Limit, TuningOptions
 from rackwright.roles.tuning.readings import (

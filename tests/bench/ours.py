@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from rackwright.clusterfile.load import load_cluster
 from rackwright.engine.run import apply, plan
-from rackwright.model.load import load_cluster
 
 _JOBS = Path(__file__).resolve().parent / "job"
 JOB = _JOBS / "rackwright_job.py"

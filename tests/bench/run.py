@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from rackwright import __version__
+from rackwright.clusterfile.load import load_cluster
 from rackwright.lab.from_cluster import load_rack_spec
 from rackwright.lab.rack import Rack
-from rackwright.model.load import load_cluster
 from tests.bench.cases import HERE, Case, cases, executions, peers_python
 from tests.bench.measure import Measured, measure, middle, pace
 from tests.bench.racks import cluster_file

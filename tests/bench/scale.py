@@ -17,11 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rackwright.engine.memory import Memories, version_key
-from rackwright.engine.workers import host_class
+from rackwright.clusterfile.load import load_cluster
+from rackwright.factcache.host_classes import host_class
+from rackwright.factcache.memory import Memories, version_key
 from rackwright.lab.from_cluster import load_rack_spec
 from rackwright.lab.rack import Rack
-from rackwright.model.load import load_cluster
 from tests.bench.cases import HERE, JOB
 from tests.bench.measure import measure
 

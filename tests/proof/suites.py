@@ -52,11 +52,18 @@ class Suite:
 
 _ENGINE = (
     "deploys",
+    "rackwright/claims",
+    "rackwright/clusterfile",
+    "rackwright/documents",
     "rackwright/engine",
+    "rackwright/factcache",
     "rackwright/facts",
     "rackwright/lab",
     "rackwright/model",
     "rackwright/operations",
+    "rackwright/osfamily",
+    "rackwright/plan",
+    "rackwright/pyinfra_driver",
     "rackwright/ssh",
 )
 """What every suite that applies something to a lab rack depends on."""
@@ -111,7 +118,7 @@ SUITES = (
         paths=(
             *_ENGINE,
             *_RACKS,
-            "rackwright/containers.py",
+            "rackwright/claims/containers.py",
             "rackwright/verify",
             "roles/access",
             "roles/base",
@@ -193,7 +200,7 @@ SUITES = (
             *_ENGINE,
             *_RACKS,
             "rackwright/health",
-            "rackwright/scheduler.py",
+            "rackwright/workload/slurm/drain.py",
             "rackwright/why",
             "roles/health",
             "roles/slurm",

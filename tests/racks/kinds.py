@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from rackwright.changes import Kind
+from rackwright.plan.changes import Kind
 from tests.racks.drifts import Drift
 from tests.racks.site import Site, changed_by, operations
 

@@ -69,7 +69,7 @@ class Running:
     @staticmethod
     def is_worker(pid: int) -> bool:
         try:
-            return b"rackwright.engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            return b"rackwright.pyinfra_driver.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
             return False
 

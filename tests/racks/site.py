@@ -20,13 +20,14 @@ import pytest
 import yaml
 from ClusterShell.NodeSet import NodeSet
 
+from rackwright.clusterfile.load import load_cluster
+from rackwright.drift.install import update_digests
 from rackwright.engine import journal, workers
-from rackwright.engine.plan_document import check_plan
 from rackwright.engine.run import Applied, apply, plan
 from rackwright.lab import names, network
 from rackwright.lab.rack import Rack
 from rackwright.model.cluster import Cluster
-from rackwright.model.load import load_cluster
+from rackwright.plan.document import check_plan
 from tests.racks import warm
 from tests.racks.program import Ran, Running
 
@@ -164,6 +165,7 @@ class Site:
         """Apply, and find that nothing is left to change."""
         with self.here():
             applied = apply(self.cluster)
+            update_digests(self.cluster, applied)
         assert not applied.plan.failed, applied.plan.failed
         assert applied.result is None or not applied.result.failed, applied.result
         assert operations(self.plan(0)) == set()

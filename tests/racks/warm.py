@@ -102,8 +102,8 @@ def _serve(line: socket.socket) -> None:
 
 def _load() -> None:
     """What a worker loads, in its order: gevent's patches first."""
-    import_module("rackwright.engine.worker")
-    import_module("rackwright.engine.driver")
+    import_module("rackwright.pyinfra_driver.worker")
+    import_module("rackwright.pyinfra_driver.driver")
     for role in sorted((REPO / "roles").glob("*/deploy.py")):
         import_module(f"rackwright.roles.{role.parent.name}.deploy")
 
@@ -120,4 +120,4 @@ def _keep(worker: int, standard: list[int], status: int) -> NoReturn:
 
 if __name__ == "__main__":
     _serve(socket.socket(fileno=int(sys.argv[1])))
-    sys.exit(import_module("rackwright.engine.worker").main())
+    sys.exit(import_module("rackwright.pyinfra_driver.worker").main())

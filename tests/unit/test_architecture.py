@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,16 @@ BANNED_IN_ROLES = {
     "server.sysctl": "appends a second line on each change; use sysctls.live and a file",
     "systemd.daemon_reload": "always changes; rackwright.operations.units does it when needed",
 }
+ROOMS_BOTTOM_UP = (
+    *("errors", "state_folder", "command", "atomic_write", "render", "documents"),
+    *("model", "catalog", "plan", "secrets", "osfamily", "clusterfile", "lab", "data", "ssh", "facts"),
+    *("workload", "factcache", "operations", "lock", "health", "claims"),
+    *("pyinfra_driver", "engine", "verify", "burnin", "drift", "why", "accept", "cli", "__main__"),
+)
+"""Rooms and modules of rackwright/; each imports only what stands before it."""
 BANNED_ARGUMENTS = {"_run_once", "_serial", "_parallel"}
-WITHOUT_PYINFRA = ("rackwright.model.load", "rackwright.engine.run", "rackwright.cli")
-DRIVER = "rackwright.engine.driver"
+WITHOUT_PYINFRA = ("rackwright.clusterfile.load", "rackwright.engine.run", "rackwright.cli")
+DRIVER = "rackwright.pyinfra_driver.driver"
 
 
 @cache
@@ -57,12 +65,12 @@ def _python(root: Path, *rooms: str) -> Iterator[tuple[Path, ast.Module]]:
 
 
 @cache
-def _imports(tree: ast.AST) -> tuple[tuple[int, str], ...]:
-    """(line, module) of every import; those under `if TYPE_CHECKING` only load for type checkers."""
+def _imports(tree: ast.AST, *, hints: bool = False) -> tuple[tuple[int, str], ...]:
+    """(line, module) of every import; those under `if TYPE_CHECKING` load for type checkers only: `hints`."""
     found: list[tuple[int, str]] = []
     hidden: set[ast.AST] = set()
     for node in _nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if not hints and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             hidden.update(inner for statement in node.body for inner in ast.walk(statement))
     for node in _nodes(tree):
         if node in hidden:
@@ -85,6 +93,42 @@ def engine_knows_no_role(root: Path) -> list[str]:
     ]
 
 
+def rooms_import_downwards(root: Path) -> list[str]:
+    """No room imports one above it, type hints included, so that no two rooms stand in a circle."""
+    rank = {room: place for place, room in enumerate(ROOMS_BOTTOM_UP)}
+    wrong = []
+    for path, tree in _python(root, "rackwright"):
+        room = path.relative_to(root).parts[1].removesuffix(".py")
+        if room == "__init__":
+            continue
+        if room not in rank:
+            wrong.append(f"{path.relative_to(root)}: {room} is not in ROOMS_BOTTOM_UP")
+            continue
+        for line, module in _imports(tree, hints=True):
+            other = module.split(".")[1] if module.startswith("rackwright.") else None
+            if other in rank and rank[other] > rank[room]:
+                wrong.append(
+                    f"{path.relative_to(root)}:{line}: {room} imports {other}, which stands above it"
+                )
+    return wrong
+
+
+def modules_import_in_no_circle(root: Path) -> list[str]:
+    """Modules form no circle when they are loaded, imports inside functions included."""
+    modules = {}
+    for path, tree in _python(root, "rackwright"):
+        name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        modules[name] = [module for _, module in _imports(tree)]
+    graph = {
+        name: sorted({other for other in imports if other in modules}) for name, imports in modules.items()
+    }
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        return [" -> ".join(reversed(error.args[1]))]
+    return []
+
+
 def roles_stand_alone(root: Path) -> list[str]:
     """A role imports itself and rackwright, never another role, a deploy or the engine."""
     wrong = []
@@ -97,12 +141,12 @@ def roles_stand_alone(root: Path) -> list[str]:
     return wrong
 
 
-def driver_side_stays_in_the_engine(root: Path) -> list[str]:
-    """Only rackwright/engine touches pyinfra's State, Inventory, connectors and gevent."""
+def the_driver_side_stays_in_its_room(root: Path) -> list[str]:
+    """Only rackwright/pyinfra_driver touches pyinfra's State, Inventory, connectors and gevent."""
     return [
         f"{path.relative_to(root)}:{line}: imports {module}"
         for path, tree in _python(root, "rackwright", "roles", "deploys")
-        if path.relative_to(root).parts[:2] != ("rackwright", "engine")
+        if path.relative_to(root).parts[:2] != ("rackwright", "pyinfra_driver")
         for line, module in _imports(tree)
         if DRIVER_SIDE.match(module) and not module.startswith("pyinfra.api.host")
     ]
@@ -234,9 +278,11 @@ def no_vague_names(root: Path) -> list[str]:
 
 
 GUARDS: dict[Callable[[Path], list[str]], tuple[str, str]] = {
+    rooms_import_downwards: ("rackwright/model/x.py", "from rackwright.catalog.read import catalogue"),
+    modules_import_in_no_circle: ("rackwright/x.py", "import rackwright.x"),
     engine_knows_no_role: ("rackwright/x.py", "from rackwright.roles.base.options import BaseOptions"),
     roles_stand_alone: ("roles/base/x.py", "from rackwright.roles.slurm.options import SlurmOptions"),
-    driver_side_stays_in_the_engine: ("rackwright/verify/x.py", "from pyinfra.api.state import State"),
+    the_driver_side_stays_in_its_room: ("rackwright/verify/x.py", "from pyinfra.api.state import State"),
     roles_have_four_files: ("roles/new/__init__.py", '"""A role without options."""'),
     deploys_are_straight_lines: ("deploys/x.py", "for role in (1, 2):\n    print(role)"),
     every_role_is_deployed: ("roles/new/__init__.py", '"""A role nobody calls."""'),
@@ -285,7 +331,7 @@ def test_what_a_straight_line_is(tmp_path, deploy, fine):
 
 _EACH_IN_A_FORK = """
 import os, sys, traceback
-import rackwright.options, rackwright.model.cluster  # what all of them load, once
+import rackwright.model.options, rackwright.model.cluster  # what all of them load, once
 for module in sys.argv[1:]:
     sys.stdout.flush()
     if not (child := os.fork()):

@@ -9,13 +9,13 @@ from typing import Any
 
 import yaml
 
-from rackwright.checks import CheckResult
+from rackwright.claims.check import CheckResult
+from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ExitCode
 from rackwright.lock.index import Index
 from rackwright.lock.lock_file import lock_text
 from rackwright.lock.question import shipped_tables
 from rackwright.lock.solve import solve
-from rackwright.model.load import load_cluster
 from rackwright.verify import verify
 from tests.racks.site import Site
 

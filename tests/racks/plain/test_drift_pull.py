@@ -158,7 +158,7 @@ def test_expectations_move_with_an_apply(site: Site):
     users = site.declared["roles"]["access"]["users"]
     with site.declaring(lambda _: users.append({"name": "carl", "uid": 3002})):
         ran = site.apply()
-        assert "drift check: expected digests moved along on head1,worker1" in ran.err
+        assert "drift check: expected digests updated on head1,worker1" in ran.err
         assert check(site, "worker1")["drifted"] == 0
         site.on("worker1", "userdel carl")
         assert check(site, "worker1")["drifted"] == 1

@@ -8,9 +8,9 @@ from typing import get_args
 
 import pytest
 
-from rackwright.changes import Kind
-from rackwright.engine.plan import NodePlan
 from rackwright.engine.run import apply, plan
+from rackwright.plan.changes import Kind
+from rackwright.plan.node_plan import NodePlan
 from tests.racks.kinds import SEEDS, Seed, in_sync, one_each, rounds
 from tests.racks.plain.conftest import declared
 from tests.racks.site import Site

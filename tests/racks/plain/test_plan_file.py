@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rackwright.engine.plan_document import check_plan
+from rackwright.plan.document import check_plan
 from tests.racks.site import Site, changed_by, operations
 
 pytestmark = pytest.mark.lab

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rackwright.verify.selection import fold
+from rackwright.model.ranges import fold
 from tests.racks.program import Ran
 from tests.racks.site import Site
 from tests.racks.slurm.conftest import NODES

@@ -165,7 +165,7 @@ def test_no_process_list_showed_a_secret(first_apply: FirstApply, rack: Site, pa
     ):
         assert any(program in command for command in on_nodes), program
     assert any("rackwright\0apply" in command for command in here)
-    assert any("rackwright.engine.worker" in command for command in here)
+    assert any("rackwright.pyinfra_driver.worker" in command for command in here)
     assert any("XDG_STATE_HOME" in environment for where, _, environment in seen if where == "here")
     assert any("DEBIAN_FRONTEND=" in environment for where, _, environment in seen if where == "node")
     assert _grep(patterns, first_apply.samples) == []

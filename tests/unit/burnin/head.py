@@ -5,7 +5,7 @@ import shlex
 
 from ClusterShell.NodeSet import NodeSet
 
-from rackwright.checks import CommandResult
+from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.model.settings import Burnin
 from rackwright.model.types import NodeRole

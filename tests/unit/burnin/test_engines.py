@@ -8,7 +8,8 @@ import pytest
 
 from rackwright.burnin.engines import NcclTests, cpus_per_task, engine_for
 from rackwright.burnin.slurm import Slurm, Step, srun_line
-from rackwright.checks import CommandResult, Status
+from rackwright.claims.check import Status
+from rackwright.command import CommandResult
 from rackwright.errors import BurninError
 from rackwright.model.settings import Burnin
 from rackwright.render import render

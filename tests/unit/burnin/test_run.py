@@ -10,7 +10,8 @@ from rackwright.burnin import burnin
 from rackwright.burnin.show import bytes_text, show
 from rackwright.burnin.slurm import Slurm
 from rackwright.burnin.store import folder_of
-from rackwright.checks import CommandResult, Status
+from rackwright.claims.check import Status
+from rackwright.command import CommandResult
 from rackwright.errors import BurninError, ConnectionFailed, ExitCode
 from rackwright.model.types import NodeRole
 from rackwright.state_folder import state_folder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rackwright.model.roles import options_class, role_names
+from rackwright.clusterfile.roles import options_class, role_names
 
 INVENTORY = Path(__file__).parents[3] / "inventory"
 COMMITTED = INVENTORY / "cluster.schema.json"

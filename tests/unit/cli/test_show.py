@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.unit.model.base_file import change
+from tests.unit.clusterfile.base_file import change
 
 TEXT = change(
     ("  own-node:\n", "  cpu-16c-64g:\n"),

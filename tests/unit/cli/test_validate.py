@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.unit.model.base_file import BASE, change
+from tests.unit.clusterfile.base_file import BASE, change
 
 BAD = change(("user: admin", "user: root"), ("munge: {}", "munge: {password: hunter2}"))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.changes import Change
 from rackwright.drift import repair as repairing
 from rackwright.drift.repair import refuse_read_only, repair, repairable
-from rackwright.engine.plan import ApplyResult, NodeOutcome, NodePlan, PlannedOperation, PlanResult
 from rackwright.engine.run import Applied
 from rackwright.errors import RackwrightError
+from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Ssh
-from rackwright.options import RoleOptions
+from rackwright.plan.changes import Change
+from rackwright.plan.node_plan import ApplyResult, NodeOutcome, NodePlan, PlannedOperation, PlanResult
 from tests.factories import make_cluster, make_node
 
 OPTIONS = {"base": RoleOptions(), "time": RoleOptions(drift="repair"), "tuning": RoleOptions(drift="repair")}

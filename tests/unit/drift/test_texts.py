@@ -16,7 +16,7 @@ from rackwright.drift import texts
 from rackwright.drift.declaration import Declaration, read_declaration, seconds_of, write_declaration
 from rackwright.drift.program import program
 from rackwright.errors import RackwrightError
-from rackwright.secrets import Secret, SecretStore
+from rackwright.secrets.store import Secret, SecretStore
 from tests.factories import make_cluster
 
 EXPECTED = Path(__file__).parent / "expected"

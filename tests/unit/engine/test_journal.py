@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rackwright.changes import Change
 from rackwright.cli import app
 from rackwright.cli import resume as resume_module
 from rackwright.engine.journal import Journal, read_run, runs
-from rackwright.engine.plan import NodePlan, PlannedOperation, PlanResult
+from rackwright.plan.changes import Change
+from rackwright.plan.node_plan import NodePlan, PlannedOperation, PlanResult
 
 OPERATION = PlannedOperation("base", "Write it", (Change("file", "/x", None, "file 644 root:root"),), ())
 PLAN = PlanResult("c", "c.yaml", "0" * 64, {"a": NodePlan("a", (OPERATION,))})

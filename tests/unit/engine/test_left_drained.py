@@ -56,7 +56,7 @@ def resumed(monkeypatch):
                 raise RackwrightError("Slurm did not answer")
             calls.append((self.run, list(nodes)))
 
-    monkeypatch.setattr("rackwright.scheduler.Drainer", Drainer)
+    monkeypatch.setattr("rackwright.workload.slurm.drain.Drainer", Drainer)
     return calls
 
 

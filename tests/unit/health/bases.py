@@ -12,9 +12,9 @@ from rackwright.health.declare import expected_of, expected_of_sku
 from rackwright.health.expected import Expected
 from rackwright.health.options import DeclaredFirmware, HealthOptions, RequiredMount
 from rackwright.lab.smi_xml import DRIVER
+from rackwright.model.options import RoleOptions
 from rackwright.model.sku import Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
-from rackwright.options import RoleOptions
 from tests.factories import make_address, make_cluster, make_network, make_node
 from tests.unit.health.fake_node import FakeNode
 from tests.unit.health.healthy import healthy

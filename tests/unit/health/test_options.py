@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from rackwright.checks import Status as CheckStatus
+from rackwright.claims.check import Status as CheckStatus
 from rackwright.health.declare import expected_of_sku, xid_actions
 from rackwright.health.docs import text
 from rackwright.health.judge import all_checks, judge, worst
@@ -13,7 +13,7 @@ from rackwright.health.limits import LIMITS
 from rackwright.health.options import HealthOptions
 from rackwright.health.verdict import Action, Status
 from rackwright.health.xid import action_of
-from rackwright.platforms import Capability
+from rackwright.model.platforms import Capability
 from tests.unit.health.bases import BASES, SKUS, Base, in_cluster
 from tests.unit.health.bases import catalogue as skus
 from tests.unit.health.fake_node import NOW, document

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from rackwright.checks import CommandResult
 from rackwright.cli import run as cli
+from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed, ExitCode, RackwrightError
 from rackwright.health.run import health, judge_saved
 from rackwright.health.verdict import Status

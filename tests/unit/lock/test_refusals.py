@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rackwright.clusterfile.load import load_cluster
 from rackwright.lock.index import Index
 from rackwright.lock.question import shipped_tables
 from rackwright.lock.solve import solve
-from rackwright.model.load import load_cluster
 from tests.unit.lock.clusters import write_cluster
 
 UBUNTU = "ubuntu-24.04"

@@ -7,13 +7,13 @@ import hashlib
 
 import pytest
 
+from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError
 from rackwright.lock.index import Index, parse_packages, read_index
 from rackwright.lock.lock_file import lock_text, read_lock
 from rackwright.lock.question import shipped_tables
 from rackwright.lock.solve import solve
 from rackwright.lock.versions import at_least, debian_key, newest, upstream
-from rackwright.model.load import load_cluster
 from tests.unit.lock.clusters import write_cluster
 
 UBUNTU = "ubuntu-24.04"

@@ -9,7 +9,7 @@ import pytest
 
 from rackwright.operations import dkms
 from tests.factories import make_cluster, make_node
-from tests.unit.engine.local import LocalRun
+from tests.unit.pyinfra_driver.local import LocalRun
 
 # A dkms that keeps its state in files beside itself; `fails` makes it write a log as make would.
 _TOOL = r"""#!/bin/sh

@@ -10,9 +10,9 @@ import subprocess
 
 import pytest
 
-from rackwright.changes import MASK
 from rackwright.facts.files import ABSENT, parse_path_state
-from tests.unit.engine.local import LocalShell
+from rackwright.plan.changes import MASK
+from tests.unit.pyinfra_driver.local import LocalShell
 
 GROUP = grp.getgrgid(os.getgid()).gr_name
 WHO = f"owner={getpass.getuser()!r}, group={GROUP!r}"

@@ -12,7 +12,7 @@ from rackwright.facts.packages import NO_MODULES, POLICY, Packages, PackageState
 from rackwright.model.types import Family, OsRelease
 from rackwright.operations.package_scripts import change_script
 from tests.factories import make_cluster, make_node
-from tests.unit.engine.local import LocalRun
+from tests.unit.pyinfra_driver.local import LocalRun
 
 DEPLOY = """
 from rackwright.operations import packages

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rackwright.checks import Check
-from rackwright.engine.plan import NodePlan
+from rackwright.claims.check import Check
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Mirrors
 from rackwright.model.types import OsRelease
-from rackwright.options import RoleOptions
+from rackwright.plan.node_plan import NodePlan
 from rackwright.roles.access.options import AccessOptions, AdminUser
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.sites import site

@@ -12,8 +12,8 @@ from rackwright.lock.question import shipped_tables
 from rackwright.lock.solve import solve
 from rackwright.model.cluster import Cluster
 from rackwright.model.gpu_stack import GpuStack
+from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole, OsRelease, Platform
-from rackwright.options import RoleOptions
 from tests.factories import make_cluster, make_node
 from tests.unit.roles.stack_sites import text_of, worker
 

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import ValidationError
 
-from rackwright.checks import Check, CheckResult
+from rackwright.claims.check import Check, CheckResult
 from rackwright.data import Site
-from rackwright.engine.driver import Driver
-from rackwright.engine.offline import EmptyNode
-from rackwright.engine.plan import NodePlan
 from rackwright.engine.session import SITE
 from rackwright.model.cluster import Cluster, Node
-from rackwright.options import RoleOptions
+from rackwright.model.options import RoleOptions
+from rackwright.plan.node_plan import NodePlan
+from rackwright.pyinfra_driver.driver import Driver
+from rackwright.pyinfra_driver.offline import EmptyNode
 from rackwright.verify.judge import Patience, ask, out_of_scope
 from rackwright.verify.selection import Question
 

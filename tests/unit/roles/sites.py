@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Ssh
 from rackwright.model.sku import Nic, Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
-from rackwright.options import RoleOptions
 from tests.factories import make_address, make_cluster, make_gpu_sku, make_network, make_node
 
 EXPECTED = Path(__file__).parent / "expected"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rackwright.model.cluster import Cluster, LabSize, Node
+from rackwright.model.options import RoleOptions
 from rackwright.model.sku import Sku
 from rackwright.model.types import NodeRole, OsRelease, Platform
-from rackwright.options import RoleOptions
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.roles.slurm.options import SlurmOptions

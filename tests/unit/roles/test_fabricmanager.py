@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.checks import Failed, Undetermined
+from rackwright.claims.check import Failed, Undetermined
 from rackwright.roles.fabricmanager.deploy import fabricmanager_cfg
 from rackwright.roles.fabricmanager.options import FabricmanagerOptions
 from rackwright.roles.fabricmanager.verify import CHECKS, joined, parse_version

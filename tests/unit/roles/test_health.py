@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rackwright.catalog.read import catalogue
-from rackwright.checks import Status
+from rackwright.claims.check import Status
 from rackwright.health.declare import expected_of
 from rackwright.health.expected import Expected
 from rackwright.health.guard import places

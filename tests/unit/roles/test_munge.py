@@ -12,13 +12,13 @@ import shlex
 import pytest
 from pyinfra.api.exceptions import OperationError
 
-from rackwright.checks import Undetermined
+from rackwright.claims.check import Undetermined
 from rackwright.model.types import OsRelease
 from rackwright.operations.munge import decoded
 from rackwright.roles.munge import verify
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.roles.munge.verify import CHECKS, Decoded, pairs, parse_decoded
-from rackwright.secrets import Secret
+from rackwright.secrets.store import Secret
 from tests.unit.roles.fake_host import FakeHost, commands, errors_in, judged, planned
 from tests.unit.roles.slurm_clusters import cluster, dgx, lab, node
 

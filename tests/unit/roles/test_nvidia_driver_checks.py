@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.checks import Undetermined
+from rackwright.claims.check import Undetermined
 from rackwright.lock.for_roles import component, group_of
 from rackwright.model.types import Platform
 from rackwright.roles.nvidia_driver.options import ModuleOptions, NvidiaDriverOptions, Signing

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rackwright.accounting import steps
 from rackwright.facts.slurm import AccountingBooks, Books, Member, Unread, normal, parse, read_command
 from rackwright.roles.slurm.books import declared_books
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.workload.slurm.accounting import steps
 from tests.unit.roles.fake_host import commands, planned
 from tests.unit.roles.slurm_clusters import lab
 

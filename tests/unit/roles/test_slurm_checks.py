@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rackwright.checks import Status, Undetermined
+from rackwright.claims.check import Status, Undetermined
 from rackwright.facts.slurm import read_command
 from rackwright.model.types import Family
 from rackwright.roles.slurm import cluster_checks, reading, texts

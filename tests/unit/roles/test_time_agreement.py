@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from rackwright.checks import Undetermined
+from rackwright.claims.check import Undetermined
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.time.readings import Interval, parse_sources, parse_tracking, spread
 from rackwright.roles.time.verify import CHECKS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rackwright.checks import Undetermined
+from rackwright.claims.check import Undetermined
 from rackwright.model.types import NodeRole, Platform
 from rackwright.roles.tuning import values
 from rackwright.roles.tuning.options import Journal, TuningOptions

@@ -7,11 +7,11 @@ import subprocess
 
 import pytest
 
-from rackwright.checks import CommandResult
+from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
+from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Ssh
 from rackwright.model.types import NodeRole, Platform
-from rackwright.options import RoleOptions
 from tests import factories
 
 

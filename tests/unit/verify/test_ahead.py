@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from rackwright.checks import Check, CommandResult, Status, each, fail
+from rackwright.claims.check import Check, Status, each, fail
+from rackwright.command import CommandResult
 from rackwright.verify import ahead, verify
 
 

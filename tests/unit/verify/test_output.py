@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 from rich.console import Console
 
-from rackwright.checks import CheckResult, Status
+from rackwright.claims.check import CheckResult, Status
 from rackwright.errors import RackwrightError
 from rackwright.verify.junit import junit, write_junit
 from rackwright.verify.report import VerifyReport

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from rackwright.checks import CommandResult
+from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.ssh import Pool, pool
 from tests.crowd import Crowd

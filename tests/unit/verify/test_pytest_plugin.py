@@ -10,13 +10,13 @@ import pytest
 ROLE = {
     "__init__.py": "",
     "options.py": """
-        from rackwright.options import RoleOptions
+        from rackwright.model.options import RoleOptions
         class AlphaOptions(RoleOptions):
             pass
     """,
     "verify.py": """
-        from rackwright.checks import Check, NotInScope, Undetermined, Warned, fail
-        from rackwright.platforms import Capability
+        from rackwright.claims.check import Check, NotInScope, Undetermined, Warned, fail
+        from rackwright.model.platforms import Capability
         def warned(context):
             raise Warned("nearly")
         CHECKS = (

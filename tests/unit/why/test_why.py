@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from rackwright.changes import Change
-from rackwright.checks import CommandResult
 from rackwright.cli import run as cli
+from rackwright.command import CommandResult
 from rackwright.engine.journal import Run
-from rackwright.engine.plan import NodePlan, PlannedOperation
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.health.declare import expected_of
 from rackwright.health.guard import places
 from rackwright.health.guard.policy import PREFIX, NodeInSlurm
 from rackwright.model.types import NodeRole, Platform
+from rackwright.plan.changes import Change
+from rackwright.plan.node_plan import NodePlan, PlannedOperation
 from rackwright.why import ask, parts
 from rackwright.why.ask import why
 from rackwright.why.parts import drain_of

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rackwright.engine.plan import NodePlan
 from rackwright.health.guard import places
 from rackwright.health.guard.slurm import Row, parse_table
+from rackwright.plan.node_plan import NodePlan
 from rackwright.why.ask import Explanation, why
 from tests.racks.site import Site
 

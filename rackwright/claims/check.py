@@ -1,0 +1,160 @@
+"""Checks: what a role claims to be true of a node, and the five things a result can be.
+
+A check is a function of a `CheckContext`. It returns evidence (a short string) when the claim
+holds, and says otherwise by raising: `Failed` (or a plain AssertionError) when the claim is false,
+`Warned` when it holds with a reservation, `Undetermined` when it could not be found out. Any other
+exception, a missing tool and a timeout count as UNKNOWN: not knowing is never a pass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import RoleOptions
+from rackwright.model.platforms import Capability
+
+
+class Status(StrEnum):
+    """The result of one check."""
+
+    PASS = "PASS"
+    WARN = "WARN"
+    FAIL = "FAIL"
+    UNKNOWN = "UNKNOWN"
+    OUT_OF_SCOPE = "OUT OF SCOPE"
+
+
+class Failed(AssertionError):  # noqa: N818 - these read as verdicts
+    """The claim is false."""
+
+
+class Warned(Exception):  # noqa: N818
+    """The claim holds with a reservation."""
+
+
+class Undetermined(Exception):  # noqa: N818
+    """Whether the claim holds could not be found out."""
+
+
+class NotInScope(Exception):  # noqa: N818
+    """The declared platform cannot have this; carries the reason."""
+
+
+class TestinfraHost(Protocol):
+    """The part of testinfra's Host the checks use; the real one satisfies it."""
+
+    def run(self, command: str, *args: str) -> Any: ...  # noqa: ANN401
+    def __getattr__(self, name: str) -> Any: ...  # noqa: ANN401
+
+
+_NO_SUCH_COMMAND = (126, 127)
+_SIDE_BY_SIDE = 16
+_Item = TypeVar("_Item")
+_Told = TypeVar("_Told")
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """Everything a check function may look at.
+
+    `host` is the testinfra host of `node` (root rights), `on(name)` that of any other node, for
+    checks that cross nodes.
+    """
+
+    cluster: Cluster
+    node: Node
+    options: RoleOptions
+    host: TestinfraHost
+    on: Callable[[str], TestinfraHost] = field(repr=False)
+
+    def output(self, command: str, *args: str, host: TestinfraHost | None = None) -> str:
+        """Run a command (testinfra quoting: `%s`) and return its stdout.
+
+        Raises Undetermined when the tool is missing or the command fails: use `host.run` where a
+        failing command is the answer itself.
+        """
+        result = (host or self.host).run(command, *args)
+        if result.rc in _NO_SUCH_COMMAND:
+            raise Undetermined(f"cannot run `{command.split()[0]}`: {result.stderr.strip() or 'not found'}")
+        if result.rc != 0:
+            said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
+            raise Undetermined(f"`{command}` exited {result.rc} saying: {said}")
+        return str(result.stdout)
+
+    def json(self, command: str, *args: str, host: TestinfraHost | None = None) -> Any:  # noqa: ANN401
+        """Run a command that prints JSON; Undetermined when what it prints is not JSON."""
+        text = self.output(command, *args, host=host)
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise Undetermined(f"`{command}` did not print JSON: {error}") from error
+
+
+def each(function: Callable[[_Item], _Told], items: Iterable[_Item]) -> list[_Told]:
+    """`function` of every item, side by side: for checks that ask every node of a cluster.
+
+    In the items' order. Raises what the first of them in that order raised, when all have ended.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # an engine's worker has no use for it
+
+    todo = [(copy_context(), item) for item in items]  # the check's time limit goes with it
+    with ThreadPoolExecutor(max(1, min(_SIDE_BY_SIDE, len(todo)))) as pool:
+        begun = [pool.submit(context.run, function, item) for context, item in todo]
+    return [one.result() for one in begun]
+
+
+def fail(message: str) -> NoReturn:
+    """Say that the claim is false."""
+    raise Failed(message)
+
+
+CheckFunction = Callable[[Any], str | None]
+"""Takes a CheckContext; returns the evidence of a PASS."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim a role makes. `name` is the claim itself: "slurmd is running".
+
+    scope "node": runs on every node of the role; "cluster": runs once, on the primary head, and
+    may look at other nodes. `needs`: capabilities without which it is OUT OF SCOPE.
+    `settle_seconds`: how long a claim may take to come true after an apply; it is asked again
+    until it holds or the time is over.
+    """
+
+    name: str
+    function: CheckFunction
+    scope: Literal["node", "cluster"] = "node"
+    needs: frozenset[Capability] = frozenset()
+    settle_seconds: int = 0
+    timeout_seconds: int = 60
+    applies: Callable[[Node, Any], bool] | None = None
+    """(node, options) -> whether the claim is made of this node at all."""
+    live: bool = False
+    """Its commands act, wait or use what is new each time: they are never fetched ahead."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What one check found on one node ("cluster" checks name the primary head)."""
+
+    role: str
+    check: str
+    node: str
+    status: Status
+    evidence: str
+    seconds: float = 0.0
+
+
+def worst(results: Mapping[Status, int]) -> Status:
+    """The status that decides: FAIL before UNKNOWN before WARN before PASS."""
+    for status in (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS):
+        if results.get(status):
+            return status
+    return Status.UNKNOWN  # nothing was checked: nothing is known

@@ -1,0 +1,1 @@
+"""From a cluster file to the resolved cluster, or every mistake in the file at once."""

@@ -1,0 +1,125 @@
+"""Puts the parts of every node together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rackwright.catalog import mig
+from rackwright.clusterfile.addresses import Addresses
+from rackwright.clusterfile.file import ClusterSection
+from rackwright.clusterfile.groups import Group
+from rackwright.clusterfile.placement import Placing
+from rackwright.clusterfile.report import Report
+from rackwright.documents.nearest import suggest
+from rackwright.model.cluster import LabSize, Network, Node
+from rackwright.model.options import RoleOptions
+from rackwright.model.sku import Architecture
+from rackwright.model.types import NetworkPurpose, OsRelease, Platform
+
+LAB_RELEASES = (OsRelease.DEBIAN_12, OsRelease.DEBIAN_13)
+"""What the container rack can boot."""
+
+
+def check_fit(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> None:
+    """Note what does not go together on one node: platform and size, ports and rails."""
+    sized = [group for group in groups if group.lab is not None]
+    for group in groups:
+        if group.lab is None and report.clean((*group.path, "lab")) and report.clean(("defaults", "lab")):
+            _check_unsized(report, group, sized)
+        if group.platform is Platform.CONTAINER and group.os is not None and group.os not in LAB_RELEASES:
+            report.add(
+                (*group.path, "os"),
+                f"The lab boots no containers of {group.os}.",
+                suggest(group.os, LAB_RELEASES, what="it boots"),
+            )
+        _check_simulated(report, group)
+        _check_rails(report, group, networks)
+        _check_mig(report, group)
+
+
+def _check_unsized(report: Report, group: Group, sized: list[Group]) -> None:
+    path, hint = (*group.path, "lab"), "e.g. `lab: {cpus: 2, memory_mib: 2048}`"
+    if group.platform is Platform.CONTAINER:
+        report.add(path, "A container needs its size in the lab.", hint, key=True)
+    elif sized:
+        report.add(
+            path,
+            f"The group has no lab size, but {sized[0].first_name()} has: the lab boots all nodes or none.",
+            hint,
+            key=True,
+        )
+
+
+def _check_simulated(report: Report, group: Group) -> None:
+    own = group.entry.lab
+    if own is None or own.gpus is None or group.sku is None:
+        return
+    gpus, path = group.sku.gpus, (*group.path, "lab", "gpus")
+    if gpus is None:
+        report.add(path, f"{group.sku.name} has no GPU to simulate.", "e.g. `sku: lab-h100-node`")
+    elif gpus.architecture is Architecture.CDNA3 or not gpus.pci_ids:
+        report.add(path, f"The lab cannot simulate {gpus.model}: it knows nvidia-smi alone.", None)
+
+
+def _check_rails(report: Report, group: Group, networks: Mapping[str, Network]) -> None:
+    if group.sku is None or group.sku.rails == 0:
+        return
+    for name in group.entry.addresses:
+        network = networks.get(name)
+        if network is None or network.purpose is not NetworkPurpose.FABRIC:
+            continue
+        if network.rails < group.sku.rails and report.clean(("networks", name, "rails")):
+            report.add(
+                (*group.path, "addresses", name),
+                f"{group.sku.name} has ports on {group.sku.rails} rails, but {name} has {network.rails}.",
+                f"set `rails: {group.sku.rails}` on the network",
+            )
+
+
+def _check_mig(report: Report, group: Group) -> None:
+    path = (*group.path, "mig")
+    if group.entry.mig and group.sku is not None and report.clean(path):
+        for profile, message, hint in mig.mistakes(group.entry.mig, group.sku.gpus, group.sku.name):
+            report.add(path if profile is None else (*path, profile), message, hint)
+
+
+def assemble_nodes(
+    report: Report,
+    groups: list[Group],
+    addresses: Addresses,
+    placings: Mapping[str, Placing],
+    options: list[dict[str, RoleOptions]],
+    header: ClusterSection | None,
+    primary: str | None,
+    networks: Mapping[str, Network],
+) -> tuple[Node, ...] | None:
+    """Every node; None where a group cannot be resolved or nobody is primary."""
+    check_fit(report, groups, networks)
+    whole = all(group.names and group.roles and group.sku and group.os for group in groups)
+    if header is None or primary is None or not whole:
+        return None
+    nodes: dict[str, Node] = {}
+    for group, group_options in zip(groups, options, strict=True):
+        if group.sku is None or group.os is None:
+            return None
+        lab = None if group.lab is None else LabSize(**dict(group.lab))
+        for name in group.names:
+            placing = placings[name]
+            nodes[name] = Node(
+                name=name,
+                fqdn=f"{name}.{header.domain}",
+                roles=group.roles,
+                primary=name == primary,
+                sku=group.sku,
+                platform=group.platform,
+                os=group.os,
+                addresses=addresses[name],
+                mac=placing.mac,
+                rack=placing.rack,
+                position=placing.position,
+                switch=placing.switch,
+                lab=lab,
+                mig=group.entry.mig,
+                options=group_options,
+            )
+    return tuple(nodes.values())

@@ -1,0 +1,96 @@
+"""Finds secrets that stand in the file in clear. What it says never repeats the value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rackwright.clusterfile.report import Report
+from rackwright.documents.document import DataPath
+from rackwright.documents.syntax import SyntaxMistake
+from rackwright.documents.yaml_data import Data
+
+_SECRET_KEY = re.compile(
+    r"password|passwd|passphrase|secret|token|credential|(^|_)(private|munge|jwt|api|access)?_?key$",
+    re.IGNORECASE,
+)
+_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----")
+_AGE = re.compile(r"AGE-SECRET-KEY-1", re.IGNORECASE)
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s@]*@")
+_LONG = re.compile(r"[A-Za-z0-9+/_-]{160,}={0,2}")
+_PUBLIC = re.compile(r"(ssh-|ecdsa-|sk-|age1)[a-z0-9]")
+_PATH = re.compile(r"(~?/|\.{1,2}/)?[\w.@%~-]{1,64}(/[\w.@%-]{1,64})*")
+_HARMLESS = frozenset(
+    [
+        "yes",
+        "no",
+        "on",
+        "off",
+        "true",
+        "false",
+        "none",
+        "never",
+        "always",
+        "required",
+        "optional",
+        "prohibit-password",
+    ]
+)
+
+_HINT = "remove it and treat it as leaked; rackwright generates secrets and keeps them encrypted"
+
+_URL_MESSAGE = "A URL with credentials stands here."
+_URL_HINT = "remove them and treat them as leaked; let a proxy of the site log in to a mirror that asks"
+
+
+def find_clear_secrets(report: Report) -> None:
+    """Note every secret in clear, in values and in comments."""
+    for path, value in _texts((), report.document.data):
+        message = _why_secret(path, value)
+        if message is not None:
+            report.add_secret(path, message, _URL_HINT if message == _URL_MESSAGE else _HINT)
+    _scan_comments(report)
+
+
+def _texts(path: DataPath, value: Data) -> Iterator[tuple[DataPath, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts((*path, key), inner)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts((*path, index), inner)
+    elif isinstance(value, str):
+        yield path, value
+
+
+def _why_secret(path: DataPath, value: str) -> str | None:
+    if _PEM.search(value):
+        return "A private key stands here in clear."
+    if _AGE.search(value):
+        return "An age identity stands here in clear."
+    if _URL.match(value):
+        scheme, _, rest = value.partition("://")
+        if scheme.lower() != "ssh" or ":" in rest.partition("@")[0]:
+            return _URL_MESSAGE
+    if _PUBLIC.match(value):
+        return None
+    if _LONG.fullmatch("".join(value.split())):
+        return "This looks like key material in clear."
+    key = next((part for part in reversed(path) if isinstance(part, str)), "")
+    if _SECRET_KEY.search(key) and not _is_harmless(key, value):
+        return "A secret stands here in clear."
+    return None
+
+
+def _is_harmless(key: str, value: str) -> bool:
+    if not value or value.lower() in _HARMLESS:
+        return True
+    names_a_file = "/" in value or key == "key" or key.endswith(("_file", "_path"))
+    return names_a_file and len(value) <= 200 and _PATH.fullmatch(value) is not None
+
+
+def _scan_comments(report: Report) -> None:
+    for number, line in enumerate(report.document.text.splitlines(), 1):
+        start = line.find("#")
+        if start >= 0 and (_PEM.search(line, start) or _AGE.search(line, start)):
+            report.add_at(SyntaxMistake(number, start + 1, "A comment holds a secret key in clear.", _HINT))

@@ -1,0 +1,51 @@
+"""Which keys a model knows at a place: walks annotations along a path."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, get_args
+
+from pydantic import BaseModel
+
+from rackwright.documents.document import DataPath
+
+Annotation: TypeAlias = Any
+"""Whatever may stand behind a field's colon."""
+
+
+def known_keys(model: type[BaseModel], path: DataPath) -> tuple[str, ...]:
+    """Keys of the mapping at a path below a model; empty where any key may stand."""
+    kinds: list[Annotation] = [model]
+    for part in path:
+        kinds = [inner for kind in kinds for inner in _inner(kind, part)]
+    return tuple(
+        dict.fromkeys(
+            field.alias or name
+            for kind in kinds
+            if _is_model(kind)
+            for name, field in kind.model_fields.items()
+        )
+    )
+
+
+def _inner(kind: Annotation, part: str | int) -> list[Annotation]:
+    """What may stand one step below a type."""
+    if _is_model(kind):
+        field = kind.model_fields.get(str(part))
+        return [] if field is None else _flatten(field.annotation)
+    arguments = get_args(kind)
+    return [] if not arguments else _flatten(arguments[-1] if arguments[-1] is not ... else arguments[0])
+
+
+def _flatten(kind: Annotation) -> list[Annotation]:
+    """The members of unions and the type inside Annotated, lists and tuples kept whole."""
+    if hasattr(kind, "__metadata__"):
+        return _flatten(kind.__origin__)
+    arguments = get_args(kind)
+    origin = getattr(kind, "__origin__", None)
+    if arguments and origin is None:  # X | Y
+        return [inner for argument in arguments for inner in _flatten(argument)]
+    return [kind]
+
+
+def _is_model(kind: Annotation) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

@@ -1,0 +1,166 @@
+"""The cluster file as people write it: ranges, defaults and overrides not yet resolved.
+
+Field descriptions become the JSON Schema and the documentation. What these models mean is said in
+rackwright.model.cluster, which is what every other part of rackwright reads.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from rackwright.documents.yaml_data import Data
+from rackwright.model.gpu_stack import GpuStack
+from rackwright.model.options import Frozen
+from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
+from rackwright.model.sku import SkuEntry
+from rackwright.model.text import Address, Cidr, Domain, Label, Mac
+from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
+
+
+def _or_short(schema: JsonSchemaValue) -> JsonSchemaValue:
+    """A JSON Schema that also accepts the value of `first` alone."""
+    short = {key: value for key, value in schema["properties"]["first"].items() if key != "title"}
+    return {"anyOf": [short, schema], "description": schema.get("description", "")}
+
+
+class ClusterSection(Frozen):
+    """Who the cluster is."""
+
+    name: Label = Field(description="Name of the cluster; Slurm's ClusterName as well.")
+    domain: Domain = Field(description="DNS domain of every node: node gpu001 is gpu001.<domain>.")
+
+
+class NetworkSection(Frozen):
+    """One network."""
+
+    purpose: NetworkPurpose = Field(description="What the network carries; exactly one is `management`.")
+    kind: LinkKind = Field(default=LinkKind.ETHERNET, description="Link layer.")
+    cidr: Cidr = Field(description="IPv4 network, e.g. 10.1.0.0/16; all rails together.")
+    mtu: int = Field(default=1500, ge=576, le=65520, description="Bytes.")
+    vlan: int | None = Field(default=None, ge=1, le=4094, description="VLAN id; None: untagged.")
+    gateway: Address | None = Field(default=None, description="Router in this network; None: no route out.")
+    rails: int = Field(default=1, ge=1, le=64, description="Rails of a fabric; each is a subnet of its own.")
+    rail_prefix: int | None = Field(
+        default=None,
+        ge=9,
+        le=30,
+        description="Prefix length of each rail's subnet. None: the largest that fits.",
+    )
+
+
+class AddressRule(Frozen):
+    """Consecutive addresses in NodeSet order; short form: the first address."""
+
+    first: Address = Field(description="Address of the first node, in the first rail.")
+    step: int = Field(default=1, ge=1, le=65536, description="Distance between neighbours.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Data) -> Data:
+        return value if isinstance(value, dict | AddressRule) else {"first": value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return _or_short(handler.resolve_ref_schema(handler(core)))
+
+
+class PositionRule(Frozen):
+    """Positions in a rack, in NodeSet order, starting again in each rack; short form: the first."""
+
+    first: int = Field(ge=0, le=200)
+    step: int = Field(default=1, ge=1, le=50)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Data) -> Data:
+        return value if isinstance(value, dict | PositionRule) else {"first": value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return _or_short(handler.resolve_ref_schema(handler(core)))
+
+
+class LabSection(Frozen):
+    """Size of a node when the cluster is booted as a lab rack."""
+
+    cpus: int = Field(ge=1, le=256)
+    memory_mib: int = Field(ge=256, le=1048576)
+    containers: bool = Field(
+        default=False, description="The node can run containers itself, and has a local disk at /scratch."
+    )
+    gpus: Literal["simulated"] | None = Field(
+        default=None,
+        description="simulated: nvidia-smi and dcgmi of the node show the GPUs of its SKU, and a kernel log of "
+        "its own tells of their faults. None: it shows none.",
+    )
+
+
+class Defaults(Frozen):
+    """What node groups need not repeat."""
+
+    os: OsRelease | None = None
+    platform: Platform | None = None
+    sku: str | None = None
+    roles: tuple[NodeRole, ...] | None = None
+    lab: LabSection | None = None
+
+
+class NodeGroup(Frozen):
+    """Nodes that are declared together; what a group leaves out comes from `defaults`."""
+
+    nodes: str = Field(min_length=1, description="ClusterShell NodeSet, e.g. gpu[001-128].")
+    roles: tuple[NodeRole, ...] | None = Field(
+        default=None, min_length=1, description="What the nodes are for."
+    )
+    sku: str | None = Field(default=None, description="Node model: of the catalogue or of `skus`.")
+    os: OsRelease | None = Field(default=None, description="Operating system release.")
+    platform: Platform | None = Field(
+        default=None, description="What the nodes are made of; bare-metal if not said."
+    )
+    primary: bool = Field(
+        default=False, description="The head that runs slurmctld; needed with several heads."
+    )
+    addresses: dict[str, AddressRule] = Field(
+        default_factory=dict, description="Network name to first address; the others follow in order."
+    )
+    macs: tuple[Mac, ...] | None = Field(
+        default=None, description="Management MAC addresses, in NodeSet order."
+    )
+    rack: str | None = Field(default=None, description="Rack, or racks to spread the nodes over: rack[1-4].")
+    position: PositionRule | None = Field(default=None, description="Position in the rack.")
+    switch: str | None = Field(default=None, description="Leaf switch, or switches to spread the nodes over.")
+    lab: LabSection | None = Field(default=None, description="Size in the lab rack.")
+    mig: dict[str, Annotated[int, Field(ge=1, le=7)]] = Field(
+        default_factory=dict,
+        description="MIG profile to its instances on each GPU, e.g. {1g.10gb: 7}; left out: MIG is off.",
+    )
+    options: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Role name to options that differ from the section in `roles`."
+    )
+
+
+class ClusterFile(Frozen):
+    """A cluster file."""
+
+    version: Literal[1] = Field(description="Version of this format.")
+    cluster: ClusterSection
+    defaults: Defaults = Defaults()
+    networks: dict[str, NetworkSection] = Field(min_length=1, description="Networks by name.")
+    ssh: Ssh
+    mirrors: Mirrors = Mirrors()
+    skus: dict[str, SkuEntry] = Field(
+        default_factory=dict, description="Node models of this site; they win over the catalogue's."
+    )
+    nodes: tuple[NodeGroup, ...] = Field(min_length=1, description="Groups of nodes.")
+    roles: dict[str, dict[str, Any] | None] = Field(
+        default_factory=dict, description="Role name to its options; a section makes the role run."
+    )
+    burnin: Burnin = Burnin()
+    waves: Waves = Waves()
+    gpu_stack: GpuStack | None = Field(
+        default=None, description="Driver, CUDA and companions of the nodes with GPUs; see `rackwright lock`."
+    )

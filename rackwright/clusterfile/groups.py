@@ -1,0 +1,133 @@
+"""Node groups with their ranges expanded and defaults filled in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rackwright.clusterfile.file import Defaults, LabSection, NodeGroup
+from rackwright.clusterfile.report import Report
+from rackwright.clusterfile.sections import read_section
+from rackwright.documents.document import DataPath
+from rackwright.documents.nearest import suggest
+from rackwright.documents.yaml_data import Data
+from rackwright.model.ranges import RangeMistake, expand
+from rackwright.model.sku import Sku
+from rackwright.model.text import host_label_mistake
+from rackwright.model.types import NodeRole, OsRelease, Platform
+
+MAX_NODES = 20_000
+
+
+@dataclass(frozen=True)
+class Group:
+    """One entry of `nodes:`; `names` is empty where the range could not be read."""
+
+    index: int
+    entry: NodeGroup
+    names: tuple[str, ...]
+    roles: frozenset[NodeRole]
+    os: OsRelease | None
+    platform: Platform
+    sku: Sku | None
+    lab: LabSection | None
+
+    @property
+    def path(self) -> DataPath:
+        """Where the group stands in the file."""
+        return ("nodes", self.index)
+
+    def first_name(self) -> str:
+        """What messages call the group."""
+        return self.names[0] if self.names else self.entry.nodes
+
+
+def read_groups(report: Report, raw: Data, defaults: Defaults, skus: dict[str, Sku]) -> list[Group]:
+    """The groups that can be read; mistakes in them and among them are noted."""
+    groups: list[Group] = []
+    owners: dict[str, DataPath] = {}
+    _check_sku(report, defaults.sku, ("defaults", "sku"), skus)
+    for index, item in enumerate(raw if isinstance(raw, list) else ()):
+        path: DataPath = ("nodes", index)
+        entry = read_section(report, NodeGroup, item, path)
+        if entry is None:
+            continue
+        if entry.sku is not None:
+            _check_sku(report, entry.sku, (*path, "sku"), skus)
+        names = _names(report, (*path, "nodes"), entry.nodes)
+        _claim(report, names, (*path, "nodes"), owners)
+        groups.append(_group(report, index, entry, names, defaults, skus))
+    if len(owners) > MAX_NODES:
+        report.add(
+            ("nodes",), f"The cluster has {len(owners)} nodes; rackwright is made for up to {MAX_NODES}."
+        )
+    return groups
+
+
+def _names(report: Report, path: DataPath, text: str) -> tuple[str, ...]:
+    try:
+        names = expand(text)
+    except RangeMistake as error:
+        report.add(path, error.message, error.hint)
+        return ()
+    for name in names:
+        wrong = host_label_mistake(name)
+        if wrong is not None:
+            said = wrong if name == text else f"{wrong[:-1]}, unlike {name[:70]}."
+            report.add(path, said)
+            return ()
+    return names
+
+
+def _claim(report: Report, names: tuple[str, ...], path: DataPath, owners: dict[str, DataPath]) -> None:
+    twice: dict[DataPath, list[str]] = {}
+    for name in names:
+        owner = owners.setdefault(name, path)
+        if owner != path:
+            twice.setdefault(owner, []).append(name)
+    for owner, shared in twice.items():
+        line, _ = report.document.position(owner)
+        more = f" and {len(shared) - 1} more are" if len(shared) > 1 else " is"
+        report.add(path, f"{shared[0]}{more} declared in line {line} already.", "a node stands in one group")
+
+
+def _check_sku(report: Report, name: str | None, path: DataPath, skus: dict[str, Sku]) -> None:
+    if name is not None and name not in skus and report.clean(("skus", name)):
+        report.add(
+            path,
+            "This SKU is neither in the catalogue nor under `skus`.",
+            suggest(name, skus, what="known SKUs"),
+        )
+
+
+def _group(
+    report: Report,
+    index: int,
+    entry: NodeGroup,
+    names: tuple[str, ...],
+    defaults: Defaults,
+    skus: dict[str, Sku],
+) -> Group:
+    path: DataPath = ("nodes", index)
+    for key in ("roles", "os", "sku"):
+        if getattr(entry, key) is None and getattr(defaults, key) is None and _unsaid(report, path, key):
+            report.add(
+                (*path, key),
+                f"The group has no `{key}`, and `defaults` has none either.",
+                f"add `{key}:` to the group or to `defaults`",
+                key=True,
+            )
+    roles = entry.roles if entry.roles is not None else defaults.roles
+    return Group(
+        index=index,
+        entry=entry,
+        names=names,
+        roles=frozenset(roles or ()),
+        os=entry.os or defaults.os,
+        platform=entry.platform or defaults.platform or Platform.BARE_METAL,
+        sku=skus.get(entry.sku or defaults.sku or ""),
+        lab=entry.lab or defaults.lab,
+    )
+
+
+def _unsaid(report: Report, path: DataPath, key: str) -> bool:
+    return report.clean((*path, key)) and report.clean(("defaults", key))

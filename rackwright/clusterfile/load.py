@@ -1,0 +1,110 @@
+"""From a cluster file to the resolved cluster, or every mistake in the file at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rackwright.clusterfile.addresses import assign_addresses
+from rackwright.clusterfile.assemble import assemble_nodes
+from rackwright.clusterfile.clear_secrets import find_clear_secrets
+from rackwright.clusterfile.file import ClusterSection, Defaults
+from rackwright.clusterfile.gpu_stack import read_gpu_stack
+from rackwright.clusterfile.groups import Group, read_groups
+from rackwright.clusterfile.networks import read_networks
+from rackwright.clusterfile.outline import read_outline
+from rackwright.clusterfile.placement import place_nodes
+from rackwright.clusterfile.report import Report
+from rackwright.clusterfile.role_options import RoleOptionsReader
+from rackwright.clusterfile.sections import read_section
+from rackwright.clusterfile.site import read_burnin, read_mirrors, read_skus, read_ssh
+from rackwright.clusterfile.staffing import check_staffing
+from rackwright.documents.document import Document, read_document
+from rackwright.documents.syntax import DocumentError
+from rackwright.errors import ClusterFileError, Problem
+from rackwright.model.cluster import Cluster
+from rackwright.model.options import RoleOptions
+from rackwright.model.settings import Waves
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A correct cluster file: what it means, and where it says so."""
+
+    cluster: Cluster
+    document: Document
+    groups: tuple[Group, ...]
+    roles: dict[str, RoleOptions]
+    """Options of each role as its section says them, no group's overrides merged in."""
+
+
+def load_cluster(path: Path, *, locked: bool = True) -> Cluster:
+    """The resolved cluster. Raises ClusterFileError with every mistake in the file.
+
+    `locked`: a lock that is missing where roles need one, or does not fit the file, is a mistake too.
+    """
+    return load(path, locked=locked).cluster
+
+
+def load(path: Path, *, locked: bool = True) -> Loaded:
+    """The resolved cluster and the document behind it. Raises ClusterFileError as load_cluster does."""
+    try:
+        document = read_document(path)
+    except DocumentError as error:
+        raise ClusterFileError(
+            [
+                Problem(str(path), item.line, item.column, "", None, item.message, item.hint)
+                for item in error.mistakes
+            ]
+        ) from None
+    report = Report(document)
+    for mistake in document.mistakes:
+        report.add_at(mistake)
+    find_clear_secrets(report)
+    loaded = _read(report, path, locked=locked)
+    if len(report) or loaded is None:
+        raise ClusterFileError(report.problems())
+    return loaded
+
+
+def _read(report: Report, path: Path, *, locked: bool) -> Loaded | None:
+    """The cluster, as far as it can be read; None where something essential is wrong."""
+    sections = read_outline(report)
+    header = None
+    if "cluster" in sections:
+        header = read_section(report, ClusterSection, sections["cluster"], ("cluster",))
+    skus = read_skus(report, sections.get("skus", {}))
+    networks = read_networks(report, sections.get("networks", {}))
+    defaults = read_section(report, Defaults, sections.get("defaults", {}), ("defaults",)) or Defaults()
+    groups = read_groups(report, sections.get("nodes"), defaults, skus)
+    complete = len(groups) == len(sections.get("nodes", ()))
+    primary = check_staffing(report, groups, complete=complete)
+    addresses = assign_addresses(report, groups, networks)
+    placings = place_nodes(report, groups)
+    ssh = read_ssh(report, sections.get("ssh"), path)
+    mirrors = read_mirrors(report, sections.get("mirrors", {}))
+    burnin = read_burnin(report, sections.get("burnin", {}))
+    waves = read_section(report, Waves, sections.get("waves", {}), ("waves",)) or Waves()
+    gpu_stack = read_gpu_stack(report, sections.get("gpu_stack"), path)
+    options = RoleOptionsReader(report, sections.get("roles", {}))
+    if complete:
+        options.check_held(groups)
+    by_group = [options.for_group(group) for group in groups]
+    nodes = assemble_nodes(report, groups, addresses, placings, by_group, header, primary, networks)
+    if header is None or ssh is None or nodes is None or not complete:
+        return None
+    cluster = Cluster(
+        name=header.name,
+        domain=header.domain,
+        path=path.absolute(),
+        sha256=report.document.sha256,
+        networks=networks,
+        ssh=ssh,
+        mirrors=mirrors,
+        burnin=burnin,
+        waves=waves,
+        gpu_stack=gpu_stack,
+        nodes=nodes,
+    )
+    options.check_against(cluster, locked=locked)
+    return Loaded(cluster, report.document, tuple(groups), options.sections)

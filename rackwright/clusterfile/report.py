@@ -1,0 +1,106 @@
+"""Collects the mistakes of one file, each at its place."""
+
+from __future__ import annotations
+
+import re
+
+from rackwright.documents.document import DataPath, Document
+from rackwright.documents.syntax import SyntaxMistake
+from rackwright.documents.yaml_data import Data
+from rackwright.errors import Problem
+
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_VALUE_WIDTH = 80
+_FRAGMENT = 8
+"""A text that shares this many characters with a secret shows it."""
+
+
+class Report:
+    """Mistakes found so far. One place never gets two mistakes that say the same."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._found: dict[tuple[DataPath, str], Problem] = {}
+        self._paths: set[DataPath] = set()
+        self._roots: set[DataPath] = set()
+        self._secret: set[DataPath] = set()
+        self._fragments: set[str] = set()
+
+    def add(self, path: DataPath, message: str, hint: str | None = None, *, key: bool = False) -> None:
+        """Note a mistake in the value at a path; `key`: in its key."""
+        if self._is_secret(path) or self._repeats_secret(f"{message} {hint}"):
+            return  # a mistake is noted there already, and this one would show the value
+        line, column = self.document.position(path, key=key)
+        value = show_value(self.document.value(path))
+        self._note(path, Problem(self.document.file, line, column, show_path(path), value, message, hint))
+
+    def add_secret(self, path: DataPath, message: str, hint: str) -> None:
+        """Note a secret in clear: neither its value nor any other mistake at its place is ever shown."""
+        line, column = self.document.position(path)
+        self._note(path, Problem(self.document.file, line, column, show_path(path), None, message, hint))
+        self._secret.add(path)
+        value = str(self.document.value(path))
+        self._fragments.update(
+            value[start : start + _FRAGMENT] for start in range(max(1, len(value) - _FRAGMENT))
+        )
+
+    def add_at(self, mistake: SyntaxMistake) -> None:
+        """Note a mistake that belongs to a place in the text and to no value."""
+        self._note(
+            ("", mistake.line, mistake.column),
+            Problem(
+                self.document.file, mistake.line, mistake.column, "", None, mistake.message, mistake.hint
+            ),
+        )
+
+    def clean(self, path: DataPath) -> bool:
+        """Whether nothing is wrong at a path, above it (as a whole) or below it."""
+        if path in self._roots:
+            return False
+        return not any(path[:length] in self._paths for length in range(1, len(path) + 1))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Every mistake, in file order."""
+        return tuple(sorted(self._found.values(), key=lambda problem: (problem.line, problem.column)))
+
+    def _note(self, path: DataPath, problem: Problem) -> None:
+        self._found.setdefault((path, problem.message), problem)
+        self._paths.add(path)
+        self._roots.update(path[:length] for length in range(len(path)))
+
+    def _repeats_secret(self, text: str) -> bool:
+        """Whether a role's sentence quotes a secret that stands below the place it complains about."""
+        return any(fragment in text for fragment in self._fragments)
+
+    def _is_secret(self, path: DataPath) -> bool:
+        return any(path[:length] in self._secret for length in range(len(path) + 1))
+
+
+def show_path(path: DataPath) -> str:
+    """`nodes[2].addresses.management`; keys that are no plain words are quoted."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif _PLAIN_KEY.fullmatch(part):
+            text += f".{part}" if text else part
+        else:
+            text += f'["{part[:40]}"]'
+    return text
+
+
+def show_value(value: Data) -> str | None:
+    """A scalar shortened to one line; of lists and mappings only the size, since they may hold secrets."""
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return f"a mapping with {len(value)} key{'' if len(value) == 1 else 's'}"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = " ".join(str(value).split()) if isinstance(value, str) else str(value)
+    return text if len(text) <= _VALUE_WIDTH else text[: _VALUE_WIDTH - 3] + "..."

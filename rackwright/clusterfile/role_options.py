@@ -1,0 +1,191 @@
+"""Options of every role on every node: the section under `roles:` with a group's own merged in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from rackwright.clusterfile.groups import Group
+from rackwright.clusterfile.report import Report
+from rackwright.clusterfile.roles import options_class, role_names
+from rackwright.clusterfile.sections import data_path, note_errors
+from rackwright.documents.document import DataPath
+from rackwright.documents.nearest import short, suggest
+from rackwright.documents.yaml_data import Data
+from rackwright.model.cluster import Cluster
+from rackwright.model.options import RoleOptions
+from rackwright.model.types import NodeRole
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """One distinct set of options of a role and the group whose overrides it has, if any."""
+
+    role: str
+    options: RoleOptions
+    override: DataPath | None
+    """Path of the group's overrides of this role; None for the section as it stands."""
+
+    def place(self, report: Report, below: DataPath) -> DataPath:
+        """Where a value of these options stands: in the overrides where they say it, else in the section."""
+        if self.override is not None and _says(report, self.override, below):
+            return self.override + below
+        return ("roles", self.role, *below)
+
+
+class RoleOptionsReader:
+    """Reads each section once and each distinct override once."""
+
+    def __init__(self, report: Report, sections: dict[str, Data]) -> None:
+        self._report = report
+        self._sections: dict[str, dict[str, Data]] = {}
+        self._base: dict[str, Resolved] = {}
+        self._merged: dict[tuple[str, str], Resolved | None] = {}
+        for role, section in sections.items():
+            self._read_section(role, section)
+
+    @property
+    def sections(self) -> dict[str, RoleOptions]:
+        """Options of each role as its section says them."""
+        return {role: resolved.options for role, resolved in self._base.items()}
+
+    def for_group(self, group: Group) -> dict[str, RoleOptions]:
+        """Options of every role that runs on the nodes of a group."""
+        overrides = group.entry.options
+        self._check_overrides(group)
+        found: dict[str, RoleOptions] = {}
+        for role in self._sections:
+            if group.roles.isdisjoint(options_class(role).applies_to):
+                continue
+            if role in overrides and self._report.clean((*group.path, "options", role)):
+                resolved = self._merge(role, overrides[role], (*group.path, "options", role))
+            else:
+                resolved = self._base.get(role)
+            if resolved is not None:
+                found[role] = resolved.options
+        return found
+
+    def check_held(self, groups: list[Group]) -> None:
+        """Note sections of roles that no node holds."""
+        held = {role for group in groups for role in group.roles}
+        if not groups or not all(group.roles for group in groups):
+            return
+        for role in self._sections:
+            kinds = options_class(role).applies_to
+            if held.isdisjoint(kinds) and kinds != {NodeRole.HEAD}:  # no head at all: noted as such
+                words = " or ".join(sorted(kinds))
+                self._report.add(
+                    ("roles", role),
+                    f"The role {role} runs on {words} nodes, and the cluster has none.",
+                    "remove the section or give a node that role",
+                    key=True,
+                )
+
+    def check_against(self, cluster: Cluster, *, locked: bool) -> None:
+        """Note what the roles find wrong with their options in this cluster and, if `locked`, in its lock."""
+        wrong_already = len(self._report) > 0
+        for resolved in (*self._base.values(), *filter(None, self._merged.values())):
+            try:
+                found = list(resolved.options.problems(cluster))
+                if locked and not wrong_already:
+                    found += resolved.options.lock_problems(cluster)
+            except Exception:
+                if wrong_already:
+                    continue  # it met what the file lacks, e.g. a management network: noted as such
+                raise
+            for where, message, hint in found:
+                self._report.add(resolved.place(self._report, parse_path(where)), message, hint)
+
+    def _read_section(self, role: str, section: Data) -> None:
+        path: DataPath = ("roles", role)
+        if role not in role_names():
+            self._report.add(
+                path, f"There is no role {short(role)}.", suggest(role, role_names(), what="roles"), key=True
+            )
+            return
+        if section is not None and not isinstance(section, dict):
+            self._report.add(path, "A mapping is expected here.", "write `{}` to run the role as it is")
+            return
+        raw = section or {}
+        self._sections[role] = raw
+        kind = options_class(role)
+        try:
+            self._base[role] = Resolved(role, kind.model_validate(raw), None)
+        except ValidationError as error:
+            note_errors(self._report, kind, raw, path, error.errors(include_url=False))
+
+    def _check_overrides(self, group: Group) -> None:
+        for role in group.entry.options:
+            path = (*group.path, "options", role)
+            if role not in self._sections:
+                if self._report.clean(("roles", role)):
+                    self._report.add(
+                        path,
+                        f"The role {short(role)} has no section under `roles`, so it runs nowhere.",
+                        suggest(role, self._sections, what="sections"),
+                        key=True,
+                    )
+            elif group.roles and group.roles.isdisjoint(options_class(role).applies_to):
+                words = " or ".join(sorted(options_class(role).applies_to))
+                self._report.add(
+                    path, f"The role {role} runs on {words} nodes, which these are not.", key=True
+                )
+
+    def _merge(self, role: str, override: dict[str, Data], path: DataPath) -> Resolved | None:
+        key = (role, json.dumps(override, sort_keys=True, default=str))
+        if key not in self._merged:
+            self._merged[key] = self._validate(role, override, path)
+        return self._merged[key]
+
+    def _validate(self, role: str, override: dict[str, Data], path: DataPath) -> Resolved | None:
+        kind = options_class(role)
+        merged = deep_merge(self._sections[role], override)
+        try:
+            return Resolved(role, kind.model_validate(merged), path)
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
+        inside = [item for item in errors if _says(self._report, path, data_path(merged, item))]
+        if inside:
+            note_errors(self._report, kind, merged, path, inside)
+        elif role in self._base:  # right without the overrides, so they are what is wrong
+            note_errors(self._report, kind, {}, path, errors)
+        return None
+
+
+def deep_merge(base: dict[str, Data], override: dict[str, Data]) -> dict[str, Data]:
+    """`override` over `base`: mappings are merged key by key, everything else is replaced."""
+    merged = dict(base)
+    for key, value in override.items():
+        below = merged.get(key)
+        merged[key] = (
+            deep_merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+        )
+    return merged
+
+
+def parse_path(text: str) -> DataPath:
+    """`partitions[0].nodes` as a path."""
+    return tuple(_path_parts(text))
+
+
+def _path_parts(text: str) -> Iterator[str | int]:
+    for part in text.replace("[", ".[").split("."):
+        if part.startswith("[") and part.endswith("]"):
+            inside = part[1:-1]
+            yield int(inside) if inside.isdigit() else inside.strip("\"'")
+        elif part:
+            yield part
+
+
+def _says(report: Report, override: DataPath, below: DataPath) -> bool:
+    """Whether a group's overrides hold a value at this path, or replace the list around it."""
+    value = report.document.value(override)
+    for part in below:
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        else:
+            return isinstance(value, list)
+    return True

@@ -1,0 +1,94 @@
+"""Validates one section of the file, notes every mistake and salvages what is right."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from rackwright.clusterfile.fields import known_keys
+from rackwright.clusterfile.messages import explain
+from rackwright.clusterfile.report import Report
+from rackwright.documents.document import DataPath
+from rackwright.documents.yaml_data import Data
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+_ROUNDS = 3
+
+
+def read_section(report: Report, model: type[ModelT], raw: Data, path: DataPath) -> ModelT | None:
+    """The section as `model`; its wrong values are noted and left out where the rest stands without.
+
+    None when nothing can be salvaged. Rules that look at a salvaged section ask `report.clean(...)`
+    before they call something missing.
+    """
+    first = True
+    for _ in range(_ROUNDS):
+        try:
+            return model.model_validate(raw)
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
+        if first:
+            note_errors(report, model, raw, path, errors)
+            first = False
+        raw = _without(raw, errors)
+        if not isinstance(raw, dict):
+            return None
+    return None
+
+
+def note_errors(
+    report: Report,
+    model: type[BaseModel],
+    raw: Data,
+    path: DataPath,
+    errors: list[ErrorDetails],
+) -> None:
+    """Note pydantic's errors of one validation, each at the place of the value that caused it."""
+    grouped: dict[DataPath, list[ErrorDetails]] = {}
+    for error in errors:
+        grouped.setdefault(data_path(raw, error), []).append(error)
+    for below, group in grouped.items():
+        if group[0]["type"] == "too_short" and any(
+            other[: len(below)] == below != other for other in grouped
+        ):
+            continue  # pydantic counts the items that are right; the wrong ones are noted already
+        for sentence in explain(group, known_keys(model, below[:-1])):
+            report.add(path + below, sentence.message, sentence.hint, key=sentence.about_key)
+
+
+def data_path(raw: Data, error: ErrorDetails) -> DataPath:
+    """The error's location in the data, without the names of union members and validators."""
+    path: list[str | int] = []
+    value = raw
+    parts = error["loc"]
+    for index, part in enumerate(parts):
+        if isinstance(value, dict) and str(part) in value and part != "[key]":
+            value = value[str(part)]
+            path.append(str(part))
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+            path.append(part)
+        elif index == len(parts) - 1 and error["type"] == "missing" and isinstance(value, dict):
+            path.append(part)
+    return tuple(path)
+
+
+def _without(raw: Data, errors: list[ErrorDetails]) -> Data:
+    """A copy without the wrong values: the second level where there is one, else the first."""
+    if not isinstance(raw, dict):
+        return None
+    copy = dict(raw)
+    for error in errors:
+        path = data_path(raw, error)
+        if not path:
+            return None
+        head = path[0]
+        inner = copy.get(str(head))
+        if len(path) > 1 and isinstance(inner, dict) and error["type"] != "missing" and path[1] in inner:
+            copy[str(head)] = {key: value for key, value in inner.items() if key != path[1]}
+        else:
+            copy.pop(str(head), None)
+    return copy

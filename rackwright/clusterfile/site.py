@@ -1,0 +1,113 @@
+"""Sections of the whole site: ssh, mirrors, burn-in and its own SKUs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rackwright.catalog.read import catalogue
+from rackwright.clusterfile.report import Report
+from rackwright.clusterfile.sections import read_section
+from rackwright.documents.yaml_data import Data
+from rackwright.model.settings import Burnin, Mirrors, Ssh
+from rackwright.model.sku import Sku, SkuEntry
+from rackwright.model.text import label_mistake
+
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
+_JUMP = re.compile(r"([a-z_][a-z0-9_-]{0,30}@)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
+_HOST_PORT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
+_NCCL_NAME = re.compile(r"(NCCL|UCX|OMPI_MCA|CUDA|UCC|SHARP)_[A-Z0-9_a-z]+")
+
+
+def read_skus(report: Report, raw: Data) -> dict[str, Sku]:
+    """The catalogue with the site's own SKUs over it."""
+    skus = dict(catalogue())
+    for name, entry in raw.items() if isinstance(raw, dict) else ():
+        path = ("skus", name)
+        wrong = label_mistake(name)
+        if wrong is not None:
+            report.add(path, wrong, key=True)
+        section = read_section(report, SkuEntry, entry, path)
+        if section is not None:
+            skus[name] = Sku(name=name, **dict(section))
+    return skus
+
+
+def read_ssh(report: Report, raw: Data, file: Path) -> Ssh | None:
+    """How to reach the nodes, paths made absolute against the cluster file's folder."""
+    if raw is None:
+        return None
+    ssh = read_section(report, Ssh, raw, ("ssh",))
+    if ssh is None:
+        return None
+    if ssh.user == "root":
+        report.add(
+            ("ssh", "user"),
+            "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.",
+            "name an admin user",
+        )
+    elif not _USER.fullmatch(ssh.user):
+        report.add(("ssh", "user"), "This is no user name.", "lower-case letters, digits, `_` and `-`")
+    if ssh.jump_host is not None and not _JUMP.fullmatch(ssh.jump_host):
+        report.add(("ssh", "jump_host"), "This is no jump host.", "write `user@host` or `user@host:port`")
+    folder = file.absolute().parent
+    return ssh.model_copy(
+        update={
+            "key": None if ssh.key is None else folder / ssh.key.expanduser(),
+            "known_hosts": folder / ssh.known_hosts.expanduser(),
+        }
+    )
+
+
+def read_mirrors(report: Report, raw: Data) -> Mirrors:
+    """The site's mirrors."""
+    mirrors = read_section(report, Mirrors, raw, ("mirrors",)) or Mirrors()
+    for name, value in mirrors:
+        if value is None or not report.clean(("mirrors", name)):
+            continue
+        if name == "containers":
+            if not _HOST_PORT.fullmatch(value):
+                report.add(("mirrors", name), "A registry mirror is `host` or `host:port`.")
+        elif not _is_url(value):
+            report.add(
+                ("mirrors", name), "This is no http or https URL.", "e.g. `http://mirror.example.com/debian`"
+            )
+    return mirrors
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def read_burnin(report: Report, raw: Data) -> Burnin:
+    """The burn-in's settings."""
+    burnin = read_section(report, Burnin, raw, ("burnin",)) or Burnin()
+    path = ("burnin", "floor_busbw_gbs")
+    if (
+        burnin.floor_busbw_gbs is not None
+        and burnin.floor_source is None
+        and report.clean(("burnin", "floor_source"))
+    ):
+        report.add(
+            path, "A floor needs its source.", "say in `floor_source` where it comes from and of which day"
+        )
+    if burnin.floor_source is not None and burnin.floor_busbw_gbs is None and report.clean(path):
+        report.add(
+            ("burnin", "floor_source"), "A source stands here without a floor.", "add `floor_busbw_gbs`"
+        )
+    if burnin.max_bytes is not None and burnin.max_bytes < burnin.min_bytes:
+        report.add(("burnin", "max_bytes"), f"The largest size is below the smallest, {burnin.min_bytes}.")
+    for name in burnin.nccl_env:
+        if not _NCCL_NAME.fullmatch(name):
+            report.add(
+                ("burnin", "nccl_env", name),
+                "This is no variable of the collective stack.",
+                "e.g. `NCCL_IB_HCA`",
+                key=True,
+            )
+    return burnin

@@ -1,0 +1,52 @@
+"""Who does what: exactly one primary head, and something to run on."""
+
+from __future__ import annotations
+
+from rackwright.clusterfile.groups import Group
+from rackwright.clusterfile.report import Report
+from rackwright.model.types import NodeRole
+
+
+def check_staffing(report: Report, groups: list[Group], *, complete: bool) -> str | None:
+    """The primary head's name, or None where there is none; the reason is noted.
+
+    `complete`: every group of the file could be read, so that a head that is missing here is missing.
+    """
+    flagged = [group for group in groups if group.entry.primary]
+    for group in flagged:
+        if NodeRole.HEAD not in group.roles and report.clean((*group.path, "roles")):
+            report.add((*group.path, "primary"), "Only a head can be primary.", "add `head` to its roles")
+        elif len(group.names) > 1:
+            report.add(
+                (*group.path, "primary"),
+                f"Exactly one node is primary, and this group has {len(group.names)}.",
+                "give the primary head a group of its own",
+            )
+    heads = [group for group in groups if NodeRole.HEAD in group.roles]
+    for group in flagged[1:]:
+        line, _ = report.document.position((*flagged[0].path, "primary"))
+        report.add((*group.path, "primary"), f"There is a primary head already, in line {line}.", "keep one")
+    if flagged:
+        chosen = flagged[0]
+        return chosen.names[0] if len(chosen.names) == 1 and chosen in heads else None
+    return _only_head(report, groups, heads, complete)
+
+
+def _only_head(report: Report, groups: list[Group], heads: list[Group], complete: bool) -> str | None:
+    names = [name for group in heads for name in group.names]
+    if len(names) == 1:
+        return names[0]
+    readable = (
+        complete
+        and all(group.names and group.roles for group in groups)
+        and report.clean(("defaults", "roles"))
+    )
+    if not names and groups and readable:
+        report.add(("nodes",), "The cluster has no head.", "give one node the role `head`")
+    elif names and readable:
+        report.add(
+            (*heads[0].path, "nodes"),
+            f"There are {len(names)} heads and none of them is primary.",
+            "set `primary: true` on one",
+        )
+    return None

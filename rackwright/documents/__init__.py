@@ -1,0 +1,1 @@
+"""YAML files as plain data that knows where each value stands."""

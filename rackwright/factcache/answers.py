@@ -1,0 +1,175 @@
+"""The answers of one node, fetched in one execution instead of one per fact.
+
+While a deploy is evaluated every command is a fact's. The questions that earlier runs asked of the
+node are sent ahead in one batch (see rackwright.factcache.helper) and answered from it; a question
+nobody foresaw is executed by itself and foreseen next time. While a plan is applied, a command that
+is no known question changes the node: what was answered before is forgotten, and the questions up
+to the next planned change are fetched again in one batch.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import marshal
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from rackwright.command import CommandResult
+from rackwright.factcache.helper_text import helper_text
+
+Asked = dict[str, Any]
+Ask = Callable[[str, bytes], CommandResult]
+"""(command, stdin) -> result, run with the node's privileges."""
+
+_BOOT = (
+    "python3 -IS -c 'import sys,zlib;r=sys.stdin.buffer;"
+    'exec(compile(zlib.decompress(r.read(int(r.readline()))),"rackwright","exec"))\''
+)
+_WORTH_A_BATCH = 3
+"""Starting Python on the node costs about as much as two or three single executions."""
+_NO_PYTHON = (126, 127)
+
+
+def key_of(question: Asked) -> str:
+    """What tells one question from another."""
+    return json.dumps(question, sort_keys=True)
+
+
+@cache
+def _helper() -> bytes:
+    source = zlib.compress(helper_text().encode(), 9)
+    return f"{len(source)}\n".encode() + source
+
+
+def pack(questions: Sequence[Asked]) -> bytes:
+    """Questions as the helper reads them: plain data in marshal's oldest format, which every Python reads."""
+    return zlib.compress(marshal.dumps(json.loads(json.dumps(list(questions))), 2), 6)
+
+
+@dataclass
+class Answers:
+    """Questions of one node and what is known of their answers."""
+
+    ask: Ask
+    foreseen: list[Asked] = field(default_factory=list)
+    """In the order in which the last evaluation asked them."""
+    packed: bytes | None = None
+    """`foreseen` as it is sent, where somebody packed it for many nodes."""
+    in_order: list[Asked] = field(default_factory=list)
+    """What this evaluation has asked so far."""
+    asker: Callable[[], str] = str
+    """Names the operation at hand, `role | name`."""
+    askers: list[str] = field(default_factory=list)
+    """Who asked each of `in_order`."""
+    boundaries: list[int] = field(default_factory=list)
+    """Counts of questions asked by the end of each operation that would change something."""
+    digest: str | None = None
+    """Of all foreseen answers, once they were fetched together."""
+    note: str | None = None
+    """Why questions are executed one by one on this node, if they are."""
+    executions: int = 0
+    _known: dict[str, CommandResult] = field(default_factory=dict)
+    _places: dict[str, int] = field(default_factory=dict)
+    """Where each question stands in `in_order`."""
+    _position: int = 0
+    _applying: bool = False
+
+    def fetch_all(self, expect: str | None) -> bool:
+        """Fetch every foreseen answer; True if they still have the digest `expect`."""
+        if not self.foreseen:
+            return False
+        reply = self._batch(self.packed or pack(self.foreseen), expect)
+        if reply is None:
+            return False
+        if reply.get("same"):
+            return True
+        self.digest = reply["digest"]
+        self._note_answers(self.foreseen, reply["answers"])
+        return False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the digest stands for exactly what was asked."""
+        return self.digest is not None and self.in_order == self.foreseen
+
+    def mark_change(self) -> None:
+        """The operation just evaluated would change something."""
+        self.boundaries.append(len(self.in_order))
+
+    def begin_apply(self) -> None:
+        """From now on answers may be out of date, and commands may be changes."""
+        self._applying = True
+        self._position = 0
+        self._known.clear()
+
+    def is_question(self, question: Asked) -> bool:
+        """Whether it only reads: everything while planning, what was asked then while applying."""
+        if not self._applying or question["kind"] != "shell":
+            return True
+        return key_of(question) in self._places
+
+    def forget(self) -> None:
+        """The node was changed."""
+        self._known.clear()
+
+    def get(self, question: Asked) -> CommandResult | None:
+        """The answer, fetched with what will be asked next; None if it must be executed by itself."""
+        key = key_of(question)
+        if not self._applying:
+            if key not in self._places:
+                self._places[key] = len(self.in_order)
+                self.in_order.append(question)
+                self.askers.append(self.asker())
+            return self._known.get(key)
+        if key not in self._known:
+            self._fetch_ahead(key)
+        return self._known.get(key)
+
+    def learn(self, question: Asked, result: CommandResult) -> None:
+        """Keep the answer of a question that was executed by itself."""
+        self._known[key_of(question)] = result
+
+    def _fetch_ahead(self, key: str) -> None:
+        """While applying: everything up to the next planned change, which is where answers end."""
+        start = self._places.get(key, -1)
+        if start < self._position:
+            return
+        end = next((mark for mark in self.boundaries if mark > start), len(self.in_order))
+        self._position = start
+        ahead = self.in_order[start:end]
+        if len(ahead) < _WORTH_A_BATCH:
+            return
+        reply = self._batch(pack(ahead), None)
+        if reply is not None:
+            self._note_answers(ahead, reply["answers"])
+
+    def _batch(self, packed: bytes, expect: str | None) -> dict[str, Any] | None:
+        if self.note is not None:
+            return None
+        result = self.ask(_BOOT, _helper() + f"{expect or '-'}\n".encode() + packed)
+        self.executions += 1
+        if result.exit_status in _NO_PYTHON:
+            self.note = "no python3 on the node: answered by plain executions"
+            return None
+        try:
+            reply: dict[str, Any] = json.loads(
+                zlib.decompress(base64.b64decode(result.stdout, validate=True))
+            )
+        except (ValueError, zlib.error, binascii.Error):
+            said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1][:200]
+            self.note = (
+                f"the fact helper exited {result.exit_status} saying {said}: answered by plain executions"
+            )
+            return None
+        return reply
+
+    def _note_answers(self, questions: Sequence[Asked], answers: Sequence[list[Any]]) -> None:
+        for question, (status, out, err) in zip(questions, answers, strict=True):
+            self._known[key_of(question)] = CommandResult(
+                question["command"], status, "\n".join(out), "\n".join(err)
+            )

@@ -1,0 +1,78 @@
+"""Reaching a node and asking what it was asked before: all a node in sync ever needs.
+
+Nothing here loads pyinfra, which a check that finds nothing does without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rackwright.command import CommandResult
+from rackwright.errors import ConnectionFailed
+from rackwright.factcache.answers import Answers, Ask
+from rackwright.factcache.memory import Memories, Memory
+from rackwright.model.cluster import Cluster, Node
+from rackwright.plan.node_plan import NodePlan
+from rackwright.ssh import TIMED_OUT, connect, run
+
+if TYPE_CHECKING:
+    import paramiko
+
+
+ANSWER_SECONDS = 120
+"""A node that needs longer for its answers counts as unreachable; a tenth of a second is usual."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A node that was reached, and whatever of its answers was foreseen; it is to be evaluated."""
+
+    client: paramiko.SSHClient | None
+    answers: Answers | None
+
+
+def open_node(cluster: Cluster, node: Node, memory: Memory | Memories | None) -> Opened | NodePlan:
+    """Connect and, in one execution, fetch what is foreseen.
+
+    A NodePlan comes back when there is nothing left to do: the node is as it was when it was last
+    in sync (its connection is closed), or it cannot be reached, or it does not answer in time.
+    """
+    try:
+        client = connect(cluster, node)
+    except ConnectionFailed as error:
+        return _unreachable(node, error)
+    if memory is None:
+        return Opened(client, None)
+
+    def ask(command: str, stdin: bytes) -> CommandResult:
+        limit = min(ANSWER_SECONDS, cluster.ssh.command_timeout_seconds)
+        result = run(client, command, sudo=cluster.ssh.become == "sudo", stdin=stdin, timeout=limit)
+        if result.exit_status == TIMED_OUT:
+            raise ConnectionFailed(
+                f"{node.name} did not tell its state within {limit} s.",
+                hint="something hangs there: look for processes in state D and for mounts that do not answer",
+            )
+        return result
+
+    try:
+        answers, same = foresee(ask, memory, node.name)
+    except ConnectionFailed as error:
+        client.close()
+        return _unreachable(node, error, executions=1)
+    if same:
+        client.close()
+        return NodePlan(node.name, executions=answers.executions)
+    return Opened(client, answers)
+
+
+def _unreachable(node: Node, error: ConnectionFailed, executions: int = 0) -> NodePlan:
+    hint = f" ({error.hint})" if error.hint else ""
+    return NodePlan(node.name, error=f"{error.message}{hint}", unreachable=True, executions=executions)
+
+
+def foresee(ask: Ask, memory: Memory | Memories, name: str) -> tuple[Answers, bool]:
+    """The answers of a node's remembered questions, and whether they are those of its last sync."""
+    remembered = memory.recall(name)
+    answers = Answers(ask, remembered.questions, remembered.packed)
+    return answers, answers.fetch_all(remembered.digest)

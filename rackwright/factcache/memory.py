@@ -1,0 +1,192 @@
+"""What earlier runs learned of each node: the questions it was asked, and when it was in sync.
+
+One JSON file per host class below the cluster's state folder. Questions are hints: a stale one costs
+a little time and no truth. A digest is believed only under the key it was stored with, which covers
+everything an evaluation depends on besides the node itself: the code, the templates, the cluster
+file, the secrets and the known host keys.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import rackwright
+from rackwright.factcache.answers import Asked, key_of, pack
+from rackwright.model.cluster import Cluster
+
+_PARTS = ("questions", "askers", "nodes")
+FULL_EVALUATION_SECONDS = 86400
+"""A digest is not believed for longer than this after the last full evaluation."""
+
+
+def version_key(cluster: Cluster, deploy: Path) -> str:
+    """Digest of everything but the nodes that an evaluation depends on."""
+    digest = hashlib.sha256()
+    package = Path(rackwright.__file__).resolve().parent
+    rooms = [package, *(package / room for room in ("roles", "templates"))]
+    files = {path for room in rooms for path in room.resolve().rglob("*") if _is_source(path)}
+    inputs = [deploy, cluster.path, cluster.ssh.known_hosts, cluster.path.with_suffix(".secrets.age")]
+    inputs.append(cluster.lock_path)
+    for path in [*sorted(files), *inputs]:
+        digest.update(f"{path}\0".encode())
+        if path.is_file():
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _is_source(path: Path) -> bool:
+    return path.suffix in (".py", ".j2", ".yaml") and path.is_file()
+
+
+@dataclass
+class Remembered:
+    """One node's memory."""
+
+    questions: list[Asked] = field(default_factory=list)
+    digest: str | None = None
+    packed: bytes | None = None
+    """The questions as they are sent."""
+
+
+class Memory:
+    """The memory of one host class."""
+
+    def __init__(self, folder: Path, host_class: str, key: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / f"{hashlib.sha256(host_class.encode()).hexdigest()[:16]}.json"
+        self._key = key
+        self._data = self._read()
+        self._parsed = {number: json.loads(name) for name, number in self._data["questions"].items()}
+        self._lists: dict[tuple[int, ...], tuple[list[Asked], bytes]] = {}
+        """Both are shared by all nodes: a thousand of them are asked the same."""
+
+    def recall(self, node: str) -> Remembered:
+        """What is known of a node; its digest only if it may still be believed."""
+        entry = self._data["nodes"].get(node)
+        if entry is None:
+            anyone = next(iter(self._data["nodes"].values()), None)
+            return Remembered() if anyone is None else self._remembered(anyone, None)
+        fresh = entry["key"] == self._key and time.time() - entry["full"] < FULL_EVALUATION_SECONDS
+        return self._remembered(entry, entry["digest"] if fresh else None)
+
+    def disbelieve(self) -> None:
+        """Evaluate everything, whatever the digests say (`--full`)."""
+        for entry in self._data["nodes"].values():
+            entry["digest"] = None
+
+    def askers(self, node: str) -> list[str]:
+        """Who asked each of a node's questions, `role | operation`; empty where that is not known."""
+        askers = self._data["askers"]
+        return [askers.get(str(number), "") for number in self._data["nodes"][node]["asks"]]
+
+    def learn(
+        self, node: str, questions: list[Asked], digest: str | None, askers: Sequence[str] = ()
+    ) -> None:
+        """Keep what a full evaluation asked, and who; with a digest if the node was in sync."""
+        numbers = []
+        for question in questions:
+            name = key_of(question)
+            if name not in self._data["questions"]:
+                self._data["questions"][name] = len(self._data["questions"])
+                self._parsed[self._data["questions"][name]] = question
+            numbers.append(self._data["questions"][name])
+        named = zip(numbers, askers, strict=False)  # who asked is not always known
+        self._data["askers"].update((str(number), name) for number, name in named if name)
+        entry = {"asks": numbers, "digest": digest, "key": self._key, "full": time.time()}
+        self._data["nodes"][node] = entry
+
+    def save(self) -> None:
+        """Write it back, keeping what other runs learned of other nodes meanwhile."""
+        mine = self._data
+        with self._locked():
+            self._data = self._read()
+            numbers = {number: json.loads(name) for name, number in mine["questions"].items()}
+            for node, entry in mine["nodes"].items():
+                known = self._data["nodes"].get(node)
+                if known is None or known["full"] < entry["full"]:
+                    questions = [numbers[number] for number in entry["asks"]]
+                    askers = [mine["askers"].get(str(number), "") for number in entry["asks"]]
+                    self.learn(node, questions, entry["digest"], askers)
+                    self._data["nodes"][node].update(key=entry["key"], full=entry["full"])
+            self._drop_unasked()
+            temporary = self._path.with_suffix(f".{os.getpid()}")
+            temporary.write_text(json.dumps(self._data))
+            temporary.replace(self._path)
+
+    def _remembered(self, entry: dict[str, Any], digest: str | None) -> Remembered:
+        asks = tuple(entry["asks"])
+        if asks not in self._lists:
+            questions = [self._parsed[number] for number in asks]
+            self._lists[asks] = questions, pack(questions)
+        questions, packed = self._lists[asks]
+        return Remembered(questions, digest, packed)
+
+    def _drop_unasked(self) -> None:
+        asked = {number for entry in self._data["nodes"].values() for number in entry["asks"]}
+        self._data["questions"] = {
+            name: number for name, number in self._data["questions"].items() if number in asked
+        }
+        renumbered = {number: place for place, number in enumerate(self._data["questions"].values())}
+        self._data["questions"] = {
+            name: renumbered[number] for name, number in self._data["questions"].items()
+        }
+        self._data["askers"] = {
+            str(renumbered[int(number)]): name
+            for number, name in self._data["askers"].items()
+            if int(number) in renumbered
+        }
+        for entry in self._data["nodes"].values():
+            entry["asks"] = [renumbered[number] for number in entry["asks"]]
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            data = json.loads(self._path.read_text())
+            if all(isinstance(data[part], dict) for part in _PARTS):
+                return {part: data[part] for part in _PARTS}
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # nothing was learned yet, or nothing usable: it is learned again
+        return {part: {} for part in _PARTS}
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._path.with_suffix(".lock").open("w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+
+class Memories:
+    """The memories of several host classes, by node."""
+
+    def __init__(self, folder: Path, classes: Mapping[str, str], key: str) -> None:
+        """`classes` says of each node which host class it is of."""
+        self._by_class = {name: Memory(folder, name, key) for name in dict.fromkeys(classes.values())}
+        self._of = {node: self._by_class[name] for node, name in classes.items()}
+
+    def recall(self, node: str) -> Remembered:
+        """See Memory."""
+        return self._of[node].recall(node)
+
+    def disbelieve(self) -> None:
+        """See Memory."""
+        for memory in self._by_class.values():
+            memory.disbelieve()
+
+    def learn(
+        self, node: str, questions: list[Asked], digest: str | None, askers: Sequence[str] = ()
+    ) -> None:
+        """See Memory."""
+        self._of[node].learn(node, questions, digest, askers)
+
+    def save(self) -> None:
+        """See Memory."""
+        for memory in self._by_class.values():
+            memory.save()

@@ -1,0 +1,58 @@
+"""What every role's options have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rackwright.model.types import NodeRole
+
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Cluster
+
+
+class Frozen(BaseModel):
+    """Immutable, and a key it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RoleOptions(Frozen):
+    """Base of each role's options: `class SlurmOptions(RoleOptions)` in roles/slurm/options.py.
+
+    A role runs on a node when the cluster file has a section for it under `roles:` and the node
+    holds one of `applies_to`. Field descriptions become the documentation and the JSON Schema.
+    """
+
+    applies_to: ClassVar[frozenset[NodeRole]] = frozenset(NodeRole)
+    secrets: ClassVar[tuple[str, ...]] = ()
+    """Names of the secrets this role needs; generated on first use (see rackwright.secrets.store)."""
+
+    scheduler: ClassVar[Literal["slurm"] | None] = None
+    """The scheduler this role runs; nodes are drained in it before something disruptive."""
+
+    node_health_program: ClassVar[str | None] = None
+    """A program this role puts on nodes, with which a node checks itself; the scheduler runs it."""
+
+    drift: Literal["report", "repair"] = Field(
+        default="report",
+        description="What `rackwright drift --repair` does about drift of this role: tell of it, or repair it "
+        "where that disturbs nothing that runs.",
+    )
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Mistakes that only show against the resolved cluster, e.g. an unknown node in a partition.
+
+        Each is (path below the role's section such as `partitions[0].nodes`, a full sentence, a hint
+        or None). Called once per distinct set of options, before anything is changed.
+        """
+        return ()
+
+    def lock_problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """As `problems`, about the lock beside the cluster file.
+
+        Not asked by what comes before a lock: `rackwright lock` itself and the lab.
+        """
+        return ()

@@ -1,0 +1,1 @@
+"""What a run would change and what it changed, as plain data."""

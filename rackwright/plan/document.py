@@ -1,0 +1,96 @@
+"""plan.json as a document: what every field means, its JSON Schema, and a check of a document against it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rackwright.plan.changes import Kind
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ChangeDocument(_Document):
+    """One difference between what is declared and what is there."""
+
+    kind: Kind = Field(description="What it is a change of; docs/plan.md has before and after of each.")
+    target: str = Field(description="A path, package, unit, key or entity name.")
+    before: str | None = Field(description="What is there; null: nothing.")
+    after: str | None = Field(description="What will be there; null: it is removed. Secrets: `(sensitive)`.")
+    diff: tuple[str, ...] = Field(
+        description="Unified diff of a text file, one line each, at most 2000; empty when only mode or owner "
+        "changes, when the file is sensitive, and when it is binary or over 1 MiB."
+    )
+    because: str | None = Field(
+        description="What causes it: `PATH changes` in this run, or `PATH is newer than the running unit`."
+    )
+    disruptive: bool = Field(description="Interrupts something that runs: a restart, a stop, a removal.")
+
+
+class OperationDocument(_Document):
+    """One operation that would change something; operations stand in the order in which they run."""
+
+    role: str = Field(description="The role it belongs to.")
+    name: str = Field(description="What it does, in words.")
+    disruptive: bool = Field(description="Whether one of its changes is; a worker is drained first.")
+    changes: tuple[ChangeDocument, ...]
+    commands: tuple[str, ...] = Field(
+        description="Shell commands as they would run, as root. Content and secrets go through stdin and are "
+        "no part of them."
+    )
+    gates: tuple[str, ...] = Field(
+        description="What it makes happen later on this node, `ROLE: NAME (UNIT restarted|reloaded)`; without "
+        "this operation that would not be in the plan."
+    )
+
+
+class NodeDocument(_Document):
+    """One node; what is not known of it is said by `error`."""
+
+    node: str
+    evaluated: int = Field(
+        ge=0, description="Operations that were compared; 0: its answers have the digest of its last sync."
+    )
+    unreachable: bool = Field(description="It could not be reached, or was lost: `error` says why.")
+    error: str | None = Field(description="Why nothing is known of it; null: all is known.")
+    executions: int = Field(ge=0, description="Remote executions that it took.")
+    note: str | None = Field(description="Why they were more than one, where the node is the reason.")
+    operations: tuple[OperationDocument, ...]
+
+
+class PlanDocument(_Document):
+    """What `rackwright plan --out plan.json` writes and `rackwright apply --plan plan.json` carries out."""
+
+    version: Literal[1] = Field(alias="schema", description="Version of this schema.")
+    rackwright: str = Field(description="Version of rackwright that made it.")
+    cluster: str = Field(description="`cluster.name`.")
+    file: str = Field(description="Path of the cluster file.")
+    file_sha256: str = Field(pattern="^[0-9a-f]{64}$", description="SHA-256 of the cluster file.")
+    code: str = Field(
+        pattern="^[0-9a-f]{64}$",
+        description="SHA-256 of all else a plan depends on: code, templates, secrets file, known host keys.",
+    )
+    roles: tuple[str, ...] | None = Field(description="The roles it is limited to; null: all.")
+    changes: int = Field(ge=0, description="Pairs of node and operation that would change something.")
+    nodes: tuple[NodeDocument, ...] = Field(description="In the order of the cluster file.")
+
+
+def plan_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of the plan document."""
+    schema = PlanDocument.model_json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "rackwright plan"}
+
+
+def check_plan(document: Mapping[str, Any]) -> None:
+    """ValueError with the first mistake and its place, if the document is not as the schema says."""
+    try:
+        PlanDocument.model_validate_json(json.dumps(document))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the document"
+        raise ValueError(f"{place}: {first['msg']}") from None

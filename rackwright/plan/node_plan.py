@@ -1,0 +1,222 @@
+"""What a run would do, and what it did: plain data, shown by processes that never load pyinfra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rackwright import __version__
+from rackwright.errors import ExitCode
+from rackwright.plan.changes import Change
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class PlannedOperation:
+    """One operation that would change something on one node."""
+
+    role: str
+    name: str
+    changes: tuple[Change, ...]
+    commands: tuple[str, ...]
+    """As they would run, hidden values masked; what goes through stdin is not part of them."""
+
+    @property
+    def disruptive(self) -> bool:
+        """Whether it interrupts something that runs."""
+        return any(change.disruptive for change in self.changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data."""
+        return {
+            "role": self.role,
+            "name": self.name,
+            "disruptive": self.disruptive,
+            "changes": [change.to_json() for change in self.changes],
+            "commands": list(self.commands),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PlannedOperation:
+        """Inverse of to_json."""
+        changes = tuple(Change(**{**change, "diff": tuple(change["diff"])}) for change in data["changes"])
+        return cls(data["role"], data["name"], changes, tuple(data["commands"]))
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """What would change on one node, or why that is not known."""
+
+    node: str
+    operations: tuple[PlannedOperation, ...] = ()
+    evaluated: int = 0
+    """How many operations were compared with the node; 0 when its digest was that of the last time."""
+    error: str | None = None
+    unreachable: bool = False
+    executions: int = 0
+    """Remote executions it took."""
+    note: str | None = None
+
+    @property
+    def changes(self) -> int:
+        """Number of operations that would change something."""
+        return len(self.operations)
+
+    def gated_on(self, operation: PlannedOperation) -> tuple[str, ...]:
+        """What this operation makes happen later on the same node: restarts and reloads."""
+        changed = [change.target for change in operation.changes]
+        return tuple(
+            f"{later.role}: {later.name} ({change.target} {change.after})"
+            for later in self.operations[self.operations.index(operation) + 1 :]
+            for change in later.changes
+            if any(change.is_because_of(target) for target in changed)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data."""
+        return {
+            "node": self.node,
+            "evaluated": self.evaluated,
+            "unreachable": self.unreachable,
+            "error": self.error,
+            "executions": self.executions,
+            "note": self.note,
+            "operations": [
+                {**operation.to_json(), "gates": list(self.gated_on(operation))}
+                for operation in self.operations
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> NodePlan:
+        """Inverse of to_json."""
+        operations = tuple(PlannedOperation.from_json(operation) for operation in data["operations"])
+        return cls(**{**data, "operations": operations})
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """The plan of a run, by node in file order."""
+
+    cluster: str
+    file: str
+    sha256: str
+    nodes: dict[str, NodePlan]
+    code: str = ""
+    """Digest of everything a plan depends on besides the nodes: code, templates, secrets, cluster file."""
+    roles: tuple[str, ...] | None = None
+    """The roles the plan is limited to; None means all."""
+
+    @property
+    def changes(self) -> int:
+        """Number of (node, operation) pairs that would change something."""
+        return sum(plan.changes for plan in self.nodes.values())
+
+    @property
+    def failed(self) -> tuple[NodePlan, ...]:
+        """Nodes whose plan is not known."""
+        return tuple(plan for plan in self.nodes.values() if plan.error is not None)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """ERROR if a plan failed, UNKNOWN if a node was unreachable, else CHANGES_PENDING or CLEAN."""
+        if any(not plan.unreachable for plan in self.failed):
+            return ExitCode.ERROR
+        if self.failed:
+            return ExitCode.UNKNOWN
+        return ExitCode.CHANGES_PENDING if self.changes else ExitCode.CLEAN
+
+    def to_json(self) -> dict[str, Any]:
+        """The document `rackwright plan --out` writes."""
+        return {
+            "schema": SCHEMA_VERSION,
+            "rackwright": __version__,
+            "cluster": self.cluster,
+            "file": self.file,
+            "file_sha256": self.sha256,
+            "code": self.code,
+            "roles": list(self.roles) if self.roles is not None else None,
+            "changes": self.changes,
+            "nodes": [plan.to_json() for plan in self.nodes.values()],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PlanResult:
+        """Inverse of to_json; ValueError if it is no such document or of another schema version."""
+        if data.get("schema") != SCHEMA_VERSION:
+            raise ValueError(f"its schema version is {data.get('schema')}, and this is {SCHEMA_VERSION}")
+        try:
+            nodes = {node["node"]: NodePlan.from_json(node) for node in data["nodes"]}
+            roles = tuple(data["roles"]) if data["roles"] is not None else None
+            return cls(data["cluster"], data["file"], data["file_sha256"], nodes, data["code"], roles)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"it is no plan: {error}") from error
+
+
+def moved_since(planned: PlanResult, now: PlanResult) -> list[str]:
+    """Why a plan made earlier no longer holds, one sentence each; empty if it does."""
+    moved = []
+    if planned.cluster != now.cluster:
+        return [f"the plan is for cluster {planned.cluster}, and this is {now.cluster}"]
+    if planned.sha256 != now.sha256:
+        moved.append(f"{now.file} was changed")
+    elif planned.code != now.code:
+        moved.append("rackwright's code, its templates, the secrets or the known host keys were changed")
+    if set(planned.nodes) != set(now.nodes):
+        moved.append("the plan is for other nodes than this run")
+    for name, then in planned.nodes.items():
+        today = now.nodes.get(name)
+        if today is not None and then.operations != today.operations:
+            moved.append(f"{name}: {_difference(then, today)}")
+    return moved
+
+
+def _difference(then: NodePlan, today: NodePlan) -> str:
+    if today.error is not None:
+        return f"it cannot be planned now: {today.error}"
+    before, after = set(then.operations), set(today.operations)
+    gone = [f"`{operation.role}: {operation.name}` is not needed any more" for operation in before - after]
+    new = [f"`{operation.role}: {operation.name}` is needed now" for operation in after - before]
+    return "; ".join(sorted(gone) + sorted(new)) or "the order of its operations changed"
+
+
+@dataclass(frozen=True)
+class NodeOutcome:
+    """What an apply did on one node."""
+
+    node: str
+    ok: bool
+    operations: tuple[PlannedOperation, ...] = ()
+    """Those that changed something, in order."""
+    error: str | None = None
+    """Failed operation with its last command and output, or why the node was lost."""
+    unreachable: bool = False
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> int:
+        """Number of operations that changed something."""
+        return len(self.operations)
+
+
+@dataclass(frozen=True)
+class ApplyResult:
+    """What an apply did, by node in file order."""
+
+    cluster: str
+    nodes: dict[str, NodeOutcome] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def failed(self) -> tuple[NodeOutcome, ...]:
+        """Nodes that are not as declared now."""
+        return tuple(outcome for outcome in self.nodes.values() if not outcome.ok)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """ERROR if a node failed, UNKNOWN if one was unreachable, else CLEAN."""
+        if self.interrupted or any(not outcome.unreachable for outcome in self.failed):
+            return ExitCode.ERROR
+        return ExitCode.UNKNOWN if self.failed else ExitCode.CLEAN

@@ -1,0 +1,144 @@
+"""The pyinfra connector `@rackwright/<cluster file>[::<nodeset>]`.
+
+`pyinfra @rackwright/inventory/lab.yaml deploys/site.py` gets one host for every node, with groups
+for its roles, rack, switch and SKU. It runs commands over rackwright.ssh: host keys are always
+checked, TCP_NODELAY and keepalive are set, every command has a time limit, and a connection that
+breaks fails its own node only (pyinfra's own connector lets an EOFError abort the run for all).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import paramiko
+from pyinfra.api.arguments import ConnectorArguments
+from pyinfra.api.command import StringCommand
+from pyinfra.api.exceptions import ConnectError
+from pyinfra.connectors.ssh import SSHConnector
+from pyinfra.connectors.util import CommandOutput, OutputLine, make_unix_command_for_host
+from typing_extensions import Unpack
+
+from rackwright.clusterfile.load import load_cluster
+from rackwright.command import CommandResult
+from rackwright.data import Site, site_of
+from rackwright.errors import ConnectionFailed
+from rackwright.factcache.fetch import Opened
+from rackwright.model.cluster import Node
+from rackwright.model.selection import pick
+from rackwright.pyinfra_driver.connector_state import Watched
+from rackwright.ssh import TIMED_OUT, connect, run
+
+SEPARATOR = "::"
+
+
+def host_data(site: Site) -> dict[str, Any]:
+    """pyinfra host data of one node; every global argument of pyinfra may be set here."""
+    ssh = site.cluster.ssh
+    return {
+        "rackwright": site,
+        "_sudo": ssh.become == "sudo",
+        "_timeout": ssh.command_timeout_seconds,
+    }
+
+
+def groups_of(node: Node) -> list[str]:
+    """pyinfra groups of one node: its roles, and rack_, switch_, sku_ and platform_ groups."""
+    named = (
+        ("rack", node.rack),
+        ("switch", node.switch),
+        ("sku", node.sku.name),
+        ("platform", node.platform),
+    )
+    return sorted(role.value for role in node.roles) + [f"{kind}_{name}" for kind, name in named if name]
+
+
+class RackwrightConnector(Watched, SSHConnector):
+    """Executes on the nodes of a cluster file."""
+
+    handles_execution = True
+    client: paramiko.SSHClient | None  # type: ignore[assignment] # pyinfra's is a subclass of it
+
+    @staticmethod
+    def make_names_data(name: str) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
+        """One (name, data, groups) for every node of `path[::nodeset]`."""
+        path, _, nodeset = name.partition(SEPARATOR)
+        cluster = load_cluster(Path(path))
+        for node in pick(cluster, nodeset or None):
+            yield node.name, host_data(Site(cluster, node)), groups_of(node)
+
+    def connect(self) -> None:
+        """Connect, host key checked; ConnectError says which node, address and why."""
+        if self.client is not None:
+            return
+        site = site_of(self.host)
+        try:
+            self.client = connect(site.cluster, site.node)
+        except ConnectionFailed as error:
+            self.broke(error)
+            hint = f" ({error.hint})" if error.hint else ""
+            raise ConnectError(f"{error.message}{hint}") from error
+
+    def disconnect(self) -> None:
+        """Really close: pyinfra's own leaves the TCP connection standing."""
+        if self.client is not None:
+            self.client.close()
+            self.client = None
+
+    def run_shell_command(
+        self,
+        command: StringCommand,
+        print_output: bool = False,
+        print_input: bool = False,
+        **arguments: Unpack[ConnectorArguments],
+    ) -> tuple[bool, CommandOutput]:
+        """Run one command; (succeeded, output). A lost connection is an OSError, as pyinfra expects."""
+        told: dict[str, Any] = dict(arguments)
+        answer = self.foreseen(command, told)
+        if answer is None:
+            answer = self._execute(command, arguments)
+            self.ran(command, told, answer)
+        output = CommandOutput(
+            [OutputLine("stdout", text) for text in answer.stdout.splitlines()]
+            + [OutputLine("stderr", text) for text in answer.stderr.splitlines()]
+        )
+        good = told.get("_success_exit_codes") or [0]
+        if answer.exit_status not in good or answer.exit_status == TIMED_OUT:
+            self.last = CommandResult(str(command), answer.exit_status, answer.stdout, answer.stderr)
+            return False, output
+        return True, output
+
+    def broke(self, error: ConnectionFailed) -> ConnectionResetError:
+        """As ever; and nothing more is sent over what is left of the connection."""
+        self.disconnect()
+        return super().broke(error)
+
+    def adopt(self, opened: Opened) -> None:
+        """Go on with a connection and answers that are there already."""
+        super().adopt(opened)
+        self.client = opened.client
+
+    def _execute(self, command: StringCommand, arguments: ConnectorArguments) -> CommandResult:
+        arguments.pop("_get_pty", None)
+        arguments.pop("_success_exit_codes", None)
+        limit = arguments.pop("_timeout", None) or site_of(self.host).cluster.ssh.command_timeout_seconds
+        stdin = _as_bytes(arguments.pop("_stdin", None))
+        if self.client is None:
+            raise ConnectionResetError(self.lost or "not connected")
+        line = make_unix_command_for_host(self.state, self.host, command, **arguments).get_raw_value()
+        try:
+            return run(self.client, line, sudo=False, stdin=stdin, timeout=limit)
+        except ConnectionFailed as error:
+            raise self.broke(error) from error
+
+
+def _as_bytes(stdin: Any) -> bytes | None:  # noqa: ANN401 - pyinfra takes text, lines or a file
+    if stdin is None or stdin is False:
+        return None
+    if hasattr(stdin, "read"):
+        stdin = stdin.read()
+    if isinstance(stdin, bytes):
+        return stdin
+    lines = [stdin] if isinstance(stdin, str) else list(stdin)
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines).encode()

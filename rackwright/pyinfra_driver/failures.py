@@ -1,0 +1,41 @@
+"""What went wrong on a node, in words for its operator."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from pathlib import Path
+
+from pyinfra.api.exceptions import OperationError
+
+from rackwright.errors import RackwrightError
+from rackwright.pyinfra_driver.connector_state import Watched
+
+logger = logging.getLogger(__name__)
+
+_SAID_LINES = 15
+_OUR_ROOMS = {"roles", "deploys", "operations", "facts"}
+
+
+def what_failed(connector: Watched) -> str | None:
+    """The lost connection, or the last failed command with what it said; None if neither is known."""
+    if connector.lost:
+        return connector.lost
+    last = connector.last
+    if last is None:
+        return None
+    said = (last.stderr.strip() or last.stdout.strip() or "nothing").splitlines()[-_SAID_LINES:]
+    first = last.command.strip().splitlines()[0][:160]
+    return "\n    ".join([f"`{first}` exited {last.exit_status} saying:", *said])
+
+
+def in_words(problem: Exception) -> str:
+    """An unexpected exception with the place in a role or deploy it came from; the log has the rest."""
+    if isinstance(problem, (OperationError, RackwrightError)):
+        return str(problem)
+    logger.warning("unexpected", exc_info=problem)
+    frames = traceback.extract_tb(problem.__traceback__)
+    ours = [frame for frame in frames if _OUR_ROOMS & set(Path(frame.filename).parts[:-1])]
+    where = (ours or frames)[-1]
+    place = "/".join(Path(where.filename).parts[-3:])
+    return f"{type(problem).__name__}: {problem} ({place}:{where.lineno})"

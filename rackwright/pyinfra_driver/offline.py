@@ -1,0 +1,41 @@
+"""A node with nothing on it, for rendering what a node would get without reaching it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyinfra.api.command import StringCommand
+from pyinfra.connectors.base import BaseConnector
+from pyinfra.connectors.util import CommandOutput
+
+from rackwright.pyinfra_driver.connector_state import Watched
+
+
+class EmptyNode(Watched, BaseConnector):
+    """Answers every question with nothing: no file, no package, no unit is there."""
+
+    handles_execution = True
+
+    @staticmethod
+    def make_names_data(name: str) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
+        """Not reachable by name: the engine places it by hand."""
+        raise NotImplementedError(name)
+
+    def run_shell_command(
+        self,
+        command: StringCommand,
+        print_output: bool = False,
+        print_input: bool = False,
+        **arguments: Any,  # noqa: ANN401
+    ) -> tuple[bool, CommandOutput]:
+        """Succeeds and prints nothing."""
+        return True, CommandOutput([])
+
+    def put_file(self, *args: Any, **kwargs: Any) -> bool:  # noqa: ANN401
+        """Nothing is ever written to it."""
+        raise NotImplementedError("an empty node takes no files")
+
+    def get_file(self, *args: Any, **kwargs: Any) -> bool:  # noqa: ANN401
+        """Nothing is there to be read."""
+        raise NotImplementedError("an empty node has no files")

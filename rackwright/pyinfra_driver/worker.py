@@ -1,0 +1,198 @@
+"""One worker process: plans, and on request applies, one shard of the cluster.
+
+Started by rackwright.engine.workers as `python -m rackwright.pyinfra_driver.worker`. It reads one job
+(a line of JSON) from stdin, then orders, and writes events (lines of JSON) to stdout:
+
+    job     {"file", "sha256", "nodes": {name: host class}, "roles": [...] | null, "deploy",
+             "key", "full", "parallel"}
+    order   {"apply": [nodes]} | {"stop": true} | end of input
+    event   {"event": "planned", "plan": {...}}             per node
+            {"event": "started", "node", "role", "name"}    per operation
+            {"event": "finished", "node", "role", "name", "changed", "error"}
+            {"event": "applied", "outcome": {...}}          per node
+            {"event": "ready"}                              after each phase
+
+A process of its own per run and shard: pyinfra keeps file digests and templates in process-wide
+caches, one gevent loop uses one core, and a crash takes one shard with it, not the run.
+"""
+
+import gevent.events
+from gevent import monkey
+
+# gevent looks through all installed packages for plugins each time it patches a module: a third of the start
+gevent.events.notify_and_call_entry_points = gevent.events.notify
+monkey.patch_all()  # before anything else loads socket or threading
+
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import gevent
+from gevent.fileobject import FileObject
+from gevent.pool import Pool
+
+from rackwright.clusterfile.load import load_cluster
+from rackwright.factcache.fetch import Opened, open_node
+from rackwright.factcache.memory import Memories
+from rackwright.factcache.quick_check import PARALLEL
+from rackwright.plan.node_plan import NodeOutcome, NodePlan
+from rackwright.state_folder import state_folder
+
+if TYPE_CHECKING:
+    from rackwright.pyinfra_driver.driver import Driver
+
+
+class _Events:
+    """Writes events, one line each; stdout itself is kept for them alone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.plans = 0
+        """Nodes whose plan was told."""
+
+    def send(self, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data
+        self._stream.write(json.dumps({"event": event, **data}) + "\n")
+        self._stream.flush()
+
+    def planned(self, plan: NodePlan) -> None:
+        self.plans += 1
+        self.send("planned", plan=plan.to_json())
+
+    def started(self, node: str, role: str, name: str) -> None:
+        self.send("started", node=node, role=role, name=name)
+
+    def finished(self, node: str, role: str, name: str, changed: bool, error: str | None) -> None:
+        self.send("finished", node=node, role=role, name=name, changed=changed, error=error)
+
+    def applied(self, outcome: NodeOutcome) -> None:
+        data = {
+            "node": outcome.node,
+            "ok": outcome.ok,
+            "error": outcome.error,
+            "unreachable": outcome.unreachable,
+            "seconds": outcome.seconds,
+            "operations": [operation.to_json() for operation in outcome.operations],
+        }
+        self.send("applied", outcome=data)
+
+
+class _Shard:
+    """The nodes of one job, from the first connection to the last outcome."""
+
+    def __init__(self, job: dict[str, Any], events: _Events) -> None:
+        self._job = job
+        self._events = events
+        self._cluster = load_cluster(Path(job["file"]))
+        if self._cluster.sha256 != job["sha256"]:
+            raise SystemExit(f"{job['file']} was changed while the run was being started")
+        self._parallel: int = job["parallel"] or PARALLEL
+        self._driver: Driver | None = None
+
+    def plan(self) -> None:
+        """Ask every node what it was asked before; evaluate those whose answers have changed."""
+        memory = self._memory()
+        opened: dict[str, Opened] = {}
+
+        def look(name: str) -> None:
+            found = open_node(self._cluster, self._cluster.by_name[name], memory)
+            if isinstance(found, NodePlan):
+                self._events.planned(found)
+            else:
+                opened[name] = found
+
+        pool = Pool(self._parallel)
+        pool.map(look, self._job["nodes"])
+        if opened:
+            self._evaluate(opened, memory)
+
+    @property
+    def owes_plans(self) -> bool:
+        """Not all nodes' plans are told yet; when they are, what was learned is still to be kept."""
+        return self._events.plans < len(self._job["nodes"])
+
+    def apply(self, nodes: list[str]) -> None:
+        """Carry out the plan of these nodes."""
+        if self._driver is not None:
+            self._driver.apply(nodes)
+
+    def close(self) -> None:
+        """End the operation at hand and close every connection."""
+        if self._driver is not None:
+            self._driver.close()
+
+    def stop(self) -> None:
+        """Begin no further operation."""
+        if self._driver is not None:
+            self._driver.stopping = True
+
+    def _memory(self) -> Memories | None:
+        if self._job["roles"] is not None:
+            return None  # a run of some roles asks too little to learn from
+        facts = state_folder(self._cluster.name) / "facts"
+        memory = Memories(facts, self._job["nodes"], self._job["key"])
+        if self._job["full"]:
+            memory.disbelieve()
+        return memory
+
+    def _evaluate(self, opened: dict[str, Opened], memory: Memories | None) -> None:
+        # pyinfra is loaded here and not before: half a second that a node in sync does not need
+        from rackwright.data import Site
+        from rackwright.pyinfra_driver.driver import Driver
+
+        roles = frozenset(self._job["roles"]) if self._job["roles"] is not None else None
+        names = (name for name in self._job["nodes"] if name in opened)
+        self._driver = Driver(
+            [Site(self._cluster, self._cluster.by_name[name], roles) for name in names],
+            Path(self._job["deploy"]),
+            self._events,
+            memory=memory,
+            parallel=self._parallel,
+            opened=opened,
+        )
+        self._driver.plan()
+
+
+def main() -> None:
+    """Serve one job."""
+    events = _Events(os.fdopen(os.dup(sys.stdout.fileno()), "w"))
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a stray print must not break the protocol
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which sends "stop"
+    logging.basicConfig(level=logging.WARNING)
+    orders = FileObject(sys.stdin.fileno(), "rb")
+    shard = _Shard(json.loads(orders.readline()), events)
+    planning, order = gevent.spawn(shard.plan), gevent.spawn(_next, orders)
+    gevent.wait([planning, order], count=1)
+    if not planning.ready() and order.get() is None and shard.owes_plans:
+        return  # a plan changes nothing, and a node that hangs would be waited for
+    planning.get()
+    events.send("ready")
+    _carry_out(shard, order.get(), orders, events)
+
+
+def _next(orders: FileObject) -> dict[str, Any] | None:
+    """None to leave, also when the parent is gone."""
+    order: dict[str, Any] = json.loads(orders.readline() or "{}")
+    return order if "apply" in order else None
+
+
+def _carry_out(shard: _Shard, order: dict[str, Any] | None, orders: FileObject, events: _Events) -> None:
+    """Orders until the last one; then what runs on the nodes ends in order."""
+    phase = None
+    try:
+        while order is not None:
+            phase = gevent.spawn(shard.apply, order["apply"])
+            phase.link(lambda _: events.send("ready"))
+            order = _next(orders)
+    finally:
+        shard.stop()
+        if phase is not None:
+            phase.join()
+        shard.close()
+
+
+if __name__ == "__main__":
+    main()

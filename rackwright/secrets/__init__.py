@@ -1,0 +1,1 @@
+"""Secrets of a cluster, and the identity that opens them."""

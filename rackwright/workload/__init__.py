@@ -1,0 +1,1 @@
+"""What a workload manager must offer to the rest of rackwright."""

@@ -1,0 +1,1 @@
+"""Slurm, the first implementation of the workload protocol."""

@@ -1,0 +1,186 @@
+"""What a correct file means: ranges, addresses, rails, placement, options."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from rackwright.clusterfile.load import load_cluster
+from rackwright.model.cluster import Cluster
+from rackwright.model.types import NodeRole, OsRelease, Platform
+from tests.unit.clusterfile.base_file import BASE, change
+
+INVENTORY = Path(__file__).parents[3] / "inventory"
+
+
+def loaded(folder: Path, *edits: tuple[str, str]) -> Cluster:
+    path = folder / "demo.yaml"
+    path.write_text(change(*edits))
+    return load_cluster(path)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    return loaded(tmp_path)
+
+
+def test_the_cluster(cluster, tmp_path):
+    assert (cluster.name, cluster.domain) == ("demo", "demo.test")
+    assert cluster.path == tmp_path / "demo.yaml"
+    assert cluster.sha256 == sha256(BASE.encode()).hexdigest()
+    assert cluster.management.name == "mgmt"
+    assert list(cluster.by_name) == ["head1", "w1", "w2", "w3", "w4"]
+    assert [node.name for node in cluster.holding(NodeRole.WORKER)] == ["w1", "w2", "w3", "w4"]
+
+
+def test_the_only_head_is_primary(cluster):
+    assert cluster.primary.name == "head1"
+    assert [node.primary for node in cluster.nodes] == [True, False, False, False, False]
+
+
+def test_a_primary_among_several_heads(tmp_path):
+    edit = (
+        "  - nodes: head1\n    roles: [head]\n",
+        "  - nodes: head1\n    roles: [head]\n    primary: true\n",
+    )
+    assert loaded(tmp_path, edit, ("roles: [worker]", "roles: [worker, head]")).primary.name == "head1"
+
+
+def test_addresses_count_up_and_repeat_in_each_rail(cluster):
+    third = cluster.by_name["w3"]
+    assert [(entry.network, entry.rail, str(entry.address)) for entry in third.addresses] == [
+        ("mgmt", 0, "10.1.0.13"),
+        ("ib", 0, "10.3.0.13"),
+        ("ib", 1, "10.3.0.141"),
+    ]
+    assert third.address_on("ib", 1) == IPv4Address("10.3.0.141")
+    assert cluster.management_address(third) == IPv4Address("10.1.0.13")
+
+
+def test_rails_are_subnets(cluster):
+    fabric = cluster.networks["ib"]
+    assert [fabric.subnet(rail) for rail in range(2)] == [
+        IPv4Network("10.3.0.0/25"),
+        IPv4Network("10.3.0.128/25"),
+    ]
+    assert cluster.networks["mgmt"].subnet() == IPv4Network("10.1.0.0/24")
+
+
+def test_rails_share_the_network_equally_where_no_prefix_is_said(tmp_path):
+    edits = (("    rails: 2\n", "    rails: 3\n"), ("    rail_prefix: 25\n", ""))
+    assert loaded(tmp_path, *edits).networks["ib"].rail_prefix == 26
+
+
+def test_a_node_with_fewer_ports_has_addresses_in_the_first_rails_only(tmp_path):
+    cluster = loaded(
+        tmp_path,
+        (
+            "sockets: 1",
+            "sockets: 1\n    nics: [{purpose: fabric, kind: infiniband, speed_gbps: 400, rail: 0}]",
+        ),
+        ("{mgmt: 10.1.0.10}", "{mgmt: 10.1.0.10, ib: 10.3.0.10}\n    sku: own-node"),
+    )
+    assert [(entry.network, entry.rail) for entry in cluster.primary.addresses] == [("mgmt", 0), ("ib", 0)]
+
+
+def test_address_step(tmp_path):
+    cluster = loaded(tmp_path, ("mgmt: 10.1.0.11", "mgmt: {first: 10.1.0.20, step: 10}"))
+    assert [str(cluster.management_address(node)) for node in cluster.nodes[1:]] == [
+        "10.1.0.20",
+        "10.1.0.30",
+        "10.1.0.40",
+        "10.1.0.50",
+    ]
+
+
+def test_placement_spreads_in_order_and_positions_start_again(cluster):
+    assert [(node.rack, node.position, node.switch) for node in cluster.nodes[1:]] == [
+        ("r1", 1, "s1"),
+        ("r1", 2, "s1"),
+        ("r2", 1, "s2"),
+        ("r2", 2, "s2"),
+    ]
+
+
+def test_macs_are_given_in_order(tmp_path):
+    macs = ", ".join(f"52-54-00-00-00-0{number}" for number in range(1, 5))
+    cluster = loaded(tmp_path, ("position: 1", f"position: 1\n    macs: [{macs}]"))
+    assert [node.mac for node in cluster.nodes] == [
+        None,
+        *(f"52:54:00:00:00:0{number}" for number in range(1, 5)),
+    ]
+
+
+def test_defaults_and_what_a_group_says_instead(tmp_path):
+    cluster = loaded(
+        tmp_path, ("roles: [worker]", "roles: [worker]\n    os: rocky-9\n    sku: own-node\n    platform: vm")
+    )
+    head, worker = cluster.by_name["head1"], cluster.by_name["w1"]
+    assert (head.os, head.sku.name, head.platform) == (
+        OsRelease.DEBIAN_13,
+        "cpu-16c-64g",
+        Platform.BARE_METAL,
+    )
+    assert (worker.os, worker.sku.name, worker.platform) == (OsRelease.ROCKY_9, "own-node", Platform.VM)
+    assert worker.sku.cpus == 16
+
+
+def test_a_sites_own_sku_wins(tmp_path):
+    cluster = loaded(tmp_path, ("  own-node:\n", "  cpu-16c-64g:\n"))
+    assert cluster.primary.sku.description == "A server of ours"
+
+
+def test_roles_run_where_they_apply(cluster):
+    assert set(cluster.by_name["head1"].options) == {"munge", "mariadb"}
+    assert set(cluster.by_name["w1"].options) == {"munge"}
+
+
+def test_overrides_are_merged_and_shared_by_equal_groups(tmp_path):
+    cluster = loaded(
+        tmp_path,
+        ("munge: {}", "munge: {uid: 500, threads: 3}"),
+        ("position: 1", "position: 1\n    options: {munge: {threads: 4}}"),
+    )
+    head, worker = (cluster.by_name[name].options["munge"].model_dump() for name in ("head1", "w1"))
+    assert (head["uid"], head["threads"]) == (500, 3)
+    assert (worker["uid"], worker["threads"]) == (500, 4)
+    assert cluster.by_name["w1"].options["munge"] is cluster.by_name["w4"].options["munge"]
+
+
+def test_paths_are_relative_to_the_file(cluster, tmp_path):
+    assert cluster.ssh.key == tmp_path / "keys" / "id_ed25519"
+    assert cluster.ssh.known_hosts == tmp_path / "known_hosts"
+
+
+def test_the_cluster_cannot_be_changed(cluster):
+    with pytest.raises(ValidationError):
+        cluster.name = "other"
+
+
+@pytest.mark.parametrize("file", sorted(INVENTORY.glob("*.yaml")), ids=lambda file: file.stem)
+def test_the_example_files_are_correct(file):
+    assert load_cluster(file).nodes
+
+
+def test_the_lab(tmp_path):
+    lab = load_cluster(INVENTORY / "lab.yaml")
+    assert [node.name for node in lab.nodes] == ["head1", "worker1", "worker2"]
+    assert {node.platform for node in lab.nodes} == {Platform.CONTAINER}
+    assert lab.mirrors.apt_proxy == f"http://{lab.management.gateway}:3142"
+
+
+def test_the_dgx_example():
+    cluster = load_cluster(INVENTORY / "example-dgx-h100.yaml")
+    workers = cluster.holding(NodeRole.WORKER)
+    assert (len(workers), len(cluster.holding(NodeRole.LOGIN)), len(cluster.holding(NodeRole.HEAD))) == (
+        32,
+        2,
+        1,
+    )
+    assert {node.rack for node in workers} == {"rack1", "rack2", "rack3", "rack4"}
+    assert len(workers[0].addresses) == 10
+    assert workers[-1].address_on("fabric", 7) == IPv4Address("10.100.224.32")
