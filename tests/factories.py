@@ -68,7 +68,8 @@ def make_node(name: str, address: int | str, *roles: NodeRole, **changes: Any) -
         "os": OsRelease.DEBIAN_13,
         "addresses": (make_address("management", place),),
     }
-    return Node(**{**fields, **changes})
+    options = changes.pop("options", {})
+    return Node(**{**fields, **changes}).with_options(options)
 
 
 def make_cluster(*nodes: Node, **changes: Any) -> Cluster:

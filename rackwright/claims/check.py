@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Protocol, TypeVar
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.platforms import Capability
+
+if TYPE_CHECKING:
+    from pyinfra.api.command import StringCommand
 
 
 class Status(StrEnum):
@@ -55,13 +58,22 @@ class TestinfraHost(Protocol):
 
 _NO_SUCH_COMMAND = (126, 127)
 _SIDE_BY_SIDE = 16
+OptionsT = TypeVar("OptionsT", bound=RoleOptions, covariant=True)
 _Item = TypeVar("_Item")
 _Told = TypeVar("_Told")
+_State = TypeVar("_State", covariant=True)
+
+
+class Fact(Protocol[_State]):
+    """The part of a pyinfra fact the checks use: rackwright.facts has them."""
+
+    def command(self, *args: Any, **arguments: Any) -> StringCommand | str: ...  # noqa: ANN401
+    def process(self, output: list[str]) -> _State: ...
 
 
 @dataclass(frozen=True)
-class CheckContext:
-    """Everything a check function may look at.
+class CheckContext(Generic[OptionsT]):
+    """Everything a check function may look at; `options` are those that the deploy got.
 
     `host` is the testinfra host of `node` (root rights), `on(name)` that of any other node, for
     checks that cross nodes.
@@ -69,7 +81,7 @@ class CheckContext:
 
     cluster: Cluster
     node: Node
-    options: RoleOptions
+    options: OptionsT
     host: TestinfraHost
     on: Callable[[str], TestinfraHost] = field(repr=False)
 
@@ -86,6 +98,28 @@ class CheckContext:
             said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
             raise Undetermined(f"`{command}` exited {result.rc} saying: {said}")
         return str(result.stdout)
+
+    def fact(
+        self,
+        fact: type[Fact[_State]],
+        *args: Any,  # noqa: ANN401
+        host: TestinfraHost | None = None,
+        **arguments: Any,  # noqa: ANN401
+    ) -> _State:
+        """What a fact of rackwright.facts reads, as the deploy reads it: same command, same parser.
+
+        Raises Undetermined when its command fails, or answers nothing (a tool is missing) or what cannot be read.
+        """
+        asked = fact()
+        command = asked.command(*args, **arguments)
+        text = command if isinstance(command, str) else command.get_raw_value()
+        lines = self.output("sh -c %s", text, host=host).splitlines()
+        if not lines:
+            raise Undetermined(f"{fact.__name__} of {', '.join(map(str, args))}: the node answers nothing")
+        try:
+            return asked.process(lines)
+        except (ValueError, LookupError) as error:
+            raise Undetermined(f"{fact.__name__} cannot be read: {error}") from error
 
     def json(self, command: str, *args: str, host: TestinfraHost | None = None) -> Any:  # noqa: ANN401
         """Run a command that prints JSON; Undetermined when what it prints is not JSON."""

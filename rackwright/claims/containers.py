@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.check import CheckContext, Undetermined, fail
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.types import NodeRole
@@ -41,8 +40,8 @@ class RuntimeOptions(RoleOptions):
     )
 
     def runs_on(self, node: Node) -> bool:
-        """Whether the node gets this runtime."""
-        return node.holds(*self.on)
+        """On nodes that hold one of `on`."""
+        return super().runs_on(node) and node.holds(*self.on)
 
 
 class PullingOptions(RuntimeOptions):
@@ -119,7 +118,7 @@ def source_problems(role: str, options: Any, cluster: Cluster) -> Iterator[Probl
     ship the same daemon under two names (containerd, containerd.io), and one throws the other out.
     """
     for node in cluster.nodes:
-        if node.options.get(role) != options or not options.runs_on(node):
+        if node.options.get(role) != options:
             continue
         if options.source == "distribution" and node.family.value == "el":
             yield (
@@ -130,7 +129,7 @@ def source_problems(role: str, options: Any, cluster: Cluster) -> Iterator[Probl
             return
         other_name = "containerd" if role == "docker" else "docker"
         other: Any = node.options.get(other_name)
-        if other is not None and other.runs_on(node) and other.source != options.source:
+        if other is not None and other.source != options.source:
             yield (
                 "source",
                 (
@@ -146,7 +145,7 @@ def user_problems(cluster: Cluster, role: str, options: Any, users: Iterable[str
     """Users that the access role does not make on the nodes."""
     for node in cluster.nodes:
         access: Any = node.options.get("access")
-        if node.options.get(role) != options or not options.runs_on(node):
+        if node.options.get(role) != options:
             continue
         known = {user.name for user in access.users} if access is not None else set()
         for index, name in enumerate(users):
@@ -157,20 +156,6 @@ def user_problems(cluster: Cluster, role: str, options: Any, users: Iterable[str
                     "declare the user under `roles.access.users`",
                 )
                 return
-
-
-def where_it_runs(checks: tuple[Check, ...]) -> tuple[Check, ...]:
-    """The checks, made only of nodes that get the runtime (see RuntimeOptions.on)."""
-
-    def limited(check: Check) -> Callable[[Node, Any], bool]:
-        def applies(node: Node, options: Any) -> bool:  # noqa: ANN401
-            return options.runs_on(node) and (check.applies is None or check.applies(node, options))
-
-        return applies
-
-    return tuple(
-        check if check.scope == "cluster" else replace(check, applies=limited(check)) for check in checks
-    )
 
 
 # What the checks of these roles ask alike

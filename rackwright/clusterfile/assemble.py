@@ -120,6 +120,5 @@ def assemble_nodes(
                 switch=placing.switch,
                 lab=lab,
                 mig=group.entry.mig,
-                options=group_options,
-            )
+            ).with_options(group_options)
     return tuple(nodes.values())

@@ -53,7 +53,7 @@ class RoleOptionsReader:
         return {role: resolved.options for role, resolved in self._base.items()}
 
     def for_group(self, group: Group) -> dict[str, RoleOptions]:
-        """Options of every role that runs on the nodes of a group."""
+        """Options of every role, as the nodes of a group have them where it runs."""
         overrides = group.entry.options
         self._check_overrides(group)
         found: dict[str, RoleOptions] = {}

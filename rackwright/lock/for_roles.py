@@ -12,7 +12,6 @@ from rackwright.lock.content import GroupLock, Lock
 from rackwright.lock.lock_file import read_lock, wish_of
 from rackwright.lock.words import listed
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.options import RoleOptions
 from rackwright.model.sku import Architecture
 
 if TYPE_CHECKING:  # options are read by processes that never load pyinfra
@@ -22,8 +21,8 @@ Trouble = tuple[str, str, str | None]
 """Path below the role's section, a full sentence, a hint: as RoleOptions.problems yields them."""
 
 
-def has_stack(node: Node, options: RoleOptions | None = None) -> bool:
-    """Whether a node is declared to have NVIDIA's GPUs; also a check's `applies`."""
+def has_stack(node: Node) -> bool:
+    """Whether a node is declared to have NVIDIA's GPUs."""
     return node.sku.gpus is not None and node.sku.gpus.architecture is not Architecture.CDNA3
 
 
@@ -85,7 +84,7 @@ def lock_problems(cluster: Cluster, role: str, parts: Iterable[str] = ()) -> Ite
     For RoleOptions.lock_problems; what the nodes of the role need is looked at, and nothing else: versions
     are asked of `parts` of the stack (none: of all).
     """
-    nodes = [node for node in cluster.nodes if role in node.options and has_stack(node)]
+    nodes = [node for node in cluster.running(role) if has_stack(node)]
     if not nodes:
         return
     if cluster.gpu_stack is None:

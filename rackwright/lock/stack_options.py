@@ -23,13 +23,17 @@ class StackOptions(RoleOptions):
 
     @classmethod
     def nodes(cls, cluster: Cluster) -> tuple[Node, ...]:
-        """Nodes the role runs on that have NVIDIA's GPUs and need the first part."""
-        return tuple(node for node in cluster.nodes if cls.role in node.options and cls.needed_on(node))
+        """Nodes the role runs on that need the first part."""
+        return tuple(node for node in cluster.running(cls.role) if cls.needed_on(node))
 
     @classmethod
-    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
-        """Whether the role has anything to install on a node; also a check's `applies`."""
+    def needed_on(cls, node: Node) -> bool:
+        """Whether a node is declared to have what the parts are for."""
         return has_stack(node)
+
+    def runs_on(self, node: Node) -> bool:
+        """On nodes that need the parts."""
+        return super().runs_on(node) and self.needed_on(node)
 
     def lock_problems(self, cluster: Cluster) -> Iterable[Trouble]:
         """A lock that cannot be used, or has nothing of this role's for a kind of node."""

@@ -6,10 +6,11 @@ rackwright (roles, plan, checks, burn-in, lab) reads this and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import Field, SerializeAsAny
 
@@ -18,6 +19,8 @@ from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import Sku
 from rackwright.model.types import Family, LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
+
+OfferT = TypeVar("OfferT")
 
 
 class Network(Frozen):
@@ -79,7 +82,7 @@ class Node(Frozen):
     mig: dict[str, int] = Field(default_factory=dict)
     """MIG profile to its instances on each GPU; empty: MIG is off."""
     options: dict[str, SerializeAsAny[RoleOptions]] = Field(default_factory=dict)
-    """Options of each role that runs on this node, its own overrides merged in."""
+    """Options of each role that runs on this node, the group's overrides merged in."""
 
     @property
     def family(self) -> Family:
@@ -91,6 +94,17 @@ class Node(Frozen):
         """Whether what its tools say of GPUs is the lab's invention, by declaration."""
         lab = self.lab is not None and self.lab.gpus == "simulated"
         return lab and self.platform is Platform.CONTAINER and self.sku.gpus is not None
+
+    def with_options(self, options: Mapping[str, RoleOptions]) -> Node:
+        """This node with those of the options whose role runs on it."""
+        bare = self.model_copy(update={"options": {}})
+        return bare.model_copy(
+            update={"options": {role: given for role, given in options.items() if given.runs_on(bare)}}
+        )
+
+    def offers(self, kind: type[OfferT]) -> OfferT | None:
+        """The options of the role on this node that offers `kind`, an interface of rackwright's; None without."""
+        return next((given for given in self.options.values() if isinstance(given, kind)), None)
 
     def holds(self, *roles: NodeRole) -> bool:
         """Whether the node holds at least one of these roles."""
@@ -125,6 +139,10 @@ class Cluster(Frozen):
     def by_name(self) -> dict[str, Node]:
         """Nodes by name."""
         return {node.name: node for node in self.nodes}
+
+    def running(self, role: str) -> tuple[Node, ...]:
+        """Nodes that a role runs on, in file order."""
+        return tuple(node for node in self.nodes if role in node.options)
 
     def holding(self, *roles: NodeRole) -> tuple[Node, ...]:
         """Nodes that hold at least one of these roles, in file order."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rackwright.model.types import NodeRole
 
 if TYPE_CHECKING:
-    from rackwright.model.cluster import Cluster
+    from rackwright.model.cluster import Cluster, Node
 
 
 class Frozen(BaseModel):
@@ -22,11 +22,12 @@ class Frozen(BaseModel):
 class RoleOptions(Frozen):
     """Base of each role's options: `class SlurmOptions(RoleOptions)` in roles/slurm/options.py.
 
-    A role runs on a node when the cluster file has a section for it under `roles:` and the node
-    holds one of `applies_to`. Field descriptions become the documentation and the JSON Schema.
+    A role runs on a node when the cluster file has a section for it under `roles:` and `runs_on`
+    says so. Field descriptions become the documentation and the JSON Schema.
     """
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset(NodeRole)
+    """A group that holds none of these cannot have options of this role."""
     secrets: ClassVar[tuple[str, ...]] = ()
     """Names of the secrets this role needs; generated on first use (see rackwright.secrets.store)."""
 
@@ -41,6 +42,12 @@ class RoleOptions(Frozen):
         description="What `rackwright drift --repair` does about drift of this role: tell of it, or repair it "
         "where that disturbs nothing that runs.",
     )
+
+    def runs_on(self, node: Node) -> bool:
+        """Whether the role runs on this node. Asked once, when the cluster is put together: `node` has no
+        options yet, and afterwards `node.options` holds the roles that run there and no others.
+        """
+        return node.holds(*self.applies_to)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """Mistakes that only show against the resolved cluster, e.g. an unknown node in a partition.

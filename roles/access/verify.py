@@ -165,7 +165,7 @@ def neighbours(context: CheckContext) -> tuple[Node, ...]:
     All pairs would be a million logins for 1,000 nodes. Every node is left once and entered once
     this way, which is all that host-based trust can get wrong.
     """
-    nodes = [node for node in context.cluster.nodes if "access" in node.options]
+    nodes = context.cluster.running("access")
     place = [node.name for node in nodes].index(context.node.name)
     following = nodes[(place + 1) % len(nodes)]
     heads = [node for node in nodes if node.primary]

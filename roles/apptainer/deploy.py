@@ -20,8 +20,6 @@ _DOWNLOADS = "/var/cache/rackwright"
 def apptainer(options: ApptainerOptions) -> None:
     """The packages, then the settings: the file would else be in the package's way."""
     site = site_of()
-    if not options.runs_on(site.node):
-        return
     if options.source == "release":
         _release(site, options)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, user_namespaces, where_it_runs
+from rackwright.claims.containers import files_are, user_namespaces
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
 
@@ -44,15 +44,13 @@ def _starter(context: CheckContext) -> str:
     return "the setuid starter is there" if declared else "no setuid program"
 
 
-CHECKS = where_it_runs(
-    (
-        Check("apptainer is the declared release", _version),
-        Check("apptainer's files are as declared", _files),
-        Check("the setuid starter is there if and only if declared", _starter),
-        Check(
-            "users may make user namespaces",
-            lambda context: user_namespaces(context, "apptainer"),
-            applies=lambda node, options: not options.setuid,
-        ),
-    )
+CHECKS = (
+    Check("apptainer is the declared release", _version),
+    Check("apptainer's files are as declared", _files),
+    Check("the setuid starter is there if and only if declared", _starter),
+    Check(
+        "users may make user namespaces",
+        lambda context: user_namespaces(context, "apptainer"),
+        applies=lambda node, options: not options.setuid,
+    ),
 )

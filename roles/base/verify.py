@@ -108,7 +108,7 @@ def _all_names(context: CheckContext) -> str:
 
 
 def _same_hosts_everywhere(context: CheckContext) -> str:
-    nodes = [node for node in context.cluster.nodes if "base" in node.options]
+    nodes = context.cluster.running("base")
     digests: dict[str, list[str]] = {}
     outputs = each(lambda node: context.output("sha256sum /etc/hosts", host=context.on(node.name)), nodes)
     for node, output in zip(nodes, outputs, strict=True):

@@ -16,8 +16,6 @@ from rackwright.roles.containerd.options import ContainerdOptions
 def containerd(options: ContainerdOptions) -> None:
     """Configuration first, so that the package starts the daemon with it."""
     site = site_of()
-    if not options.runs_on(site.node):
-        return
     if options.source == "docker":
         docker_archive(site, options.repository)
     declared = texts.declared(site.cluster, site.node, options)

@@ -7,7 +7,7 @@ import tomllib
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, same, unit_is_active, where_it_runs
+from rackwright.claims.containers import files_are, same, unit_is_active
 from rackwright.roles.containerd import texts
 from rackwright.roles.containerd.options import ContainerdOptions
 
@@ -93,12 +93,10 @@ def _plugins(context: CheckContext) -> str:
     return "the CRI plugin is ok"
 
 
-CHECKS = where_it_runs(
-    (
-        Check("containerd runs", _running, settle_seconds=20),
-        Check("containerd's files are as declared", _files),
-        Check("containerd is the release its configuration is for", _release),
-        Check("containerd has its declared settings", _settings),
-        Check("containerd's CRI plugin works", _plugins, settle_seconds=20),
-    )
+CHECKS = (
+    Check("containerd runs", _running, settle_seconds=20),
+    Check("containerd's files are as declared", _files),
+    Check("containerd is the release its configuration is for", _release),
+    Check("containerd has its declared settings", _settings),
+    Check("containerd's CRI plugin works", _plugins, settle_seconds=20),
 )

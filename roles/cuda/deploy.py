@@ -17,8 +17,6 @@ PROFILE = "/etc/profile.d/rackwright-cuda.sh"
 def cuda(options: CudaOptions) -> None:
     """The toolkit's packages as locked, the default among releases side by side, the login shells' path."""
     site = site_of()
-    if not options.needed_on(site.node):
-        return
     group = group_for(site)
     packages.installed(
         name="Install the CUDA toolkit as locked", packages=component(group, *options.parts), hold=True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 
 from rackwright.catalog.table_files import cuda_table
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
@@ -54,16 +53,14 @@ def _runs_on_driver(context: CheckContext) -> str:
 
 
 def _sets_path(node: Node, options: CudaOptions) -> bool:
-    return options.profile and options.needed_on(node)
+    return options.profile
 
-
-_claim = partial(Check, applies=CudaOptions.needed_on)
 
 CHECKS = (
-    _claim("the CUDA toolkit is installed as locked and held", as_locked),
-    _claim("nvcc is of the locked release", _release),
+    Check("the CUDA toolkit is installed as locked and held", as_locked),
+    Check("nvcc is of the locked release", _release),
     Check("login shells find the locked toolkit", _found_by_shells, applies=_sets_path),
-    _claim(
+    Check(
         "the loaded driver can run the toolkit",
         _runs_on_driver,
         needs=frozenset({Capability.KERNEL_MODULES}),

@@ -20,8 +20,6 @@ DROP_IN = f"/etc/systemd/system/{UNIT}.d"
 def dcgm(options: DcgmOptions) -> None:
     """Where it listens, four packages of one version, the host engine."""
     site = site_of()
-    if not options.needed_on(site.node):
-        return
     # before the unit it belongs to: systemd 252 overlooks a folder made after it first saw the unit
     files.directory(name="Make the folder of the host engine's drop-ins", path=DROP_IN)
     files.file(

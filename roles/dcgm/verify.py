@@ -63,8 +63,8 @@ def _version(context: CheckContext) -> str:
 
 
 CHECKS = (
-    Check("DCGM is installed as locked and held", as_locked, applies=DcgmOptions.needed_on),
-    Check("dcgmi is of the locked version", _version, applies=DcgmOptions.needed_on),
-    Check("the DCGM host engine runs", _runs, settle_seconds=20, applies=DcgmOptions.needed_on),
-    Check("DCGM finds the declared GPUs", _counts, settle_seconds=30, applies=DcgmOptions.needed_on),
+    Check("DCGM is installed as locked and held", as_locked),
+    Check("dcgmi is of the locked version", _version),
+    Check("the DCGM host engine runs", _runs, settle_seconds=20),
+    Check("DCGM finds the declared GPUs", _counts, settle_seconds=30),
 )

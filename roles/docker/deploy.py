@@ -30,8 +30,6 @@ from rackwright.roles.docker.settings import (
 def docker(options: DockerOptions) -> None:
     """Settings first, so that the package starts the daemon with them; then the engine and its group."""
     site = site_of()
-    if not options.runs_on(site.node):
-        return
     if options.source == "docker":
         docker_archive(site, options.repository)
     users.group(name="Make group docker", group="docker", system=True)

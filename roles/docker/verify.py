@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, same, unit_is_active, where_it_runs
+from rackwright.claims.containers import files_are, same, unit_is_active
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.docker.settings import CONF, STARTED, UNIT, daemon_json, declared, needs_restart
 
@@ -89,13 +89,11 @@ def _members(context: CheckContext) -> str:
     return f"{', '.join(found)}: each is root on this node" if found else "nobody"
 
 
-CHECKS = where_it_runs(
-    (
-        Check("docker runs", _running, settle_seconds=20),
-        Check("daemon.json is as declared", _conf),
-        Check("docker was started with its declared settings", _started),
-        Check("docker has its declared settings", _settings, settle_seconds=10),
-        Check("docker knows the declared mirror and insecure registries", _registries, settle_seconds=10),
-        Check("nobody else is in the group docker", _members),
-    )
+CHECKS = (
+    Check("docker runs", _running, settle_seconds=20),
+    Check("daemon.json is as declared", _conf),
+    Check("docker was started with its declared settings", _started),
+    Check("docker has its declared settings", _settings, settle_seconds=10),
+    Check("docker knows the declared mirror and insecure registries", _registries, settle_seconds=10),
+    Check("nobody else is in the group docker", _members),
 )

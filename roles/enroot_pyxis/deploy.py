@@ -18,8 +18,6 @@ _FOLDERS = 'stat -c "%a %n" /run/enroot {root}/cache {root}/data {root}/tmp | gr
 def enroot_pyxis(options: EnrootPyxisOptions) -> None:
     """enroot, its settings and hooks, and the plugin before the line that makes Slurm load it."""
     site = site_of()
-    if not options.runs_on(site.node):
-        return
     files.directory(name="Make the folder of downloads", path=texts.DOWNLOADS)
     if site.node.family is Family.DEBIAN:
         packages.installed(name="Install what downloads", packages=("curl",))

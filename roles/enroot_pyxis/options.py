@@ -108,7 +108,7 @@ class EnrootPyxisOptions(RuntimeOptions):
                 "set `pyxis_source: build`, or lay the package on a mirror",
             )
         for node in cluster.nodes:
-            if node.options.get("enroot_pyxis") != self or not self.runs_on(node):
+            if node.options.get("enroot_pyxis") != self:
                 continue
             if "slurm" not in node.options:
                 yield "", f"{node.name} has no Slurm, and pyxis is its plugin.", "add `roles.slurm`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, user_namespaces, where_it_runs
+from rackwright.claims.containers import files_are, user_namespaces
 from rackwright.roles.enroot_pyxis import texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 
@@ -62,17 +62,15 @@ def _hooks(context: CheckContext) -> str:
     return f"{', '.join(hooks) or 'none'} turned on"
 
 
-CHECKS = where_it_runs(
-    (
-        Check("enroot is the declared release", _version),
-        Check("the files of enroot and pyxis are as declared", _files),
-        Check("enroot's declared hooks are on", _hooks),
-        Check(
-            "pyxis was built for the installed Slurm",
-            _built,
-            applies=lambda node, options: options.pyxis_source == "build",
-        ),
-        Check("srun knows --container-image", _flags),
-        Check("users may make user namespaces", lambda context: user_namespaces(context, "enroot")),
-    )
+CHECKS = (
+    Check("enroot is the declared release", _version),
+    Check("the files of enroot and pyxis are as declared", _files),
+    Check("enroot's declared hooks are on", _hooks),
+    Check(
+        "pyxis was built for the installed Slurm",
+        _built,
+        applies=lambda node, options: options.pyxis_source == "build",
+    ),
+    Check("srun knows --container-image", _flags),
+    Check("users may make user namespaces", lambda context: user_namespaces(context, "enroot")),
 )

@@ -15,7 +15,6 @@ from pydantic import Field
 from rackwright.lock.for_roles import Trouble, has_stack
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.options import RoleOptions
 from rackwright.model.sku import NvSwitch
 
 
@@ -56,9 +55,13 @@ class FabricmanagerOptions(StackOptions):
     )
 
     @classmethod
-    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
+    def needed_on(cls, node: Node) -> bool:
         """NVSwitches on the node's own board."""
         return has_stack(node) and node.sku.gpus is not None and node.sku.gpus.nvswitch is NvSwitch.NODE
+
+    def runs_on(self, node: Node) -> bool:
+        """On every node that can have it: where it is not needed, it is kept off."""
+        return node.holds(*self.applies_to)
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
         """A role that has nothing to do, or a setting that has no effect."""

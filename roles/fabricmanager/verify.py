@@ -62,15 +62,17 @@ def _registers(node: Node, options: FabricmanagerOptions) -> bool:
     return options.needed_on(node) and gpus is not None and gpus.architecture in _REGISTERS
 
 
+def _needed(node: Node, options: FabricmanagerOptions) -> bool:
+    return options.needed_on(node)
+
+
 CHECKS = (
-    Check(
-        "Fabric Manager is installed as locked and held", as_locked, applies=FabricmanagerOptions.needed_on
-    ),
+    Check("Fabric Manager is installed as locked and held", as_locked, applies=_needed),
     Check(
         "Fabric Manager and the loaded driver are of one version",
         _one_version,
-        applies=FabricmanagerOptions.needed_on,
+        applies=_needed,
     ),
-    Check("Fabric Manager runs", _runs, settle_seconds=30, applies=FabricmanagerOptions.needed_on),
+    Check("Fabric Manager runs", _runs, settle_seconds=30, applies=_needed),
     Check("every GPU has joined the NVLink fabric", _joined, settle_seconds=120, applies=_registers),
 )

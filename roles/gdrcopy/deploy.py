@@ -23,8 +23,6 @@ chmod 666 /dev/gdrdrv"""
 def gdrcopy(options: GdrcopyOptions) -> None:
     """The packages, and gdrdrv loaded, now and at boot."""
     node = site_of().node
-    if not options.needed_on(node):
-        return
     files.file(name="Load gdrdrv at boot", path=MODULES_LOAD, content=render("gdrcopy/modules-load.conf.j2"))
     packages.installed(name="Install GDRCopy", packages=software.packages(node.family, options), hold=True)
     if not has(node.platform, Capability.KERNEL_MODULES):

@@ -32,12 +32,11 @@ class GdrcopyOptions(RoleOptions):
         description="gdrcopy-tests too (gdrcopy_sanity, gdrcopy_copybw); it needs CUDA's runtime.",
     )
 
-    @classmethod
-    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
-        """NVIDIA's GPUs."""
-        return has_stack(node)
+    def runs_on(self, node: Node) -> bool:
+        """On nodes with NVIDIA's GPUs."""
+        return super().runs_on(node) and has_stack(node)
 
     def problems(self, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
         """A role without GPUs."""
-        if not any(self.needed_on(node) for node in cluster.nodes if "gdrcopy" in node.options):
+        if not cluster.running("gdrcopy"):
             yield "", "No node of the role gdrcopy has NVIDIA's GPUs.", "remove the section"

@@ -47,9 +47,7 @@ def _device(context: CheckContext) -> str:
 
 
 CHECKS = (
-    Check("GDRCopy is installed as declared and held", _installed, applies=GdrcopyOptions.needed_on),
-    Check(
-        "gdrdrv is loaded at the declared version", _loaded, needs=_MODULES, applies=GdrcopyOptions.needed_on
-    ),
-    Check("every user may open /dev/gdrdrv", _device, needs=_MODULES, applies=GdrcopyOptions.needed_on),
+    Check("GDRCopy is installed as declared and held", _installed),
+    Check("gdrdrv is loaded at the declared version", _loaded, needs=_MODULES),
+    Check("every user may open /dev/gdrdrv", _device, needs=_MODULES),
 )

@@ -25,8 +25,6 @@ ACS_UNIT = "rackwright-acs-off.service"
 def gpudirect(options: GpudirectOptions) -> None:
     """Kernel arguments of the next boot, ACS bits at each boot, nvidia-peermem where asked for."""
     node = site_of().node
-    if not options.needed_on(node):
-        return
     if options.iommu == "passthrough" and has(node.platform, Capability.KERNEL):
         _iommu(node)
     if has(node.platform, Capability.HARDWARE):

@@ -37,14 +37,13 @@ class GpudirectOptions(RoleOptions):
         "ACS keeps apart, and for boards whose maker wants it on (HGX B300 guests with ATS).",
     )
 
-    @classmethod
-    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
-        """NVIDIA's GPUs."""
-        return has_stack(node)
+    def runs_on(self, node: Node) -> bool:
+        """On nodes with NVIDIA's GPUs."""
+        return super().runs_on(node) and has_stack(node)
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
         """A role without GPUs, or nvidia-peermem without what it builds on."""
-        if not any(self.needed_on(node) for node in cluster.nodes if "gpudirect" in node.options):
+        if not cluster.running("gpudirect"):
             yield "", "No node of the role gpudirect has NVIDIA's GPUs.", "remove the section"
         if self.peermem and (cluster.gpu_stack is None or cluster.gpu_stack.ofed == "inbox"):
             yield (
@@ -55,7 +54,7 @@ class GpudirectOptions(RoleOptions):
 
     def lock_problems(self, cluster: Cluster) -> Iterator[Trouble]:
         """dma-buf with proprietary modules."""
-        nodes = [node for node in cluster.nodes if node.options.get("gpudirect") == self and has_stack(node)]
+        nodes = [node for node in cluster.running("gpudirect") if node.options["gpudirect"] == self]
         if self.peermem or cluster.gpu_stack is None or any(lock_problems(cluster, "gpudirect")):
             return
         try:

@@ -73,15 +73,15 @@ def _acs(context: CheckContext) -> str:
 
 
 def _by_dmabuf(node: Node, options: GpudirectOptions) -> bool:
-    return options.needed_on(node) and not options.peermem
+    return not options.peermem
 
 
 def _passthrough(node: Node, options: GpudirectOptions) -> bool:
-    return options.needed_on(node) and options.iommu == "passthrough"
+    return options.iommu == "passthrough"
 
 
 def _acs_off(node: Node, options: GpudirectOptions) -> bool:
-    return options.needed_on(node) and options.acs == "off"
+    return options.acs == "off"
 
 
 _MODULES = frozenset({Capability.KERNEL_MODULES})
@@ -91,7 +91,6 @@ CHECKS = (
         "nvidia-peermem is loaded only as declared",
         _peermem,
         needs=_MODULES,
-        applies=GpudirectOptions.needed_on,
     ),
     Check("the IOMMU passes through", _iommu, needs=frozenset({Capability.KERNEL}), applies=_passthrough),
     Check("no PCI bridge redirects peers", _acs, needs=frozenset({Capability.HARDWARE}), applies=_acs_off),

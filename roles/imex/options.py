@@ -15,7 +15,6 @@ from rackwright.documents.nearest import suggest
 from rackwright.lock.for_roles import Trouble, has_stack
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.options import RoleOptions
 from rackwright.model.ranges import RangeMistake, expand
 from rackwright.model.sku import NvSwitch
 
@@ -50,9 +49,13 @@ class ImexOptions(StackOptions):
     )
 
     @classmethod
-    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
+    def needed_on(cls, node: Node) -> bool:
         """An NVLink domain of several nodes."""
         return has_stack(node) and node.sku.gpus is not None and node.sku.gpus.nvswitch is NvSwitch.RACK
+
+    def runs_on(self, node: Node) -> bool:
+        """On every node that can have it: where it is not needed, it is kept off."""
+        return node.holds(*self.applies_to)
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
         """Nodes without a domain, in two of them, of two kinds, or more than one domain holds."""

@@ -61,14 +61,18 @@ def _makes_channels(node: Node, options: ImexOptions) -> bool:
     return options.needed_on(node) and options.channels > 0
 
 
+def _needed(node: Node, options: ImexOptions) -> bool:
+    return options.needed_on(node)
+
+
 CHECKS = (
-    Check("IMEX is installed as locked and held", as_locked, applies=ImexOptions.needed_on),
-    Check("IMEX runs", _runs, settle_seconds=60, applies=ImexOptions.needed_on),
+    Check("IMEX is installed as locked and held", as_locked, applies=_needed),
+    Check("IMEX runs", _runs, settle_seconds=60, applies=_needed),
     Check(
         "the NVLink domain is up with every declared node",
         _domain,
         settle_seconds=90,
-        applies=ImexOptions.needed_on,
+        applies=_needed,
     ),
     Check(
         "the declared IMEX channels exist",

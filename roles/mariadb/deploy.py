@@ -16,8 +16,6 @@ from rackwright.roles.mariadb.sizes import server_conf
 def mariadb(options: MariadbOptions) -> None:
     """The server with slurmdbd's database; nothing on heads that are not the primary."""
     site = site_of()
-    if not site.node.primary:
-        return
     software = names(site.node.family, "mariadb")
     conf = software.paths["conf"]
     packages.installed(name="Install MariaDB", packages=software.packages)

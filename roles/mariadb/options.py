@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from rackwright.model.cluster import Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
 
@@ -40,3 +41,7 @@ class MariadbOptions(RoleOptions):
     max_allowed_packet_mib: int = Field(
         default=64, ge=16, le=1024, description="max_allowed_packet; at least 16."
     )
+
+    def runs_on(self, node: Node) -> bool:
+        """On the primary head alone."""
+        return node.primary

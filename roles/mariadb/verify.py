@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer, parse_server
-from rackwright.model.cluster import Node
-from rackwright.model.options import RoleOptions
 from rackwright.osfamily.names import names
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mariadb.sizes import buffer_pool_mib
@@ -130,15 +128,11 @@ def _rights(context: CheckContext) -> str:
     return f"{account} has rights on {options.database} alone"
 
 
-def _here(node: Node, options: RoleOptions) -> bool:
-    return node.primary
-
-
 CHECKS = (
-    Check("MariaDB runs", _running, settle_seconds=20, applies=_here),
-    Check("MariaDB listens on this machine only", _local_only, applies=_here),
-    Check("MariaDB has its declared settings", _settings, applies=_here),
-    Check("nobody but root and slurmdbd gets into MariaDB", _nobody_else, applies=_here),
-    Check("slurmdbd's database user has rights on its database alone", _rights, applies=_here),
-    Check("slurmdbd's database user reaches its database and no other", _login, applies=_here),
+    Check("MariaDB runs", _running, settle_seconds=20),
+    Check("MariaDB listens on this machine only", _local_only),
+    Check("MariaDB has its declared settings", _settings),
+    Check("nobody but root and slurmdbd gets into MariaDB", _nobody_else),
+    Check("slurmdbd's database user has rights on its database alone", _rights),
+    Check("slurmdbd's database user reaches its database and no other", _login),
 )

@@ -20,8 +20,6 @@ CONFIG = "/etc/rackwright/mig.yaml"
 def mig(options: MigOptions) -> None:
     """What cuts the GPUs at boot, and the cut itself where they are not as declared."""
     node = site_of().node
-    if not options.needed_on(node):
-        return
     if options.tool == "mig-parted":
         _mig_parted(node, options)
     files.file(

@@ -45,15 +45,13 @@ class MigOptions(RoleOptions):
                 raise mistake(f"{unit} is no service unit.", "e.g. `nvidia-dcgm.service`")
         return units
 
-    @classmethod
-    def needed_on(cls, node: Node, options: RoleOptions | None = None) -> bool:
-        """GPUs that can be cut; where nothing is declared, MIG is kept off."""
-        return profiles_of(node.sku.gpus) is not None
+    def runs_on(self, node: Node) -> bool:
+        """On nodes with GPUs that can be cut; where nothing is declared, MIG is kept off."""
+        return super().runs_on(node) and profiles_of(node.sku.gpus) is not None
 
     def problems(self, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
         """A role without GPUs, or a tool without its version."""
-        nodes = [node for node in cluster.nodes if "mig" in node.options]
-        if not any(self.needed_on(node) for node in nodes):
+        if not cluster.running("mig"):
             yield "", "No node of the role mig has GPUs whose MIG profiles are known.", "remove the section"
         if self.tool == "mig-parted" and self.version is None:
             yield "version", "mig-parted is installed at an exact version only.", "e.g. `version: 0.12.1-1`"

@@ -51,11 +51,11 @@ def _installed(context: CheckContext) -> str:
 
 
 def _by_mig_parted(node: Node, options: MigOptions) -> bool:
-    return options.needed_on(node) and options.tool == "mig-parted"
+    return options.tool == "mig-parted"
 
 
 CHECKS = (
-    Check("every GPU is cut as declared", _layout, applies=MigOptions.needed_on),
-    Check("the GPUs are cut again at boot", _at_boot, applies=MigOptions.needed_on),
+    Check("every GPU is cut as declared", _layout),
+    Check("the GPUs are cut again at boot", _at_boot),
     Check("mig-parted is installed as declared and held", _installed, applies=_by_mig_parted),
 )

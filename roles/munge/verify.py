@@ -115,7 +115,7 @@ def _reason(status: int) -> str:
 
 def _cross_node(context: CheckContext) -> str:
     options: MungeOptions = context.options  # type: ignore[assignment]
-    nodes = tuple(node for node in context.cluster.nodes if "munge" in node.options)
+    nodes = context.cluster.running("munge")
     wanted = pairs(nodes, context.node, options.all_pairs_nodes_max)
     silent: list[str] = []
     credentials: dict[str, str] = {}

@@ -28,8 +28,6 @@ _REFRESH_FROM = "1.18"
 def nvidia_container_toolkit(options: NvidiaContainerToolkitOptions) -> None:
     """Four packages of one version, the runtime's mode, the CDI spec."""
     site = site_of()
-    if not options.needed_on(site.node):
-        return
     group = group_for(site)
     packages.installed(
         name="Install the container toolkit as locked", packages=component(group, *options.parts), hold=True

@@ -74,10 +74,9 @@ def _mode(context: CheckContext) -> str:
     return mode[1]
 
 
-_NEEDED = NvidiaContainerToolkitOptions.needed_on
 CHECKS = (
-    Check("the container toolkit is installed as locked and held", as_locked, applies=_NEEDED),
-    Check("nvidia-ctk is of the locked version", _version, applies=_NEEDED),
-    Check("the runtime gives devices as declared", _mode, applies=_NEEDED),
-    Check("the CDI spec has the declared GPUs", _devices, settle_seconds=15, applies=_NEEDED),
+    Check("the container toolkit is installed as locked and held", as_locked),
+    Check("nvidia-ctk is of the locked version", _version),
+    Check("the runtime gives devices as declared", _mode),
+    Check("the CDI spec has the declared GPUs", _devices, settle_seconds=15),
 )

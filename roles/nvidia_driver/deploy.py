@@ -20,8 +20,6 @@ from rackwright.roles.nvidia_driver.sources import kernel_packages, origin, usua
 def nvidia_driver(options: NvidiaDriverOptions) -> None:
     """Sources, what modprobe reads, kernel and driver as locked and held, modules built, a reboot noted."""
     site = site_of()
-    if not options.needed_on(site.node):
-        return
     group = group_for(site)
     if group.source != "distribution":
         _repository(site, options, group)

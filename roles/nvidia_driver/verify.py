@@ -167,24 +167,22 @@ def _signed_by_site(context: CheckContext) -> str:
 
 
 def _on_debian(node: Node, options: NvidiaDriverOptions) -> bool:
-    return options.needed_on(node) and node.family is Family.DEBIAN
+    return node.family is Family.DEBIAN
 
 
 _MODULES = frozenset({Capability.KERNEL_MODULES})
 _KERNEL = frozenset({Capability.KERNEL})
-_claim = partial(Check, applies=NvidiaDriverOptions.needed_on)
-
 CHECKS = (
-    _claim("the driver is installed as locked and held", as_locked),
-    _claim("the locked kernel is installed and held", _kernel_held),
+    Check("the driver is installed as locked and held", as_locked),
+    Check("the locked kernel is installed and held", _kernel_held),
     Check("no package is left half-way", _audit, applies=_on_debian),
-    _claim("the driver's modules are built for the locked kernel", _built),
-    _claim("modprobe would load the locked driver", _module_file),
-    _claim("the locked kernel runs", _runs_kernel, needs=_KERNEL),
-    _claim("the loaded driver is the locked one", _loaded, needs=_MODULES),
-    _claim("the driver's parameters are the declared ones", _parameters, needs=_MODULES),
-    _claim("nouveau is kept out", partial(_no_nouveau, loaded=False)),
-    _claim("nouveau is not loaded", partial(_no_nouveau, loaded=True), needs=_MODULES),
-    _claim("Secure Boot is as declared", _secure_boot, needs=_MODULES),
-    _claim("the key that signs modules is enrolled", _signed_by_site, needs=_MODULES),
+    Check("the driver's modules are built for the locked kernel", _built),
+    Check("modprobe would load the locked driver", _module_file),
+    Check("the locked kernel runs", _runs_kernel, needs=_KERNEL),
+    Check("the loaded driver is the locked one", _loaded, needs=_MODULES),
+    Check("the driver's parameters are the declared ones", _parameters, needs=_MODULES),
+    Check("nouveau is kept out", partial(_no_nouveau, loaded=False)),
+    Check("nouveau is not loaded", partial(_no_nouveau, loaded=True), needs=_MODULES),
+    Check("Secure Boot is as declared", _secure_boot, needs=_MODULES),
+    Check("the key that signs modules is enrolled", _signed_by_site, needs=_MODULES),
 )

@@ -19,8 +19,6 @@ DROP_IN = f"/etc/systemd/system/{UNIT}.d"
 def persistence(options: PersistenceOptions) -> None:
     """How it is started, its package as locked, the daemon where there can be a device."""
     site = site_of()
-    if not options.needed_on(site.node):
-        return
     group = group_for(site)
     # before the unit it belongs to: systemd 252 overlooks a folder made after it first saw the unit
     files.directory(name="Make the folder of the persistence daemon's drop-ins", path=DROP_IN)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.gpu import as_locked, declared_gpus, runs
 from rackwright.model.platforms import Capability
-from rackwright.roles.persistence.options import PersistenceOptions
 
 _DEVICE = frozenset({Capability.KERNEL_MODULES})
 
@@ -36,10 +33,8 @@ def _on(context: CheckContext) -> str:
     return f"on for {declared} GPUs"
 
 
-_claim = partial(Check, applies=PersistenceOptions.needed_on)
-
 CHECKS = (
-    _claim("the persistence daemon is installed as locked and held", as_locked),
-    _claim("the persistence daemon runs", _runs, needs=_DEVICE, settle_seconds=20),
-    _claim("persistence mode is on for every GPU", _on, needs=_DEVICE, settle_seconds=20),
+    Check("the persistence daemon is installed as locked and held", as_locked),
+    Check("the persistence daemon runs", _runs, needs=_DEVICE, settle_seconds=20),
+    Check("persistence mode is on for every GPU", _on, needs=_DEVICE, settle_seconds=20),
 )

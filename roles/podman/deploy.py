@@ -15,8 +15,6 @@ from rackwright.roles.podman.options import PodmanOptions
 def podman(options: PodmanOptions) -> None:
     """Settings, then the packages: podman has no daemon, so nothing is ever restarted."""
     site = site_of()
-    if not options.runs_on(site.node):
-        return
     files.directory(name="Make podman's folder", path="/etc/containers")
     files.directory(name="Make the folder of registries", path=texts.REGISTRIES.rpartition("/")[0])
     files.directory(name="Make podman's data folder", path=options.graph_root, mode="700")

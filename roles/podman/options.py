@@ -71,7 +71,7 @@ class PodmanOptions(PullingOptions):
             ],
         )
         for node in cluster.nodes:
-            if node.options.get("podman") != self or not self.runs_on(node):
+            if node.options.get("podman") != self:
                 continue
             for name, uid in users(node.options.get("access")):
                 if uid > HIGHEST_UID:

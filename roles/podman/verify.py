@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, same, where_it_runs
+from rackwright.claims.containers import files_are, same
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
 
@@ -86,12 +86,10 @@ def _helpers(context: CheckContext) -> str:
     return "newuidmap and newgidmap have their rights"
 
 
-CHECKS = where_it_runs(
-    (
-        Check("podman's files are as declared", _files),
-        Check("podman has its declared settings", _settings),
-        Check("podman pulls by way of the declared mirror", _mirror),
-        Check("every user has subordinate ids of their own", _subids),
-        Check("users may use their subordinate ids", _helpers),
-    )
+CHECKS = (
+    Check("podman's files are as declared", _files),
+    Check("podman has its declared settings", _settings),
+    Check("podman pulls by way of the declared mirror", _mirror),
+    Check("every user has subordinate ids of their own", _subids),
+    Check("users may use their subordinate ids", _helpers),
 )

@@ -16,8 +16,6 @@ from rackwright.roles.registry_cache.options import RegistryCacheOptions
 def registry_cache(options: RegistryCacheOptions) -> None:
     """The package without its own daemon, then one unit per registry."""
     site = site_of()
-    if not options.runs_on(site.node):
-        return
     packages.installed(name="Install the registry", packages=("docker-registry",), start_daemons=False)
     units.unit(name="Mask the package's own registry", unit=texts.PACKAGED_UNIT, masked=True)
     files.file(

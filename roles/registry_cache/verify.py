@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from rackwright.claims.check import Check, CheckContext, TestinfraHost, Undetermined, fail
-from rackwright.claims.containers import PullingOptions, unit_is_active, where_it_runs
+from rackwright.claims.containers import PullingOptions, unit_is_active
 from rackwright.roles.registry_cache import texts
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
 from rackwright.secrets.store import store_of
@@ -79,7 +79,7 @@ def _reached(context: CheckContext) -> str:
     pulling = [
         node
         for node in context.cluster.nodes
-        if any(isinstance(role, PullingOptions) and role.runs_on(node) for role in node.options.values())
+        if any(isinstance(role, PullingOptions) for role in node.options.values())
     ]
     urls = [texts.url(name, context.cluster, options) for name in options.registries]
     for node in pulling:
@@ -93,18 +93,16 @@ def _reached(context: CheckContext) -> str:
     return f"{len(urls)} registries from {len(pulling)} nodes"
 
 
-CHECKS = where_it_runs(
-    (
-        Check("every registry runs", _running, settle_seconds=10),
-        Check("the package's own registry is off", _packaged_is_off),
-        Check("the registries' settings are as declared", _confs),
-        Check("every registry answers", _answers, settle_seconds=15),
-        Check(
-            "every node that pulls reaches the registries",
-            _reached,
-            scope="cluster",
-            settle_seconds=15,
-            timeout_seconds=300,
-        ),
-    )
+CHECKS = (
+    Check("every registry runs", _running, settle_seconds=10),
+    Check("the package's own registry is off", _packaged_is_off),
+    Check("the registries' settings are as declared", _confs),
+    Check("every registry answers", _answers, settle_seconds=15),
+    Check(
+        "every node that pulls reaches the registries",
+        _reached,
+        scope="cluster",
+        settle_seconds=15,
+        timeout_seconds=300,
+    ),
 )

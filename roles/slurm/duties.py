@@ -23,7 +23,7 @@ _SHIPPED: dict[OsRelease, str] = {
 
 def slurm_nodes(cluster: Cluster) -> tuple[Node, ...]:
     """Nodes the slurm role runs on."""
-    return tuple(node for node in cluster.nodes if "slurm" in node.options)
+    return cluster.running("slurm")
 
 
 def workers(cluster: Cluster) -> tuple[Node, ...]:

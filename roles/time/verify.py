@@ -108,7 +108,7 @@ def _clocks_agree(context: CheckContext) -> str:
     A reading is only as sharp as the way to the node is short, so wide ones are taken again. Over
     a slow way chrony's own bound of each clock's error decides.
     """
-    nodes = [node for node in context.cluster.nodes if "time" in node.options]
+    nodes = context.cluster.running("time")
     most = _options(context).max_offset_seconds
     intervals = each(lambda node: _ahead(context, node), nodes)
     measured = {node.name: interval for node, interval in zip(nodes, intervals, strict=True)}

@@ -81,8 +81,12 @@ def judged(
 
 def claimed(role: str, checks: tuple[Check, ...], node: Node) -> tuple[str, ...]:
     """Names of the checks that are made of this node."""
-    options = node.options[role]
-    return tuple(check.name for check in checks if check.applies is None or check.applies(node, options))
+    options = node.options.get(role)
+    if options is None:
+        return ()
+    return tuple(
+        check.name for check in checks if check.applies is None or check.applies(node, options)
+    )
 
 
 class _Kept:

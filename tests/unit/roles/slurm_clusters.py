@@ -31,15 +31,10 @@ def cluster(name: str, *nodes: Node, slurm: SlurmOptions | None = None, **others
         **others,
     }
     return make_cluster(
-        *(_with_options(entry, options) for entry in nodes),
+        *(entry.with_options(options) for entry in nodes),
         name=name,
         networks={"management": make_network("management", "10.0.0.0/8")},
     )
-
-
-def _with_options(entry: Node, options: dict[str, RoleOptions]) -> Node:
-    held = {role: value for role, value in options.items() if entry.holds(*value.applies_to)}
-    return entry.model_copy(update={"options": held})
 
 
 def lab(slurm: SlurmOptions | None = None, workers: int = 2, network: str = "10.77.0") -> Cluster:

@@ -35,7 +35,7 @@ def site(
     folder: Path, options: dict[str, RoleOptions], *workers: Node, locked: bool = True, **changes: Any
 ) -> Cluster:
     """A cluster whose workers carry these options, with its lock."""
-    given = [node.model_copy(update={"options": {**options, **node.options}}) for node in workers]
+    given = [node.with_options({**options, **node.options}) for node in workers]
     cluster = make_cluster(
         make_node("head1", 10, NodeRole.HEAD),
         *given,
