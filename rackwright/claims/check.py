@@ -58,21 +58,21 @@ class TestinfraHost(Protocol):
 
 _NO_SUCH_COMMAND = (126, 127)
 _SIDE_BY_SIDE = 16
-OptionsT = TypeVar("OptionsT", bound=RoleOptions, covariant=True)
+OptionsT_co = TypeVar("OptionsT_co", bound=RoleOptions, covariant=True)
 _Item = TypeVar("_Item")
 _Told = TypeVar("_Told")
-_State = TypeVar("_State", covariant=True)
+_State_co = TypeVar("_State_co", covariant=True)
 
 
-class Fact(Protocol[_State]):
+class Fact(Protocol[_State_co]):
     """The part of a pyinfra fact the checks use: rackwright.facts has them."""
 
     def command(self, *args: Any, **arguments: Any) -> StringCommand | str: ...  # noqa: ANN401
-    def process(self, output: list[str]) -> _State: ...
+    def process(self, output: list[str]) -> _State_co: ...
 
 
 @dataclass(frozen=True)
-class CheckContext(Generic[OptionsT]):
+class CheckContext(Generic[OptionsT_co]):
     """Everything a check function may look at; `options` are those that the deploy got.
 
     `host` is the testinfra host of `node` (root rights), `on(name)` that of any other node, for
@@ -81,7 +81,7 @@ class CheckContext(Generic[OptionsT]):
 
     cluster: Cluster
     node: Node
-    options: OptionsT
+    options: OptionsT_co
     host: TestinfraHost
     on: Callable[[str], TestinfraHost] = field(repr=False)
 
@@ -101,21 +101,23 @@ class CheckContext(Generic[OptionsT]):
 
     def fact(
         self,
-        fact: type[Fact[_State]],
+        fact: type[Fact[_State_co]],
         *args: Any,  # noqa: ANN401
         host: TestinfraHost | None = None,
+        may_be_empty: bool = False,
         **arguments: Any,  # noqa: ANN401
-    ) -> _State:
+    ) -> _State_co:
         """What a fact of rackwright.facts reads, as the deploy reads it: same command, same parser.
 
-        Raises Undetermined when its command fails, or answers nothing (a tool is missing) or what cannot be read.
+        Raises Undetermined when its command fails or prints what cannot be read, and when it prints nothing:
+        a tool may be missing. `may_be_empty`: that was checked, and no output is an answer.
         """
         asked = fact()
         command = asked.command(*args, **arguments)
         text = command if isinstance(command, str) else command.get_raw_value()
         lines = self.output("sh -c %s", text, host=host).splitlines()
-        if not lines:
-            raise Undetermined(f"{fact.__name__} of {', '.join(map(str, args))}: the node answers nothing")
+        if not lines and not may_be_empty:
+            raise Undetermined(f"{fact.__name__} of {', '.join(map(str, args))}: the node printed nothing")
         try:
             return asked.process(lines)
         except (ValueError, LookupError) as error:

@@ -161,7 +161,7 @@ def user_problems(cluster: Cluster, role: str, options: Any, users: Iterable[str
 # What the checks of these roles ask alike
 
 
-def unit_is_active(context: CheckContext, unit: str) -> str:
+def unit_is_active(context: CheckContext[RoleOptions], unit: str) -> str:
     """PASS when systemd says that the unit is active."""
     state = str(context.host.run("systemctl is-active %s", unit).stdout).strip()
     if not state:
@@ -171,7 +171,7 @@ def unit_is_active(context: CheckContext, unit: str) -> str:
     return f"{unit} is active"
 
 
-def files_are(context: CheckContext, files: dict[str, str]) -> str:
+def files_are(context: CheckContext[RoleOptions], files: dict[str, str]) -> str:
     """PASS when every file holds exactly this text; fails with the first line that should not be there."""
     for path, wanted in files.items():
         result = context.host.run("env LC_ALL=C cat %s", path)
@@ -191,7 +191,7 @@ def same(found: Any, wanted: Any, what: str) -> None:  # noqa: ANN401
         fail(f"{what} is {found!r}, not {wanted!r}")
 
 
-def user_namespaces(context: CheckContext, profile: str) -> str:
+def user_namespaces(context: CheckContext[RoleOptions], profile: str) -> str:
     """PASS when users may make user namespaces; on Ubuntu from 23.10 on, at least the program of an AppArmor profile."""
     most = context.output("cat /proc/sys/user/max_user_namespaces").strip()
     if not most.isdigit():

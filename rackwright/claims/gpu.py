@@ -10,16 +10,15 @@ from rackwright.health.probe.gpus import parse, parse_mig_list
 from rackwright.health.probe.source import Unavailable
 from rackwright.lock.for_roles import component, group_of
 from rackwright.lock.stack_options import StackOptions
+from rackwright.model.options import RoleOptions
 
 
-def as_locked(context: CheckContext) -> str:
+def as_locked(context: CheckContext[StackOptions]) -> str:
     """The role's parts of the lock are installed at exactly the locked versions, and held."""
-    options = context.options
-    assert isinstance(options, StackOptions)
-    return held_at(context, component(group_of(context.cluster, context.node), *options.parts))
+    return held_at(context, component(group_of(context.cluster, context.node), *context.options.parts))
 
 
-def held_at(context: CheckContext, packages: tuple[str, ...]) -> str:
+def held_at(context: CheckContext[RoleOptions], packages: tuple[str, ...]) -> str:
     """Packages, each `name=version`, are installed at that version and held there."""
     wanted = dict(sorted(package.split("=", 1) for package in packages))
     if not wanted:
@@ -41,7 +40,7 @@ def held_at(context: CheckContext, packages: tuple[str, ...]) -> str:
     return f"{name} {version}{more}, held"
 
 
-def package_state(context: CheckContext, names: tuple[str, ...]) -> PackageState:
+def package_state(context: CheckContext[RoleOptions], names: tuple[str, ...]) -> PackageState:
     """What is installed and held; Undetermined when the package tool says nothing of any of them."""
     tool = {"debian": "dpkg-query", "el": "rpm"}[context.node.family.value]
     context.output("command -v %s", tool)
@@ -49,7 +48,7 @@ def package_state(context: CheckContext, names: tuple[str, ...]) -> PackageState
     return parse_packages(context.output("sh -c %s", question.get_raw_value()).splitlines())
 
 
-def runs(context: CheckContext, unit: str) -> str:
+def runs(context: CheckContext[RoleOptions], unit: str) -> str:
     """A unit is active, and starts at boot."""
     said = context.host.run("systemctl show -p ActiveState,UnitFileState %s", unit).stdout
     values = dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
@@ -64,7 +63,7 @@ def runs(context: CheckContext, unit: str) -> str:
     return f"{unit} is active and enabled"
 
 
-def smi(context: CheckContext) -> dict[str, Any]:
+def smi(context: CheckContext[RoleOptions]) -> dict[str, Any]:
     """nvidia-smi's document as the health probe reads it; MIG profiles of GPUs that are cut included."""
     try:
         found = parse(context.output("timeout 30 nvidia-smi -q -x"))
@@ -77,7 +76,7 @@ def smi(context: CheckContext) -> dict[str, Any]:
     return found
 
 
-def loaded_driver(context: CheckContext) -> str:
+def loaded_driver(context: CheckContext[RoleOptions]) -> str:
     """Version of the driver that nvidia-smi talks to."""
     version = smi(context)["driver_version"]
     if not isinstance(version, str):
@@ -85,7 +84,7 @@ def loaded_driver(context: CheckContext) -> str:
     return version
 
 
-def declared_gpus(context: CheckContext) -> int:
+def declared_gpus(context: CheckContext[RoleOptions]) -> int:
     """How many GPUs the node is declared to have."""
     gpus = context.node.sku.gpus
     if gpus is None:

@@ -32,7 +32,7 @@ def parse_sudo_rights(output: str) -> bool:
     return re.search(r"^\s+\((ALL|root)( : ALL)?\) NOPASSWD: ALL$", output, re.MULTILINE) is not None
 
 
-def _sshd_setting(context: CheckContext, key: str, expected: str) -> str:
+def _sshd_setting(context: CheckContext[AccessOptions], key: str, expected: str) -> str:
     found = parse_sshd_settings(context.output("sshd -T -C user=root,host=localhost,addr=127.0.0.1"))
     if key.lower() not in found:
         raise Undetermined(f"`sshd -T` does not mention {key}")
@@ -41,15 +41,15 @@ def _sshd_setting(context: CheckContext, key: str, expected: str) -> str:
     return f"{key} {expected}"
 
 
-def _sshd_limits(context: CheckContext) -> str:
-    options = _options(context)
+def _sshd_limits(context: CheckContext[AccessOptions]) -> str:
+    options = context.options
     first = _sshd_setting(context, "MaxStartups", options.max_startups)
     return f"{first}, {_sshd_setting(context, 'MaxSessions', str(options.max_sessions))}"
 
 
-def _offered(context: CheckContext) -> str:
+def _offered(context: CheckContext[AccessOptions]) -> str:
     """Asks the sshd that runs, not its files, which a daemon may not have read."""
-    options = _options(context)
+    options = context.options
     address = str(context.cluster.management_address(context.node))
     result = context.host.run(
         "ssh -F none -o BatchMode=yes -o ConnectTimeout=10 -o PreferredAuthentications=none "
@@ -71,7 +71,7 @@ def _offered(context: CheckContext) -> str:
     return f"sshd offers {', '.join(sorted(offered))}"
 
 
-def _entry(context: CheckContext, database: str, name: str) -> list[str] | None:
+def _entry(context: CheckContext[AccessOptions], database: str, name: str) -> list[str] | None:
     """The fields of a getent line; None when there is none (status 2, and no other)."""
     result = context.host.run("getent %s %s", database, name)
     if result.rc == 2:
@@ -82,8 +82,8 @@ def _entry(context: CheckContext, database: str, name: str) -> list[str] | None:
     return str(result.stdout).strip().split(":")
 
 
-def _users(context: CheckContext) -> str:
-    for user in _options(context).users:
+def _users(context: CheckContext[AccessOptions]) -> str:
+    for user in context.options.users:
         fields = _entry(context, "passwd", user.name)
         if fields is None:
             fail(f"there is no user {user.name}")
@@ -96,21 +96,21 @@ def _users(context: CheckContext) -> str:
         missing = set(user.groups) - set(context.output("id -Gn %s", user.name).split())
         if missing:
             fail(f"{user.name} is not in {', '.join(sorted(missing))}")
-    return ", ".join(user.name for user in _options(context).users)
+    return ", ".join(user.name for user in context.options.users)
 
 
-def _keys(context: CheckContext) -> str:
+def _keys(context: CheckContext[AccessOptions]) -> str:
     count = 0
-    for user in _options(context).users:
+    for user in context.options.users:
         path = f"/etc/ssh/authorized_keys.d/{user.name}"
         found = context.output("cat %s", path)
         if found != render("access/authorized_keys.j2", keys=user.authorized_keys):
             fail(f"{path} is not as declared")
         count += len(user.authorized_keys)
-    return f"{count} keys of {len(_options(context).users)} users"
+    return f"{count} keys of {len(context.options.users)} users"
 
 
-def _sudo_valid(context: CheckContext) -> str:
+def _sudo_valid(context: CheckContext[AccessOptions]) -> str:
     result = context.host.run("visudo -c")
     if result.rc in _NOT_RUN:
         raise Undetermined(f"cannot run `visudo`: {result.stderr.strip()}")
@@ -121,8 +121,8 @@ def _sudo_valid(context: CheckContext) -> str:
     return "visudo finds no mistake"
 
 
-def _sudo_rights(context: CheckContext) -> str:
-    options = _options(context)
+def _sudo_rights(context: CheckContext[AccessOptions]) -> str:
+    options = context.options
     login = context.cluster.ssh.user
     may = {user.name for user in options.users if user.sudo}
     may_not = {user.name for user in options.users} - may
@@ -137,8 +137,8 @@ def _sudo_rights(context: CheckContext) -> str:
     return f"root: {', '.join(sorted(may)) or 'nobody'}; not root: {', '.join(sorted(may_not)) or 'nobody'}"
 
 
-def _removed_users(context: CheckContext) -> str:
-    for name in _options(context).removed_users:
+def _removed_users(context: CheckContext[AccessOptions]) -> str:
+    for name in context.options.removed_users:
         fields = _entry(context, "shadow", name)
         if fields is not None and fields[7:8] != ["1"]:
             fail(f"the account of {name} is not locked")
@@ -147,10 +147,10 @@ def _removed_users(context: CheckContext) -> str:
             fail(f"the keys of {name} are still there")
         if keys != 1:
             raise Undetermined(f"cannot tell whether the keys of {name} are there")
-    return ", ".join(_options(context).removed_users)
+    return ", ".join(context.options.removed_users)
 
 
-def _known_hosts(context: CheckContext) -> str:
+def _known_hosts(context: CheckContext[AccessOptions]) -> str:
     unknown = known_hosts.without_key(context.cluster)
     if unknown:
         fail(f"{context.cluster.ssh.known_hosts} has no host key of {', '.join(unknown)}")
@@ -159,7 +159,7 @@ def _known_hosts(context: CheckContext) -> str:
     return f"host keys of {len(context.cluster.nodes)} nodes"
 
 
-def neighbours(context: CheckContext) -> tuple[Node, ...]:
+def neighbours(context: CheckContext[AccessOptions]) -> tuple[Node, ...]:
     """The next node of the role in file order, and the primary head: a ring plus a star.
 
     All pairs would be a million logins for 1,000 nodes. Every node is left once and entered once
@@ -178,7 +178,7 @@ _LOGIN = (
 )
 
 
-def _login(context: CheckContext, user: str, target: str) -> tuple[str | None, str]:
+def _login(context: CheckContext[AccessOptions], user: str, target: str) -> tuple[str | None, str]:
     """Log in from this node as a user: (name of the node that let it in, what was said)."""
     port = str(context.cluster.ssh.port)
     result = context.host.run(f"runuser -u %s -- ssh {_LOGIN}", user, port, target)
@@ -194,7 +194,7 @@ def _login(context: CheckContext, user: str, target: str) -> tuple[str | None, s
     raise Undetermined(f"{user} could not try {target}: {said}")
 
 
-def _users_log_in(context: CheckContext) -> str:
+def _users_log_in(context: CheckContext[AccessOptions]) -> str:
     user = context.cluster.ssh.user
 
     def visit(node: Node) -> str:
@@ -211,7 +211,7 @@ def _users_log_in(context: CheckContext) -> str:
     return f"{user} to {', '.join(reached)} by name, full name and address"
 
 
-def _root_does_not(context: CheckContext) -> str:
+def _root_does_not(context: CheckContext[AccessOptions]) -> str:
     target = neighbours(context)[0]
     landed, said = _login(context, "root", target.name)
     if landed is not None:
@@ -226,13 +226,7 @@ def _last_line(text: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _options(context: CheckContext) -> AccessOptions:
-    if not isinstance(context.options, AccessOptions):
-        raise TypeError(f"the access role was given {type(context.options).__name__}")
-    return context.options
-
-
-def _sshd(key: str, expected: str) -> Callable[[CheckContext], str]:
+def _sshd(key: str, expected: str) -> Callable[[CheckContext[AccessOptions]], str]:
     return partial(_sshd_setting, key=key, expected=expected)
 
 

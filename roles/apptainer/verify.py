@@ -10,29 +10,23 @@ from rackwright.roles.apptainer.options import ApptainerOptions
 _STARTER = "/usr/libexec/apptainer/bin/starter-suid"
 
 
-def _options(context: CheckContext) -> ApptainerOptions:
-    if not isinstance(context.options, ApptainerOptions):
-        raise TypeError(f"the apptainer role was given {type(context.options).__name__}")
-    return context.options
-
-
-def _version(context: CheckContext) -> str:
+def _version(context: CheckContext[ApptainerOptions]) -> str:
     """`apptainer version` prints 1.4.5, or 1.4.5-2.el9 of EPEL."""
     found = context.output("apptainer version").strip()
     if not found[:1].isdigit():
         raise Undetermined(f"`apptainer version` printed {found!r}")
-    wanted = _options(context).version
+    wanted = context.options.version
     if wanted is not None and found.partition("-")[0] != wanted:
         fail(f"apptainer {found} is installed, not {wanted}")
     return f"apptainer {found}"
 
 
-def _files(context: CheckContext) -> str:
-    return files_are(context, texts.declared(_options(context)))
+def _files(context: CheckContext[ApptainerOptions]) -> str:
+    return files_are(context, texts.declared(context.options))
 
 
-def _starter(context: CheckContext) -> str:
-    declared = _options(context).setuid
+def _starter(context: CheckContext[ApptainerOptions]) -> str:
+    declared = context.options.setuid
     result = context.host.run("env LC_ALL=C stat -c '%%a %%U' %s", _STARTER)
     if result.rc != 0 and "No such file" not in result.stderr:
         raise Undetermined(f"cannot look at {_STARTER}: {result.stderr.strip() or 'stat said nothing'}")

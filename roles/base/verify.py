@@ -38,7 +38,7 @@ def parse_apt_config(output: str) -> dict[str, str]:
     return {name.lower(): value.strip()[1:-2] for name, _, value in pairs}
 
 
-def _text(context: CheckContext, path: str) -> str | None:
+def _text(context: CheckContext[BaseOptions], path: str) -> str | None:
     """A file's content, None if there is no file."""
     result = context.host.run("env LC_ALL=C cat %s", path)
     if result.rc == 0:
@@ -48,7 +48,7 @@ def _text(context: CheckContext, path: str) -> str | None:
     raise Undetermined(f"cannot read {path}: {result.stderr.strip() or f'cat exited {result.rc}'}")
 
 
-def _is_exactly(context: CheckContext, path: str, expected: str | None) -> None:
+def _is_exactly(context: CheckContext[BaseOptions], path: str, expected: str | None) -> None:
     found = _text(context, path)
     if found == expected:
         return
@@ -60,7 +60,7 @@ def _is_exactly(context: CheckContext, path: str, expected: str | None) -> None:
     fail(f"{path} is not as declared: {wrong[0] if wrong else 'lines are missing or in another order'}")
 
 
-def _hostname(context: CheckContext) -> str:
+def _hostname(context: CheckContext[BaseOptions]) -> str:
     found = context.output("uname -n").strip()
     if found != context.node.name:
         fail(f"the node calls itself {found}, not {context.node.name}")
@@ -68,7 +68,7 @@ def _hostname(context: CheckContext) -> str:
     return f"{found}, and after a reboot too"
 
 
-def _own_name(context: CheckContext) -> str:
+def _own_name(context: CheckContext[BaseOptions]) -> str:
     name = context.node.name
     expected = str(context.cluster.management_address(context.node))
     found = _resolve(context, [name]).get(name)
@@ -79,7 +79,7 @@ def _own_name(context: CheckContext) -> str:
     return f"{name} is {found}"
 
 
-def _resolve(context: CheckContext, asked: list[str]) -> dict[str, str]:
+def _resolve(context: CheckContext[BaseOptions], asked: list[str]) -> dict[str, str]:
     # getent gives status 2 when one name is unknown, and still prints the others
     result = context.host.run("getent hosts " + " ".join(["%s"] * len(asked)), *asked)
     if result.rc not in (0, 2):
@@ -87,10 +87,10 @@ def _resolve(context: CheckContext, asked: list[str]) -> dict[str, str]:
     return parse_getent_hosts(result.stdout)
 
 
-def _all_names(context: CheckContext) -> str:
+def _all_names(context: CheckContext[BaseOptions]) -> str:
     expected = {
         name: entry.address
-        for entry in texts.hosts_entries(context.cluster, _options(context))
+        for entry in texts.hosts_entries(context.cluster, context.options)
         for name in entry.names
     }
     found: dict[str, str] = {}
@@ -107,7 +107,7 @@ def _all_names(context: CheckContext) -> str:
     return f"{len(expected)} names"
 
 
-def _same_hosts_everywhere(context: CheckContext) -> str:
+def _same_hosts_everywhere(context: CheckContext[BaseOptions]) -> str:
     nodes = context.cluster.running("base")
     digests: dict[str, list[str]] = {}
     outputs = each(lambda node: context.output("sha256sum /etc/hosts", host=context.on(node.name)), nodes)
@@ -119,14 +119,14 @@ def _same_hosts_everywhere(context: CheckContext) -> str:
         most = max(digests.values(), key=len)
         others = [name for group in digests.values() if group is not most for name in group]
         fail(f"/etc/hosts of {', '.join(others)} differs from that of {len(most)} other nodes")
-    declared = hashlib.sha256(texts.hosts(context.cluster, _options(context)).encode()).hexdigest()
+    declared = hashlib.sha256(texts.hosts(context.cluster, context.options).encode()).hexdigest()
     if declared not in digests:
         fail("/etc/hosts is the same everywhere, but not what the cluster file says")
     return f"{len(nodes)} nodes, sha256 {declared[:12]}"
 
 
-def _packages(context: CheckContext) -> str:
-    wanted = [*names(context.node.family, "base").packages, *_options(context).packages]
+def _packages(context: CheckContext[BaseOptions]) -> str:
+    wanted = [*names(context.node.family, "base").packages, *context.options.packages]
     if context.node.platform is Platform.BARE_METAL:
         wanted += names(context.node.family, "hardware").packages
     query = (
@@ -144,7 +144,7 @@ def _packages(context: CheckContext) -> str:
     return f"{len(wanted)} packages"
 
 
-def _package_sources(context: CheckContext) -> str:
+def _package_sources(context: CheckContext[BaseOptions]) -> str:
     declared = texts.package_files(context.cluster, context.node)
     for path, content in declared.items():
         _is_exactly(context, path, content)
@@ -152,7 +152,7 @@ def _package_sources(context: CheckContext) -> str:
     return ", ".join(used) if used else "as installed: the cluster file declares no mirror"
 
 
-def _apt_archives(context: CheckContext) -> str:
+def _apt_archives(context: CheckContext[BaseOptions]) -> str:
     """What apt itself has read out of all its files, ours and others'."""
     mirrors = context.cluster.mirrors
     output = context.output("apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages'")
@@ -171,7 +171,7 @@ def _apt_archives(context: CheckContext) -> str:
     return ", ".join(found)
 
 
-def _no_apt_upgrades(context: CheckContext) -> str:
+def _no_apt_upgrades(context: CheckContext[BaseOptions]) -> str:
     found = parse_apt_config(context.output("apt-config dump"))
     if "apt::architecture" not in found:
         raise Undetermined("`apt-config dump` printed no configuration")
@@ -183,7 +183,7 @@ def _no_apt_upgrades(context: CheckContext) -> str:
     return "apt's periodic work is off, its timers are masked"
 
 
-def _no_dnf_upgrades(context: CheckContext) -> str:
+def _no_dnf_upgrades(context: CheckContext[BaseOptions]) -> str:
     result = context.host.run("rpm -q dnf-automatic")
     if result.rc in (126, 127):
         raise Undetermined(f"cannot run `rpm`: {result.stderr.strip()}")
@@ -193,7 +193,7 @@ def _no_dnf_upgrades(context: CheckContext) -> str:
     return "dnf-automatic is not installed, dnf-makecache.timer is masked"
 
 
-def _firewall(context: CheckContext) -> str:
+def _firewall(context: CheckContext[BaseOptions]) -> str:
     installed = context.host.run("rpm -q firewalld")
     if "is not installed" in installed.stdout:
         return "firewalld is not installed"
@@ -210,7 +210,7 @@ def _firewall(context: CheckContext) -> str:
     return f"firewalld trusts {', '.join(trusted)}"
 
 
-def _is_masked(context: CheckContext, unit: str) -> None:
+def _is_masked(context: CheckContext[BaseOptions], unit: str) -> None:
     state = context.output("systemctl show -p LoadState --value %s", unit).strip()
     if not state:
         raise Undetermined(f"systemd did not say whether {unit} is masked")
@@ -218,8 +218,8 @@ def _is_masked(context: CheckContext, unit: str) -> None:
         fail(f"{unit} is {state}, not masked")
 
 
-def _locale(context: CheckContext) -> str:
-    locale = _options(context).locale
+def _locale(context: CheckContext[BaseOptions]) -> str:
+    locale = context.options.locale
     _is_exactly(context, "/etc/locale.conf", f"LANG={locale}\n")
     # a locale that was never generated falls back to plain ASCII without an error
     charmap = context.output("env LC_ALL=%s locale charmap", locale).strip()
@@ -228,8 +228,8 @@ def _locale(context: CheckContext) -> str:
     return locale
 
 
-def _timezone(context: CheckContext) -> str:
-    zone = _options(context).timezone
+def _timezone(context: CheckContext[BaseOptions]) -> str:
+    zone = context.options.timezone
     expected = f"/usr/share/zoneinfo/{zone}"
     found = context.output("readlink /etc/localtime").strip()
     if found != expected:
@@ -239,15 +239,9 @@ def _timezone(context: CheckContext) -> str:
     return f"{zone}, {context.output('date +%Z').strip()}"
 
 
-def _resolver(context: CheckContext) -> str:
-    _is_exactly(context, "/etc/resolv.conf", texts.resolv_conf(context.cluster, _options(context)))
+def _resolver(context: CheckContext[BaseOptions]) -> str:
+    _is_exactly(context, "/etc/resolv.conf", texts.resolv_conf(context.cluster, context.options))
     return "/etc/resolv.conf is as declared"
-
-
-def _options(context: CheckContext) -> BaseOptions:
-    if not isinstance(context.options, BaseOptions):
-        raise TypeError(f"the base role was given {type(context.options).__name__}")
-    return context.options
 
 
 def _debian(node: Node, options: object) -> bool:

@@ -18,25 +18,19 @@ _CRI = {
 """By release: the plugins that hold runtimes and registries."""
 
 
-def _options(context: CheckContext) -> ContainerdOptions:
-    if not isinstance(context.options, ContainerdOptions):
-        raise TypeError(f"the containerd role was given {type(context.options).__name__}")
-    return context.options
-
-
-def _running(context: CheckContext) -> str:
+def _running(context: CheckContext[ContainerdOptions]) -> str:
     return unit_is_active(context, texts.UNIT)
 
 
-def _files(context: CheckContext) -> str:
-    declared = texts.declared(context.cluster, context.node, _options(context))
+def _files(context: CheckContext[ContainerdOptions]) -> str:
+    declared = texts.declared(context.cluster, context.node, context.options)
     files_are(context, declared)
     return f"{len(declared)} files"
 
 
-def _release(context: CheckContext) -> str:
+def _release(context: CheckContext[ContainerdOptions]) -> str:
     """`containerd github.com/containerd/containerd/v2 v2.1.5 fcd43222d6b0...`; Debian leaves the v out."""
-    wanted = _options(context).effective_release
+    wanted = context.options.effective_release
     output = context.output("containerd --version")
     found = re.search(r"\sv?(\d+)\.(\d+)\.", output)
     if found is None:
@@ -47,8 +41,8 @@ def _release(context: CheckContext) -> str:
     return f"containerd {found[1]}.{found[2]}"
 
 
-def _settings(context: CheckContext) -> str:
-    options = _options(context)
+def _settings(context: CheckContext[ContainerdOptions]) -> str:
+    options = context.options
     output = context.output("containerd config dump")
     try:
         config: dict[str, Any] = tomllib.loads(output)
@@ -73,7 +67,7 @@ def _settings(context: CheckContext) -> str:
     return f"data in {options.root}, SystemdCgroup {str(options.systemd_cgroup).lower()}"
 
 
-def _plugins(context: CheckContext) -> str:
+def _plugins(context: CheckContext[ContainerdOptions]) -> str:
     """Columns of `ctr plugins ls`: TYPE ID PLATFORMS STATUS."""
     lines = [line.split() for line in context.output("ctr plugins ls").splitlines()]
     cri = [

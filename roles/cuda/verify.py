@@ -22,7 +22,7 @@ def parse_nvcc(text: str) -> str:
     return found[1]
 
 
-def _release(context: CheckContext) -> str:
+def _release(context: CheckContext[CudaOptions]) -> str:
     group = group_of(context.cluster, context.node)
     found = parse_nvcc(context.output("%s --version", f"{tools(group)}/nvcc"))
     if found != group.cuda:
@@ -30,7 +30,7 @@ def _release(context: CheckContext) -> str:
     return found
 
 
-def _found_by_shells(context: CheckContext) -> str:
+def _found_by_shells(context: CheckContext[CudaOptions]) -> str:
     wanted = f"{tools(group_of(context.cluster, context.node))}/nvcc"
     result = context.host.run("bash -lc %s", "command -v nvcc")
     if result.rc in (126, 127):
@@ -41,7 +41,7 @@ def _found_by_shells(context: CheckContext) -> str:
     return found
 
 
-def _runs_on_driver(context: CheckContext) -> str:
+def _runs_on_driver(context: CheckContext[CudaOptions]) -> str:
     release = group_of(context.cluster, context.node).cuda or ""
     floor = next((row.driver for row in cuda_table().floors if str(row.major) == release.split(".")[0]), None)
     if floor is None:

@@ -33,18 +33,12 @@ def parse_version(text: str) -> str:
     return found[1]
 
 
-def _options(context: CheckContext) -> DcgmOptions:
-    options = context.options
-    assert isinstance(options, DcgmOptions)
-    return options
-
-
-def _runs(context: CheckContext) -> str:
+def _runs(context: CheckContext[DcgmOptions]) -> str:
     return runs(context, "nvidia-dcgm.service")
 
 
-def _counts(context: CheckContext) -> str:
-    options, declared = _options(context), declared_gpus(context)
+def _counts(context: CheckContext[DcgmOptions]) -> str:
+    options, declared = context.options, declared_gpus(context)
     engine = f"{options.listen}:{options.port}"
     host = "" if engine == _DEFAULT else f"--host {engine} "
     found = parse_discovery(context.output(f"timeout 30 dcgmi discovery {host}-l"))
@@ -53,7 +47,7 @@ def _counts(context: CheckContext) -> str:
     return f"{found} GPUs"
 
 
-def _version(context: CheckContext) -> str:
+def _version(context: CheckContext[DcgmOptions]) -> str:
     packages = group_of(context.cluster, context.node).packages
     locked = upstream(packages["datacenter-gpu-manager-4-core"])
     found = parse_version(context.output("dcgmi --version"))

@@ -13,37 +13,31 @@ _INFO = "docker info --format %s"
 _JSON = "{{json .}}"
 
 
-def _options(context: CheckContext) -> DockerOptions:
-    if not isinstance(context.options, DockerOptions):
-        raise TypeError(f"the docker role was given {type(context.options).__name__}")
-    return context.options
-
-
-def _running(context: CheckContext) -> str:
+def _running(context: CheckContext[DockerOptions]) -> str:
     return unit_is_active(context, UNIT)
 
 
-def _conf(context: CheckContext) -> str:
-    wanted = daemon_json(context.cluster, context.node, _options(context))
+def _conf(context: CheckContext[DockerOptions]) -> str:
+    wanted = daemon_json(context.cluster, context.node, context.options)
     return files_are(context, {CONF: wanted})
 
 
-def _started(context: CheckContext) -> str:
-    settings = declared(context.cluster, context.node, _options(context))
+def _started(context: CheckContext[DockerOptions]) -> str:
+    settings = declared(context.cluster, context.node, context.options)
     if needs_restart(context.output("cat %s", STARTED), settings):
         fail("the daemon was started with other settings than the declared ones")
     return "the daemon was started with the declared settings"
 
 
-def _info(context: CheckContext) -> dict[str, Any]:
+def _info(context: CheckContext[DockerOptions]) -> dict[str, Any]:
     info = context.json(_INFO, _JSON)
     if not isinstance(info, dict) or not info.get("ServerVersion"):
         raise Undetermined("the docker daemon does not answer")
     return info
 
 
-def _settings(context: CheckContext) -> str:
-    options, info = _options(context), _info(context)
+def _settings(context: CheckContext[DockerOptions]) -> str:
+    options, info = context.options, _info(context)
     for key, wanted in (
         ("DockerRootDir", options.data_root),
         ("Driver", options.storage_driver),
@@ -61,8 +55,8 @@ def _settings(context: CheckContext) -> str:
     return f"docker {info['ServerVersion']}: {info['Driver']} in {info['DockerRootDir']}"
 
 
-def _registries(context: CheckContext) -> str:
-    options, info = _options(context), _info(context)
+def _registries(context: CheckContext[DockerOptions]) -> str:
+    options, info = context.options, _info(context)
     config = info.get("RegistryConfig")
     if not isinstance(config, dict):
         raise Undetermined("docker does not say its registries")
@@ -76,12 +70,12 @@ def _registries(context: CheckContext) -> str:
     return f"mirror {mirror or 'none'}, insecure: {', '.join(options.insecure_registries) or 'none'}"
 
 
-def _members(context: CheckContext) -> str:
+def _members(context: CheckContext[DockerOptions]) -> str:
     fields = context.output("getent group docker").strip().split(":")
     if len(fields) != 4:
         raise Undetermined("getent did not print the group docker")
     found = sorted(filter(None, fields[3].split(",")))
-    wanted = sorted(_options(context).users)
+    wanted = sorted(context.options.users)
     if extra := [name for name in found if name not in wanted]:
         fail(f"{', '.join(extra)} may become root through the group docker, and nothing declares it")
     if missing := [name for name in wanted if name not in found]:

@@ -8,27 +8,21 @@ from rackwright.roles.enroot_pyxis import texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 
 
-def _options(context: CheckContext) -> EnrootPyxisOptions:
-    if not isinstance(context.options, EnrootPyxisOptions):
-        raise TypeError(f"the enroot_pyxis role was given {type(context.options).__name__}")
-    return context.options
-
-
-def _version(context: CheckContext) -> str:
+def _version(context: CheckContext[EnrootPyxisOptions]) -> str:
     found = context.output("enroot version").strip()
     if not found[:1].isdigit():
         raise Undetermined(f"`enroot version` printed {found!r}")
-    wanted = _options(context).enroot_version
+    wanted = context.options.enroot_version
     if found != wanted:
         fail(f"enroot {found} is installed, not {wanted}")
     return f"enroot {found}"
 
 
-def _files(context: CheckContext) -> str:
-    return files_are(context, texts.declared(_options(context)))
+def _files(context: CheckContext[EnrootPyxisOptions]) -> str:
+    return files_are(context, texts.declared(context.options))
 
 
-def _flags(context: CheckContext) -> str:
+def _flags(context: CheckContext[EnrootPyxisOptions]) -> str:
     """srun loads the plugin to print its own help, so this is Slurm's word for it."""
     result = context.host.run("srun --help")
     output = str(result.stdout) + str(result.stderr)
@@ -44,18 +38,18 @@ def _flags(context: CheckContext) -> str:
     return fail("srun does not know --container-image")
 
 
-def _built(context: CheckContext) -> str:
-    result = context.host.run("sh -c %s", texts.built_read(_options(context)))
+def _built(context: CheckContext[EnrootPyxisOptions]) -> str:
+    result = context.host.run("sh -c %s", texts.built_read(context.options))
     if str(result.stdout).strip() == "current":
-        return f"pyxis {_options(context).pyxis_version}, built for the installed Slurm"
+        return f"pyxis {context.options.pyxis_version}, built for the installed Slurm"
     if result.rc in (126, 127):
         raise Undetermined(f"cannot find out: {result.stderr.strip()}")
     mark = context.output("cat %s", texts.MARK).strip()
     return fail(f"pyxis was built as {mark}, which is not the declared release with the installed Slurm")
 
 
-def _hooks(context: CheckContext) -> str:
-    hooks = _options(context).hooks
+def _hooks(context: CheckContext[EnrootPyxisOptions]) -> str:
+    hooks = context.options.hooks
     listed = context.output("ls %s", texts.HOOKS).split()
     if missing := [hook for hook in hooks if hook not in listed]:
         fail(f"{missing[0]} is not among enroot's hooks")

@@ -41,7 +41,7 @@ def joined(gpus: list[dict[str, Any]], declared: int) -> str:
     return f"{declared} GPUs: Completed, Success"
 
 
-def _one_version(context: CheckContext) -> str:
+def _one_version(context: CheckContext[FabricmanagerOptions]) -> str:
     daemon = parse_version(context.output("nv-fabricmanager --version"))
     driver = loaded_driver(context)
     if daemon != driver:
@@ -49,11 +49,11 @@ def _one_version(context: CheckContext) -> str:
     return f"both are {driver}"
 
 
-def _runs(context: CheckContext) -> str:
+def _runs(context: CheckContext[FabricmanagerOptions]) -> str:
     return runs(context, "nvidia-fabricmanager.service")
 
 
-def _joined(context: CheckContext) -> str:
+def _joined(context: CheckContext[FabricmanagerOptions]) -> str:
     return joined(smi(context)["gpus"], declared_gpus(context))
 
 

@@ -12,29 +12,23 @@ from rackwright.roles.gdrcopy.options import GdrcopyOptions
 _MODULES = frozenset({Capability.KERNEL_MODULES})
 
 
-def _options(context: CheckContext) -> GdrcopyOptions:
-    options = context.options
-    assert isinstance(options, GdrcopyOptions)
-    return options
+def _installed(context: CheckContext[GdrcopyOptions]) -> str:
+    return held_at(context, software.packages(context.node.family, context.options))
 
 
-def _installed(context: CheckContext) -> str:
-    return held_at(context, software.packages(context.node.family, _options(context)))
-
-
-def _loaded(context: CheckContext) -> str:
+def _loaded(context: CheckContext[GdrcopyOptions]) -> str:
     modules = context.output("cat /proc/modules")
     if not modules.strip():
         raise Undetermined("/proc/modules is empty")
     if not any(line.startswith("gdrdrv ") for line in modules.splitlines()):
         fail("gdrdrv is not loaded")
-    found, wanted = context.output("modinfo -F version gdrdrv").strip(), upstream(_options(context).version)
+    found, wanted = context.output("modinfo -F version gdrdrv").strip(), upstream(context.options.version)
     if found != wanted:
         fail(f"gdrdrv is {found or 'of no version'}, declared {wanted}")
     return f"gdrdrv {found}"
 
 
-def _device(context: CheckContext) -> str:
+def _device(context: CheckContext[GdrcopyOptions]) -> str:
     result = context.host.run("stat -c %s %s", "%F %a", "/dev/gdrdrv")
     said = result.stdout.strip()
     if result.rc != 0:

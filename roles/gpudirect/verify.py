@@ -14,12 +14,6 @@ _KERNEL = (5, 12)
 """The first with dma-buf for peers: NVIDIA GPU Operator, "GPUDirect RDMA", read 2026-11-20."""
 
 
-def _options(context: CheckContext) -> GpudirectOptions:
-    options = context.options
-    assert isinstance(options, GpudirectOptions)
-    return options
-
-
 def can_dmabuf(module: str, kernel: str) -> str:
     """From /proc/driver/nvidia/version and `uname -r`."""
     version = re.match(r"(\d+)\.(\d+)", kernel)
@@ -32,23 +26,23 @@ def can_dmabuf(module: str, kernel: str) -> str:
     return f"open kernel modules on {kernel.strip()}"
 
 
-def _dmabuf(context: CheckContext) -> str:
+def _dmabuf(context: CheckContext[GpudirectOptions]) -> str:
     return can_dmabuf(context.output("cat /proc/driver/nvidia/version"), context.output("uname -r"))
 
 
-def _peermem(context: CheckContext) -> str:
+def _peermem(context: CheckContext[GpudirectOptions]) -> str:
     modules = context.output("cat /proc/modules")
     if not modules.strip():
         raise Undetermined("/proc/modules is empty")
     loaded = any(line.startswith("nvidia_peermem ") for line in modules.splitlines())
-    if _options(context).peermem and not loaded:
+    if context.options.peermem and not loaded:
         fail("nvidia_peermem is not loaded")
-    if loaded and not _options(context).peermem:
+    if loaded and not context.options.peermem:
         raise Warned("nvidia_peermem is loaded though not declared: which way NCCL takes is its own choice")
     return "nvidia_peermem is loaded" if loaded else "dma-buf alone"
 
 
-def _iommu(context: CheckContext) -> str:
+def _iommu(context: CheckContext[GpudirectOptions]) -> str:
     there = context.output("cat /proc/cmdline").split()
     if not there:
         raise Undetermined("/proc/cmdline is empty")
@@ -63,7 +57,7 @@ def _iommu(context: CheckContext) -> str:
     return "every IOMMU group is identity"
 
 
-def _acs(context: CheckContext) -> str:
+def _acs(context: CheckContext[GpudirectOptions]) -> str:
     context.output("command -v setpci")
     found = bridges.parse(context.output("sh -c %s", bridges.READ))
     if found.redirecting:

@@ -47,13 +47,8 @@ def parse_config(output: str) -> dict[str, str]:
     return dict(re.findall(r"^(\S+)\s*= (.*?)\s*$", output, re.MULTILINE))
 
 
-def _options(context: CheckContext) -> HealthRoleOptions:
-    options: HealthRoleOptions = context.options  # type: ignore[assignment]
-    return options
-
-
-def _files(context: CheckContext) -> str:
-    wanted = texts.files_of(context.cluster, context.node, _options(context))
+def _files(context: CheckContext[HealthRoleOptions]) -> str:
+    wanted = texts.files_of(context.cluster, context.node, context.options)
     result = context.host.run("sha256sum " + " ".join(["%s"] * len(wanted)), *wanted)
     if result.rc not in (0, 1):  # 1: some of them are missing
         raise Undetermined(f"`sha256sum` exited {result.rc}: {result.stderr.strip()}")
@@ -68,7 +63,7 @@ def _files(context: CheckContext) -> str:
     return f"{len(wanted)} files are the declared ones"
 
 
-def _healthy(context: CheckContext) -> str:
+def _healthy(context: CheckContext[HealthRoleOptions]) -> str:
     result = context.host.run("timeout 60 %s show", places.PROGRAM)
     shown = parse_shown(result.stdout)
     if shown.why is not None:
@@ -83,7 +78,7 @@ def _healthy(context: CheckContext) -> str:
     return f"{passed} checks find nothing that drains the node{simulated}"
 
 
-def _regular(context: CheckContext) -> str:
+def _regular(context: CheckContext[HealthRoleOptions]) -> str:
     config = parse_config(context.output("timeout 30 scontrol show config"))
     program = config.get("HealthCheckProgram")
     if program is None:
@@ -100,7 +95,7 @@ def _regular(context: CheckContext) -> str:
     return f"every {interval[0]} s; the last pass came to: {last['outcome']}"
 
 
-def _switched_off(context: CheckContext) -> str:
+def _switched_off(context: CheckContext[HealthRoleOptions]) -> str:
     off = context.output("ls %s", places.DISABLED).split()
     if off:
         raise Warned(f"switched off on this node: {', '.join(off)}")

@@ -12,12 +12,6 @@ from rackwright.roles.imex.domains import addresses
 from rackwright.roles.imex.options import ImexOptions
 
 
-def _options(context: CheckContext) -> ImexOptions:
-    options = context.options
-    assert isinstance(options, ImexOptions)
-    return options
-
-
 def whole(told: Any, declared: tuple[str, ...]) -> str:  # noqa: ANN401 - JSON
     """`nvidia-imex-ctl -N -j`: the domain is UP, and its members are the declared nodes, all READY."""
     nodes = told.get("nodes") if isinstance(told, dict) else None
@@ -38,17 +32,17 @@ def whole(told: Any, declared: tuple[str, ...]) -> str:  # noqa: ANN401 - JSON
     return f"UP, {len(declared)} of {len(declared)} nodes READY"
 
 
-def _runs(context: CheckContext) -> str:
+def _runs(context: CheckContext[ImexOptions]) -> str:
     return runs(context, "nvidia-imex.service")
 
 
-def _domain(context: CheckContext) -> str:
-    declared = addresses(context.cluster, context.node, _options(context))
+def _domain(context: CheckContext[ImexOptions]) -> str:
+    declared = addresses(context.cluster, context.node, context.options)
     return whole(context.json("timeout 20 nvidia-imex-ctl -N -j"), tuple(map(str, declared)))
 
 
-def _channels(context: CheckContext) -> str:
-    wanted = _options(context).channels
+def _channels(context: CheckContext[ImexOptions]) -> str:
+    wanted = context.options.channels
     listed = context.output("find /dev/nvidia-caps-imex-channels -type c -perm 0666 -name %s", "channel*")
     there = {line.rpartition("/channel")[2] for line in listed.splitlines()}
     missing = [str(number) for number in range(wanted) if str(number) not in there]

@@ -33,12 +33,7 @@ def parse_listeners(output: str, port: int) -> frozenset[str]:
     return frozenset(end.rpartition(":")[0].strip("[]") for end in ends if end.endswith(f":{port}"))
 
 
-def _options(context: CheckContext) -> MariadbOptions:
-    options: MariadbOptions = context.options  # type: ignore[assignment]
-    return options
-
-
-def _server(context: CheckContext) -> DatabaseServer:
+def _server(context: CheckContext[MariadbOptions]) -> DatabaseServer:
     # The command has percent signs of nobody's but SQL's; it takes no arguments.
     server = parse_server(context.output("sh -c %s", MariadbServer().command()).splitlines())
     if server is None:
@@ -46,7 +41,7 @@ def _server(context: CheckContext) -> DatabaseServer:
     return server
 
 
-def _running(context: CheckContext) -> str:
+def _running(context: CheckContext[MariadbOptions]) -> str:
     unit = names(context.node.family, "mariadb").unit or ""
     state = context.host.run("systemctl is-active %s", unit).stdout.strip()
     if not state:
@@ -56,7 +51,7 @@ def _running(context: CheckContext) -> str:
     return "MariaDB is active"
 
 
-def _local_only(context: CheckContext) -> str:
+def _local_only(context: CheckContext[MariadbOptions]) -> str:
     found = parse_listeners(context.output("ss -Hltn"), 3306)
     strangers = sorted(found - {"127.0.0.1", "::1"})
     if strangers:
@@ -64,8 +59,8 @@ def _local_only(context: CheckContext) -> str:
     return f"listens on {', '.join(sorted(found)) or 'its socket alone'}"
 
 
-def _settings(context: CheckContext) -> str:
-    options = _options(context)
+def _settings(context: CheckContext[MariadbOptions]) -> str:
+    options = context.options
     declared = {
         "innodb_buffer_pool_size": buffer_pool_mib(context.node, options) * _MIB,
         "innodb_lock_wait_timeout": options.lock_wait_timeout_seconds,
@@ -87,8 +82,8 @@ def _settings(context: CheckContext) -> str:
     return ", ".join(f"{name} {found[name]}" for name in declared)
 
 
-def _nobody_else(context: CheckContext) -> str:
-    server, ours = _server(context), DatabaseAccount(_options(context).user, "localhost")
+def _nobody_else(context: CheckContext[MariadbOptions]) -> str:
+    server, ours = _server(context), DatabaseAccount(context.options.user, "localhost")
     strangers = [
         account
         for account in sorted(server.plugins)
@@ -103,8 +98,8 @@ def _nobody_else(context: CheckContext) -> str:
     return f"root by unix_socket, {ours}, no anonymous users"
 
 
-def _login(context: CheckContext) -> str:
-    database = _options(context).database
+def _login(context: CheckContext[MariadbOptions]) -> str:
+    database = context.options.database
     result = context.host.run("sh -c %s", _LOGIN)
     if result.rc != 0 and "Access denied" in result.stdout:
         fail("MariaDB refuses the user and password of slurmdbd.conf")
@@ -117,8 +112,8 @@ def _login(context: CheckContext) -> str:
     return f"slurmdbd's credentials reach {database} and nothing else"
 
 
-def _rights(context: CheckContext) -> str:
-    options = _options(context)
+def _rights(context: CheckContext[MariadbOptions]) -> str:
+    options = context.options
     account = DatabaseAccount(options.user, "localhost")
     held = {scope for scope, rights in _server(context).rights.get(account, {}).items() if rights}
     if held != {options.database}:

@@ -31,11 +31,11 @@ def as_declared(gpus: list[dict[str, Any]], node: Node, declared: int) -> str:
     return f"{declared} GPUs: {' '.join(wanted) or 'MIG is off'}"
 
 
-def _layout(context: CheckContext) -> str:
+def _layout(context: CheckContext[MigOptions]) -> str:
     return as_declared(smi(context)["gpus"], context.node, declared_gpus(context))
 
 
-def _at_boot(context: CheckContext) -> str:
+def _at_boot(context: CheckContext[MigOptions]) -> str:
     said = context.host.run("systemctl is-enabled %s", "rackwright-mig.service").stdout.strip()
     if not said:
         raise Undetermined("systemctl does not say whether rackwright-mig.service is enabled")
@@ -44,9 +44,8 @@ def _at_boot(context: CheckContext) -> str:
     return "rackwright-mig.service is enabled"
 
 
-def _installed(context: CheckContext) -> str:
+def _installed(context: CheckContext[MigOptions]) -> str:
     options = context.options
-    assert isinstance(options, MigOptions)
     return held_at(context, (f"nvidia-mig-manager={options.version}",))
 
 

@@ -59,7 +59,7 @@ def pairs(nodes: tuple[Node, ...], hub: Node, all_pairs_max: int) -> dict[str, t
     return {**ring, hub.name: everybody}
 
 
-def _running(context: CheckContext) -> str:
+def _running(context: CheckContext[MungeOptions]) -> str:
     unit = names(context.node.family, "munge").unit or ""
     state = context.host.run("systemctl is-active %s", unit).stdout.strip()
     if not state:
@@ -69,7 +69,7 @@ def _running(context: CheckContext) -> str:
     return "munged is active"
 
 
-def _key_access(context: CheckContext) -> str:
+def _key_access(context: CheckContext[MungeOptions]) -> str:
     path = names(context.node.family, "munge").paths["key"]
     found = context.output("stat -c '%%a %%U:%%G' %s", path).strip()
     if found != "400 munge:munge":
@@ -77,7 +77,7 @@ def _key_access(context: CheckContext) -> str:
     return f"{path} is {found}"
 
 
-def _key_is_declared(context: CheckContext) -> str:
+def _key_is_declared(context: CheckContext[MungeOptions]) -> str:
     path = names(context.node.family, "munge").paths["key"]
     key = base64.b64decode(store_of(context.cluster).get("munge_key").reveal())
     found = context.output("sha256sum %s", path).split(maxsplit=1)[0]
@@ -86,15 +86,15 @@ def _key_is_declared(context: CheckContext) -> str:
     return "the key's digest is the declared one's"
 
 
-def _ids(context: CheckContext) -> str:
-    options: MungeOptions = context.options  # type: ignore[assignment]
+def _ids(context: CheckContext[MungeOptions]) -> str:
+    options = context.options
     found = context.output("id -u munge").strip(), context.output("id -g munge").strip()
     if found != (str(options.uid), str(options.gid)):
         fail(f"munge has uid {found[0]} and gid {found[1]}, not {options.uid} and {options.gid}")
     return f"munge is {options.uid}:{options.gid}"
 
 
-def _round_trip(context: CheckContext) -> str:
+def _round_trip(context: CheckContext[MungeOptions]) -> str:
     (decoded,) = parse_decoded(
         context.output(_DECODE + "%s", _DECODE_SCRIPT, _credential(context, context.node))
     )
@@ -105,7 +105,7 @@ def _round_trip(context: CheckContext) -> str:
     return "encodes and decodes"
 
 
-def _credential(context: CheckContext, node: Node) -> str:
+def _credential(context: CheckContext[MungeOptions], node: Node) -> str:
     return context.output(_ENCODE, host=context.on(node.name)).strip()
 
 
@@ -113,8 +113,8 @@ def _reason(status: int) -> str:
     return {**_CLOCK, **_SAID}.get(status, f"exit status {status}")
 
 
-def _cross_node(context: CheckContext) -> str:
-    options: MungeOptions = context.options  # type: ignore[assignment]
+def _cross_node(context: CheckContext[MungeOptions]) -> str:
+    options = context.options
     nodes = context.cluster.running("munge")
     wanted = pairs(nodes, context.node, options.all_pairs_nodes_max)
     silent: list[str] = []
@@ -144,7 +144,7 @@ def _cross_node(context: CheckContext) -> str:
 
 
 def _decode(
-    context: CheckContext,
+    context: CheckContext[MungeOptions],
     name: str,
     sources: tuple[str, ...],
     credentials: dict[str, str],

@@ -40,7 +40,7 @@ def listed(text: str, wanted: set[str]) -> str:
     return f"{len(wanted) - 1} devices, and all of them as one"
 
 
-def _devices(context: CheckContext) -> str:
+def _devices(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
     result = context.host.run("timeout 30 nvidia-ctk cdi list")
     if result.rc != 0:
         raise Undetermined(
@@ -50,7 +50,7 @@ def _devices(context: CheckContext) -> str:
     return listed(result.stdout + result.stderr, devices(context.node, declared_gpus(context)))
 
 
-def _version(context: CheckContext) -> str:
+def _version(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
     locked = upstream(group_of(context.cluster, context.node).packages["nvidia-container-toolkit"])
     said = context.output("nvidia-ctk --version")
     found = re.search(r"version ([0-9.]+)", said)
@@ -61,9 +61,8 @@ def _version(context: CheckContext) -> str:
     return found[1]
 
 
-def _mode(context: CheckContext) -> str:
+def _mode(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
     options = context.options
-    assert isinstance(options, NvidiaContainerToolkitOptions)
     text = context.output("cat /etc/nvidia-container-runtime/config.toml")
     section = re.search(r"^\[nvidia-container-runtime\]\n((?:(?!\[).*\n?)*)", text, re.MULTILINE)
     mode = re.search(r'^ *mode *= *"(\w+)"', section[1], re.MULTILINE) if section else None

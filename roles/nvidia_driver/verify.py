@@ -24,36 +24,30 @@ from rackwright.roles.nvidia_driver.sources import kernel_packages, module_name
 _REBOOT = "a reboot is due"
 
 
-def _options(context: CheckContext) -> NvidiaDriverOptions:
-    options = context.options
-    assert isinstance(options, NvidiaDriverOptions)
-    return options
-
-
-def _group(context: CheckContext) -> GroupLock:
+def _group(context: CheckContext[NvidiaDriverOptions]) -> GroupLock:
     return group_of(context.cluster, context.node)
 
 
-def _kernel(context: CheckContext) -> str:
+def _kernel(context: CheckContext[NvidiaDriverOptions]) -> str:
     group = _group(context)
     if group.kernel is None:
         raise NotInScope(f"the lock names no kernel: the tables know none of {group.os}")
     return group.kernel
 
 
-def _kernel_held(context: CheckContext) -> str:
+def _kernel_held(context: CheckContext[NvidiaDriverOptions]) -> str:
     _kernel(context)
     return held_at(context, kernel_packages(_group(context), context.node))
 
 
-def _audit(context: CheckContext) -> str:
+def _audit(context: CheckContext[NvidiaDriverOptions]) -> str:
     said = context.output("dpkg --audit").strip()
     if said:
         fail(f"dpkg is not whole: {' '.join(said.split())[:200]}")
     return "dpkg has nothing half-way"
 
 
-def _kernels_to_build_for(context: CheckContext) -> tuple[str, ...]:
+def _kernels_to_build_for(context: CheckContext[NvidiaDriverOptions]) -> tuple[str, ...]:
     kernel = _group(context).kernel
     if kernel is not None:
         return (kernel,)
@@ -61,7 +55,7 @@ def _kernels_to_build_for(context: CheckContext) -> tuple[str, ...]:
     return tuple(path.split("/")[3] for path in found)
 
 
-def _built(context: CheckContext) -> str:
+def _built(context: CheckContext[NvidiaDriverOptions]) -> str:
     version = _group(context).driver_version
     kernels = _kernels_to_build_for(context)
     built = [entry for entry in parse_dkms(context.output("dkms status")) if entry.version == version]
@@ -75,7 +69,7 @@ def _built(context: CheckContext) -> str:
     return f"{version} is installed for {', '.join(kernels)}"
 
 
-def _module_file(context: CheckContext) -> str:
+def _module_file(context: CheckContext[NvidiaDriverOptions]) -> str:
     group, kernels = _group(context), _kernels_to_build_for(context)
     name = module_name(group)
     for kernel in kernels:
@@ -90,14 +84,14 @@ def _module_file(context: CheckContext) -> str:
     return f"{name} {group.driver_version} on {', '.join(kernels)}"
 
 
-def _runs_kernel(context: CheckContext) -> str:
+def _runs_kernel(context: CheckContext[NvidiaDriverOptions]) -> str:
     locked, found = _kernel(context), context.output("uname -r").strip()
     if found != locked:
         fail(f"{found} runs, the lock says {locked}: {_REBOOT}")
     return found
 
 
-def _loaded(context: CheckContext) -> str:
+def _loaded(context: CheckContext[NvidiaDriverOptions]) -> str:
     group = _group(context)
     result = context.host.run("cat /proc/driver/nvidia/version")
     if result.rc != 0:
@@ -113,8 +107,8 @@ def _loaded(context: CheckContext) -> str:
     return f"{version}, {'open' if is_open else 'proprietary'} modules"
 
 
-def _parameters(context: CheckContext) -> str:
-    declared = texts.parameters(_options(context))
+def _parameters(context: CheckContext[NvidiaDriverOptions]) -> str:
+    declared = texts.parameters(context.options)
     found = parse_parameters(context.output("cat /proc/driver/nvidia/params"))
     for name, value in declared.items():
         key, wanted = name.removeprefix("NVreg_"), value.strip('"')
@@ -127,7 +121,7 @@ def _parameters(context: CheckContext) -> str:
     return f"{len(declared)} parameters"
 
 
-def _no_nouveau(context: CheckContext, *, loaded: bool) -> str:
+def _no_nouveau(context: CheckContext[NvidiaDriverOptions], *, loaded: bool) -> str:
     if loaded:
         modules = [line.split()[0] for line in context.output("cat /proc/modules").splitlines() if line]
         if "nouveau" in modules:
@@ -138,12 +132,12 @@ def _no_nouveau(context: CheckContext, *, loaded: bool) -> str:
     return "nouveau is blacklisted"
 
 
-def _declares_secure_boot(context: CheckContext) -> bool:
+def _declares_secure_boot(context: CheckContext[NvidiaDriverOptions]) -> bool:
     stack = context.cluster.gpu_stack
     return stack is not None and stack.secure_boot
 
 
-def _secure_boot(context: CheckContext) -> str:
+def _secure_boot(context: CheckContext[NvidiaDriverOptions]) -> str:
     result = context.host.run("mokutil --sb-state")
     declared = _declares_secure_boot(context)
     found = parse_secure_boot(result.rc, result.stdout, result.stderr)
@@ -153,10 +147,10 @@ def _secure_boot(context: CheckContext) -> str:
     return f"Secure Boot is {words[found]}"
 
 
-def _signed_by_site(context: CheckContext) -> str:
+def _signed_by_site(context: CheckContext[NvidiaDriverOptions]) -> str:
     if not _declares_secure_boot(context):
         raise NotInScope("`gpu_stack.secure_boot` is declared off: nobody asks for signatures")
-    signing = _options(context).signing
+    signing = context.options.signing
     certificate = "/var/lib/dkms/mok.pub" if signing is None else signing.certificate
     said = context.host.run("mokutil --test-key %s", certificate)
     if "is already enrolled" in said.stdout + said.stderr:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.gpu import as_locked, declared_gpus, runs
 from rackwright.model.platforms import Capability
+from rackwright.roles.persistence.options import PersistenceOptions
 
 _DEVICE = frozenset({Capability.KERNEL_MODULES})
 
 
-def _runs(context: CheckContext) -> str:
+def _runs(context: CheckContext[PersistenceOptions]) -> str:
     return runs(context, "nvidia-persistenced.service")
 
 
@@ -21,7 +22,7 @@ def parse_modes(text: str) -> list[bool]:
     return [word == "Enabled" for word in words]
 
 
-def _on(context: CheckContext) -> str:
+def _on(context: CheckContext[PersistenceOptions]) -> str:
     modes = parse_modes(
         context.output("timeout 30 nvidia-smi --query-gpu=persistence_mode --format=csv,noheader")
     )

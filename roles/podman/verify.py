@@ -11,14 +11,8 @@ from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
 
 
-def _options(context: CheckContext) -> PodmanOptions:
-    if not isinstance(context.options, PodmanOptions):
-        raise TypeError(f"the podman role was given {type(context.options).__name__}")
-    return context.options
-
-
-def _files(context: CheckContext) -> str:
-    declared = texts.declared(context.cluster, context.node, _options(context))
+def _files(context: CheckContext[PodmanOptions]) -> str:
+    declared = texts.declared(context.cluster, context.node, context.options)
     files_are(context, declared)
     return f"{len(declared)} files"
 
@@ -32,8 +26,8 @@ def _said(info: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
     return info
 
 
-def _settings(context: CheckContext) -> str:
-    options = _options(context)
+def _settings(context: CheckContext[PodmanOptions]) -> str:
+    options = context.options
     info = context.json("podman info --format json")
     same(_said(info, "store", "graphRoot"), options.graph_root, "podman's graphRoot")
     same(_said(info, "store", "graphDriverName"), options.storage_driver, "podman's storage driver")
@@ -44,7 +38,7 @@ def _settings(context: CheckContext) -> str:
     return f"podman {_said(info, 'version', 'Version')}: {options.storage_driver} in {options.graph_root}"
 
 
-def _mirror(context: CheckContext) -> str:
+def _mirror(context: CheckContext[PodmanOptions]) -> str:
     wanted = context.cluster.mirrors.containers
     registries = _said(context.json("podman info --format json"), "registries")
     entry = registries.get("docker.io") if isinstance(registries, Mapping) else None
@@ -54,7 +48,7 @@ def _mirror(context: CheckContext) -> str:
     return f"docker.io by way of {wanted}" if wanted else "no mirror, as declared"
 
 
-def _subids(context: CheckContext) -> str:
+def _subids(context: CheckContext[PodmanOptions]) -> str:
     """What newuidmap will allow, as the kernel's own helper sees it: no two ranges may meet."""
     declared = users(context.node.options.get("access"))
     for path in (texts.SUBUID, texts.SUBGID):
@@ -73,7 +67,7 @@ def _subids(context: CheckContext) -> str:
     return f"{len(declared)} users, {SUBIDS} ids each"
 
 
-def _helpers(context: CheckContext) -> str:
+def _helpers(context: CheckContext[PodmanOptions]) -> str:
     """Without their capabilities (or setuid bit) no user gets more than one id."""
     for tool in ("newuidmap", "newgidmap"):
         path = context.output("sh -c %s", f"command -v {tool}").strip()

@@ -15,20 +15,14 @@ _REFUSED = (6, 7, 28, 35, 52, 56, 60)
 """Exit statuses of curl that say something of the other side: no name, no connection, no answer, no trust."""
 
 
-def _options(context: CheckContext) -> RegistryCacheOptions:
-    if not isinstance(context.options, RegistryCacheOptions):
-        raise TypeError(f"the registry_cache role was given {type(context.options).__name__}")
-    return context.options
-
-
-def _running(context: CheckContext) -> str:
-    names = _options(context).registries
+def _running(context: CheckContext[RegistryCacheOptions]) -> str:
+    names = context.options.registries
     for name in names:
         unit_is_active(context, texts.unit(name))
     return f"{', '.join(names)}: active"
 
 
-def _packaged_is_off(context: CheckContext) -> str:
+def _packaged_is_off(context: CheckContext[RegistryCacheOptions]) -> str:
     state = context.output("systemctl show -p LoadState --value %s", texts.PACKAGED_UNIT).strip()
     if not state:
         raise Undetermined(f"systemd did not say whether {texts.PACKAGED_UNIT} is masked")
@@ -37,9 +31,9 @@ def _packaged_is_off(context: CheckContext) -> str:
     return f"{texts.PACKAGED_UNIT} is masked"
 
 
-def _confs(context: CheckContext) -> str:
+def _confs(context: CheckContext[RegistryCacheOptions]) -> str:
     """Compared by digest: the files hold secrets."""
-    options, store = _options(context), store_of(context.cluster)
+    options, store = context.options, store_of(context.cluster)
     for name in options.registries:
         path = texts.conf_path(name)
         wanted = texts.config_yml(name, context.cluster, options, lambda secret: store.get(secret).reveal())
@@ -64,8 +58,8 @@ def _status(host: TestinfraHost, url: str) -> str:
     return str(result.stdout).strip()
 
 
-def _answers(context: CheckContext) -> str:
-    options = _options(context)
+def _answers(context: CheckContext[RegistryCacheOptions]) -> str:
+    options = context.options
     urls = [texts.url(name, context.cluster, options) for name in options.registries]
     for url in urls:
         if (status := _status(context.host, url)) != "200":
@@ -73,9 +67,9 @@ def _answers(context: CheckContext) -> str:
     return ", ".join(urls)
 
 
-def _reached(context: CheckContext) -> str:
+def _reached(context: CheckContext[RegistryCacheOptions]) -> str:
     """From every other node that pulls images, by whatever runtime."""
-    options = _options(context)
+    options = context.options
     pulling = [
         node
         for node in context.cluster.nodes

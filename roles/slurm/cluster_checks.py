@@ -39,17 +39,12 @@ _ALL_REDUCE = (
 )
 
 
-def _options(context: CheckContext) -> SlurmOptions:
-    options: SlurmOptions = context.options  # type: ignore[assignment]
-    return options
-
-
 def _first(sentences: list[str]) -> str:
     more = f" (and {len(sentences) - 5} more)" if len(sentences) > 5 else ""
     return "; ".join(sentences[:5]) + more
 
 
-def _slurmctld_answers(context: CheckContext) -> str:
+def _slurmctld_answers(context: CheckContext[SlurmOptions]) -> str:
     result = context.host.run("timeout 20 scontrol ping")
     up = [line for line in result.stdout.splitlines() if line.endswith(" is UP")]
     down = [line for line in result.stdout.splitlines() if line.endswith(" is DOWN")]
@@ -60,7 +55,7 @@ def _slurmctld_answers(context: CheckContext) -> str:
     return "; ".join(up)
 
 
-def _nodes_ready(context: CheckContext) -> str:
+def _nodes_ready(context: CheckContext[SlurmOptions]) -> str:
     found = reading.parse_nodes(context.output("timeout 30 scontrol show node -o"))
     wrong, at_work = [], 0
     for node in duties.workers(context.cluster):
@@ -68,7 +63,7 @@ def _nodes_ready(context: CheckContext) -> str:
         if report is None:
             wrong.append(f"{node.name} is unknown to slurmctld")
             continue
-        wrong += _node_mistakes(node, report, _options(context))
+        wrong += _node_mistakes(node, report, context.options)
         at_work += "IDLE" not in report.states
     strangers = sorted(set(found) - {node.name for node in duties.workers(context.cluster)})
     wrong += [f"{name} is not declared" for name in strangers]
@@ -92,10 +87,10 @@ def _node_mistakes(node: Node, report: reading.NodeReport, options: SlurmOptions
     ]
 
 
-def _partitions(context: CheckContext) -> str:
+def _partitions(context: CheckContext[SlurmOptions]) -> str:
     rows = reading.parse_lines_of_keys(context.output("timeout 30 scontrol show partition -o"))
     found = {row["PartitionName"]: row for row in rows if "PartitionName" in row}
-    options, wrong = _options(context), []
+    options, wrong = context.options, []
     for name, partition in options.partitions.items():
         row = found.get(name)
         if row is None:
@@ -121,8 +116,8 @@ def _partitions(context: CheckContext) -> str:
     return f"{', '.join(sorted(found))} as declared"
 
 
-def _topology(context: CheckContext) -> str:
-    kind = layout.topology_kind(context.cluster, _options(context))
+def _topology(context: CheckContext[SlurmOptions]) -> str:
+    kind = layout.topology_kind(context.cluster, context.options)
     if kind == "flat":
         return "flat: every node is as near as any other"
     rows = reading.parse_lines_of_keys(context.output("timeout 30 scontrol show topology"))
@@ -140,13 +135,13 @@ def _topology(context: CheckContext) -> str:
     return f"{kind} of {len(layout.groups(context.cluster, kind))}, as the racks and switches are declared"
 
 
-def _books(context: CheckContext) -> str:
+def _books(context: CheckContext[SlurmOptions]) -> str:
     there = parse(context.output("sh -c %s", read_command(context.cluster.name)).splitlines())
     if there is None:
         context.output(_FIRST_QUESTION)  # says in its own words why there was no answer
         raise Undetermined("slurmdbd did not answer every question of sacctmgr")
-    wanted = declared_books(context.cluster, _options(context))
-    to_do = steps(context.cluster.name, there, wanted, prune=_options(context).prune)
+    wanted = declared_books(context.cluster, context.options)
+    to_do = steps(context.cluster.name, there, wanted, prune=context.options.prune)
     if to_do:
         fail(
             _first(
@@ -160,20 +155,22 @@ def _counted(there: Books) -> str:
     return f"{len(there.accounts)} accounts, {len(there.users)} users, {len(there.qos)} QOS as declared"
 
 
-def _by_partition(context: CheckContext) -> dict[str, tuple[Node, ...]]:
+def _by_partition(context: CheckContext[SlurmOptions]) -> dict[str, tuple[Node, ...]]:
     """Every worker once, under a partition that takes jobs for it."""
     found: dict[str, tuple[Node, ...]] = {}
     for node in duties.workers(context.cluster):
-        name = layout.partition_of(context.cluster, _options(context), node)
+        name = layout.partition_of(context.cluster, context.options, node)
         if name is None:
             fail(f"{node.name} is in no partition that is UP, so no job reaches it")
         found[name] = (*found.get(name, ()), node)
     return found
 
 
-def _submit(context: CheckContext, partition: str, nodes: tuple[Node, ...], more: str, *args: str) -> str:
+def _submit(
+    context: CheckContext[SlurmOptions], partition: str, nodes: tuple[Node, ...], more: str, *args: str
+) -> str:
     """Output of a task on each node. Undetermined where the cluster has no room just now."""
-    allowed = _options(context).partitions[partition].allow_qos
+    allowed = context.options.partitions[partition].allow_qos
     qos = f" -q {allowed[0]}" if allowed and "normal" not in allowed else ""
     command = f"{_SRUN.format(wait=_WAIT_SECONDS)}{qos} -p %s -N %s -w %s {more}"
     result = context.host.run(
@@ -187,7 +184,7 @@ def _submit(context: CheckContext, partition: str, nodes: tuple[Node, ...], more
     return fail(f"srun in {partition} exited {result.rc} saying: {said}")
 
 
-def _job_everywhere(context: CheckContext) -> str:
+def _job_everywhere(context: CheckContext[SlurmOptions]) -> str:
     evidence = []
     for partition, nodes in _by_partition(context).items():
         said = _submit(
@@ -201,7 +198,7 @@ def _job_everywhere(context: CheckContext) -> str:
     return "; ".join(evidence)
 
 
-def _accounted(context: CheckContext, job: str, nodes: tuple[Node, ...]) -> str:
+def _accounted(context: CheckContext[SlurmOptions], job: str, nodes: tuple[Node, ...]) -> str:
     row = reading.parse_jobs(context.output("sh -c %s row %s", _ROW, job)).get(job)
     if row is None:
         fail(f"job {job} ran, but sacct has no row of it")
@@ -212,7 +209,7 @@ def _accounted(context: CheckContext, job: str, nodes: tuple[Node, ...]) -> str:
     return f"job {job} ran on {row.nodes} and is accounted for"
 
 
-def _gpus_given(context: CheckContext) -> str:
+def _gpus_given(context: CheckContext[SlurmOptions]) -> str:
     evidence = []
     for partition, nodes in _by_partition(context).items():
         there = tuple(node for node in nodes if layout.gres(node))
@@ -228,7 +225,7 @@ def _gpus_given(context: CheckContext) -> str:
     return "; ".join(evidence)
 
 
-def _mpi(context: CheckContext) -> str:
+def _mpi(context: CheckContext[SlurmOptions]) -> str:
     evidence = []
     for partition, nodes in _by_partition(context).items():
         able = tuple(
@@ -246,7 +243,7 @@ def _options_of(node: Node) -> SlurmOptions:
     return options  # type: ignore[no-any-return]
 
 
-def _all_reduce(context: CheckContext, partition: str, nodes: tuple[Node, ...]) -> str:
+def _all_reduce(context: CheckContext[SlurmOptions], partition: str, nodes: tuple[Node, ...]) -> str:
     # Ranks spin while they wait; where there are fewer cores than ranks that takes seconds.
     program = "env OMPI_MCA_mpi_yield_when_idle=1 python3 -c %s"
     if nodes[0].family is Family.EL:  # there MPI's commands and modules are behind a module

@@ -36,12 +36,7 @@ def parse_config(output: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def _options(context: CheckContext) -> SlurmOptions:
-    options: SlurmOptions = context.options  # type: ignore[assignment]
-    return options
-
-
-def _running(daemon: str, context: CheckContext) -> str:
+def _running(daemon: str, context: CheckContext[SlurmOptions]) -> str:
     result = context.host.run("systemctl is-active %s", f"{daemon}.service")
     state = result.stdout.strip()
     if not state:
@@ -51,7 +46,7 @@ def _running(daemon: str, context: CheckContext) -> str:
     return f"{daemon} is active"
 
 
-def _digests(context: CheckContext, paths: Iterable[str]) -> dict[str, str]:
+def _digests(context: CheckContext[SlurmOptions], paths: Iterable[str]) -> dict[str, str]:
     """Digest by path, without the files that are not there."""
     wanted = tuple(paths)
     result = context.host.run("sha256sum " + " ".join(["%s"] * len(wanted)), *wanted)
@@ -60,9 +55,9 @@ def _digests(context: CheckContext, paths: Iterable[str]) -> dict[str, str]:
     return parse_digests(result.stdout)
 
 
-def _files(context: CheckContext) -> str:
+def _files(context: CheckContext[SlurmOptions]) -> str:
     """Byte by byte what the cluster file makes of it, and so the same on every node."""
-    files = texts.shared_files(context.cluster, _options(context))
+    files = texts.shared_files(context.cluster, context.options)
     found = _digests(context, files)
     wrong = []
     for path, content in files.items():
@@ -75,26 +70,26 @@ def _files(context: CheckContext) -> str:
     return f"{len(found)} files in /etc/slurm are the declared ones"
 
 
-def _ids(context: CheckContext) -> str:
-    options = _options(context)
+def _ids(context: CheckContext[SlurmOptions]) -> str:
+    options = context.options
     found = context.output("id -u slurm").strip(), context.output("id -g slurm").strip()
     if found != (str(options.uid), str(options.gid)):
         fail(f"slurm has uid {found[0]} and gid {found[1]}, not {options.uid} and {options.gid}")
     return f"slurm is {options.uid}:{options.gid}"
 
 
-def _release(context: CheckContext) -> str:
+def _release(context: CheckContext[SlurmOptions]) -> str:
     """Settings are chosen by release, so another one would read another language."""
     found = re.search(r"(\d+)\.(\d+)(\.\d+)?", context.output("sinfo --version"))
     if found is None:
         raise Undetermined("`sinfo --version` names no version")
-    wanted = duties.release_on(context.node, _options(context))
+    wanted = duties.release_on(context.node, context.options)
     if (int(found[1]), int(found[2])) != wanted:
         fail(f"Slurm is {found[0]}, but {wanted[0]}.{wanted[1]:02} is declared")
     return f"Slurm {found[0]}"
 
 
-def _pmix(context: CheckContext) -> str:
+def _pmix(context: CheckContext[SlurmOptions]) -> str:
     result = context.host.run("srun --mpi=list")  # 24.11 prints on stdout, older ones on stderr
     plugins = parse_mpi_plugins(f"{result.stdout}\n{result.stderr}")
     if result.rc != 0 or not plugins:
@@ -104,8 +99,8 @@ def _pmix(context: CheckContext) -> str:
     return ", ".join(sorted(name for name in plugins if name.startswith("pmix")))
 
 
-def _state_folder(context: CheckContext) -> str:
-    path = _options(context).state_dir
+def _state_folder(context: CheckContext[SlurmOptions]) -> str:
+    path = context.options.state_dir
     result = context.host.run("runuser -u slurm -- test -d %s -a -w %s", path, path)
     if result.rc not in (0, 1):
         raise Undetermined(f"cannot ask as user slurm: {result.stderr.strip()}")
@@ -114,15 +109,15 @@ def _state_folder(context: CheckContext) -> str:
     return f"user slurm can write {path}"
 
 
-def _password_file(context: CheckContext) -> str:
+def _password_file(context: CheckContext[SlurmOptions]) -> str:
     found = context.output("stat -c '%a %U:%G' /etc/slurm/slurmdbd.conf").strip()
     if found != "600 slurm:slurm":
         fail(f"/etc/slurm/slurmdbd.conf is {found}, not 600 slurm:slurm")
     return f"/etc/slurm/slurmdbd.conf is {found}"
 
 
-def _logs_rotated(context: CheckContext) -> str:
-    daemons = duties.daemons(context.cluster, context.node, _options(context))
+def _logs_rotated(context: CheckContext[SlurmOptions]) -> str:
+    daemons = duties.daemons(context.cluster, context.node, context.options)
     paths = tuple(f"/etc/logrotate.d/{daemon}" for daemon in daemons)
     result = context.host.run("logrotate --debug " + " ".join(["%s"] * len(paths)), *paths)
     if result.rc in (126, 127):
@@ -139,7 +134,7 @@ def _logs_rotated(context: CheckContext) -> str:
     return f"logrotate takes the logs of {', '.join(daemons)}"
 
 
-def _contained(context: CheckContext) -> str:
+def _contained(context: CheckContext[SlurmOptions]) -> str:
     config = parse_config(context.output("scontrol show config"))
     if "ProctrackType" not in config:
         raise Undetermined("`scontrol show config` does not mention ProctrackType")
@@ -152,8 +147,8 @@ def _contained(context: CheckContext) -> str:
     return "processes, memory and devices of a job are held by its cgroup"
 
 
-def _job_tmp(context: CheckContext) -> str:
-    partition = layout.partition_of(context.cluster, _options(context), context.node)
+def _job_tmp(context: CheckContext[SlurmOptions]) -> str:
+    partition = layout.partition_of(context.cluster, context.options, context.node)
     if partition is None:
         raise Undetermined(f"{context.node.name} is in no partition, so no job can be sent there")
     here = context.output(_TMP).strip()
@@ -165,10 +160,10 @@ def _job_tmp(context: CheckContext) -> str:
     return "a job's /tmp is another folder than the node's"
 
 
-def _adopts(context: CheckContext) -> str:
+def _adopts(context: CheckContext[SlurmOptions]) -> str:
     wanted = {
         "/etc/pam.d/sshd": texts.sshd_pam(context.node.family),
-        "/etc/security/access-slurm.conf": texts.access_conf(context.cluster, _options(context)),
+        "/etc/security/access-slurm.conf": texts.access_conf(context.cluster, context.options),
     }
     found = _digests(context, wanted)
     for path, content in wanted.items():

@@ -23,12 +23,12 @@ _SETTLE_SECONDS = 60
 """iburst takes four samples two seconds apart; a follower also waits for its server to be ready."""
 
 
-def _tracking(context: CheckContext, node: Node | None = None) -> Tracking:
+def _tracking(context: CheckContext[TimeOptions], node: Node | None = None) -> Tracking:
     host = context.host if node is None else context.on(node.name)
     return parse_tracking(context.output("chronyc -c -n tracking", host=host))
 
 
-def _runs(context: CheckContext) -> str:
+def _runs(context: CheckContext[TimeOptions]) -> str:
     unit = names(context.node.family, "chrony").unit
     lines = context.output("systemctl show -p ActiveState,UnitFileState %s", unit or "").splitlines()
     state = dict(line.split("=", 1) for line in lines if "=" in line)
@@ -41,7 +41,7 @@ def _runs(context: CheckContext) -> str:
     return f"{unit} is active and enabled"
 
 
-def _alone(context: CheckContext) -> str:
+def _alone(context: CheckContext[TimeOptions]) -> str:
     unit = "systemd-timesyncd.service"
     state = context.output("systemctl show -p LoadState --value %s", unit).strip()
     if not state:
@@ -51,7 +51,7 @@ def _alone(context: CheckContext) -> str:
     return f"{unit} is masked"
 
 
-def _follows(context: CheckContext) -> str:
+def _follows(context: CheckContext[TimeOptions]) -> str:
     head = context.cluster.primary
     expected = str(context.cluster.management_address(head))
     sources = parse_sources(context.output("chronyc -c -n sources"))
@@ -65,8 +65,8 @@ def _follows(context: CheckContext) -> str:
     return f"{head.name} is selected, stratum {mine[0].stratum}"
 
 
-def _serves(context: CheckContext) -> str:
-    options = _options(context)
+def _serves(context: CheckContext[TimeOptions]) -> str:
+    options = context.options
     tracking = _tracking(context)
     if not options.servers:
         if tracking.reference_id != LOCAL_REFERENCE or tracking.stratum != options.local_stratum:
@@ -83,9 +83,9 @@ def _serves(context: CheckContext) -> str:
     return f"{selected[0].address}, stratum {selected[0].stratum}"
 
 
-def _offset(context: CheckContext) -> str:
+def _offset(context: CheckContext[TimeOptions]) -> str:
     tracking = _tracking(context)
-    most = _options(context).max_offset_seconds
+    most = context.options.max_offset_seconds
     if not tracking.synchronised:
         fail("chrony is not synchronised to anything")
     if abs(tracking.offset_seconds) > most:
@@ -93,7 +93,7 @@ def _offset(context: CheckContext) -> str:
     return f"{tracking.offset_seconds:+.6f} s"
 
 
-def _kernel_synchronised(context: CheckContext) -> str:
+def _kernel_synchronised(context: CheckContext[TimeOptions]) -> str:
     said = context.output("timedatectl show -p NTPSynchronized --value").strip()
     if said not in ("yes", "no"):
         raise Undetermined(f"timedatectl said {said!r} and neither yes nor no")
@@ -102,14 +102,14 @@ def _kernel_synchronised(context: CheckContext) -> str:
     return "the kernel says its clock is synchronised"
 
 
-def _clocks_agree(context: CheckContext) -> str:
+def _clocks_agree(context: CheckContext[TimeOptions]) -> str:
     """Compare all clocks against one steady clock here, each reading bracketed in time.
 
     A reading is only as sharp as the way to the node is short, so wide ones are taken again. Over
     a slow way chrony's own bound of each clock's error decides.
     """
     nodes = context.cluster.running("time")
-    most = _options(context).max_offset_seconds
+    most = context.options.max_offset_seconds
     intervals = each(lambda node: _ahead(context, node), nodes)
     measured = {node.name: interval for node, interval in zip(nodes, intervals, strict=True)}
     for _ in range(_TRIES - 1):
@@ -133,7 +133,7 @@ def _clocks_agree(context: CheckContext) -> str:
     )
 
 
-def _ahead(context: CheckContext, node: Node) -> Interval:
+def _ahead(context: CheckContext[TimeOptions], node: Node) -> Interval:
     before = time.monotonic()
     said = context.output("date +%s.%N", host=context.on(node.name)).strip()
     after = time.monotonic()
@@ -142,12 +142,6 @@ def _ahead(context: CheckContext, node: Node) -> Interval:
     except ValueError as error:
         raise Undetermined(f"{node.name} did not tell its time: {said[:80]!r}") from error
     return Interval(clock - after, clock - before)
-
-
-def _options(context: CheckContext) -> TimeOptions:
-    if not isinstance(context.options, TimeOptions):
-        raise TypeError(f"the time role was given {type(context.options).__name__}")
-    return context.options
 
 
 CHECKS: tuple[Check, ...] = (

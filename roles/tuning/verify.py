@@ -27,7 +27,7 @@ _JOURNAL_USAGE = "ec387f577b844b8fa948f33cad9a75e6"
 """MESSAGE_ID with which journald says, at every start, what it may use (sd-messages.h)."""
 
 
-def _live_value(context: CheckContext, key: str) -> str | None:
+def _live_value(context: CheckContext[TuningOptions], key: str) -> str | None:
     """A key's value in the running kernel; None if the kernel has no such key."""
     result = context.host.run("env LC_ALL=C sysctl -n %s", key)
     if result.rc in (126, 127):
@@ -39,8 +39,8 @@ def _live_value(context: CheckContext, key: str) -> str | None:
     raise Undetermined(f"sysctl did not tell {key}: {result.stderr.strip() or 'it printed nothing'}")
 
 
-def _kernel_value(context: CheckContext, key: str) -> str:
-    expected = values.sysctls(context.node, _options(context))[key]
+def _kernel_value(context: CheckContext[TuningOptions], key: str) -> str:
+    expected = values.sysctls(context.node, context.options)[key]
     found = _live_value(context, key)
     if found is None:
         fail(f"this kernel has no {key}")
@@ -54,10 +54,10 @@ def _own_keys(node: Node, options: TuningOptions) -> tuple[str, ...]:
     return tuple(key for key in options.sysctl if key not in values.KEYS)
 
 
-def _site_values(context: CheckContext, *, of_the_machine: bool) -> str:
+def _site_values(context: CheckContext[TuningOptions], *, of_the_machine: bool) -> str:
     keys = [
         key
-        for key in _own_keys(context.node, _options(context))
+        for key in _own_keys(context.node, context.options)
         if values.is_of_the_network_namespace(key) is not of_the_machine
     ]
     reason = why_lacking(context.node.platform, Capability.KERNEL)
@@ -66,8 +66,8 @@ def _site_values(context: CheckContext, *, of_the_machine: bool) -> str:
     return "; ".join(_kernel_value(context, key) for key in keys)
 
 
-def _values_last(context: CheckContext) -> str:
-    declared = values.sysctls(context.node, _options(context))
+def _values_last(context: CheckContext[TuningOptions]) -> str:
+    declared = values.sysctls(context.node, context.options)
     mine = {key: value for key, value in declared.items() if values.in_scope(context.node, key)}
     found = parse_sysctl_config(context.output("systemd-analyze cat-config sysctl.d"))
     if not found:
@@ -83,9 +83,9 @@ def _limit(value: Limit, unit: int) -> str:
     return "unlimited" if value == "unlimited" else str(int(value) * unit)
 
 
-def _expected_limits(context: CheckContext) -> dict[str, str]:
-    limits = _options(context).limits
-    nproc = values.process_limit(context.node, _options(context))
+def _expected_limits(context: CheckContext[TuningOptions]) -> dict[str, str]:
+    limits = context.options.limits
+    nproc = values.process_limit(context.node, context.options)
     expected = {
         "memlock": _limit(limits.memlock, 1024),
         "stack": _limit(limits.stack, 1024),
@@ -104,7 +104,7 @@ def _compare_limits(found: Mapping[str, tuple[str, str]], expected: Mapping[str,
     return ", ".join(f"{name} {value}" for name, value in expected.items())
 
 
-def _session_limits(context: CheckContext) -> str:
+def _session_limits(context: CheckContext[TuningOptions]) -> str:
     _can_raise_limits(context.node)
     expected = _expected_limits(context)
     output = context.output(
@@ -114,12 +114,12 @@ def _session_limits(context: CheckContext) -> str:
     return _compare_limits(parse_limits(output), expected)
 
 
-def _service_limits(context: CheckContext) -> str:
+def _service_limits(context: CheckContext[TuningOptions]) -> str:
     _can_raise_limits(context.node)
     output = context.output(
         "systemd-run --quiet --pipe --wait prlimit --noheadings --output=RESOURCE,SOFT,HARD --memlock"
     )
-    memlock = _options(context).daemon_memlock
+    memlock = context.options.daemon_memlock
     return _compare_limits(
         parse_limits(output), {"memlock": "unlimited" if memlock == "infinity" else str(memlock)}
     )
@@ -134,8 +134,8 @@ def _flags(limits: Mapping[str, str]) -> str:
     return " ".join(f"--{name}" for name in limits)
 
 
-def _manager_limit(context: CheckContext) -> str:
-    expected = str(_options(context).daemon_memlock)
+def _manager_limit(context: CheckContext[TuningOptions]) -> str:
+    expected = str(context.options.daemon_memlock)
     found = context.output("systemctl show --property=DefaultLimitMEMLOCK --value").strip()
     if not found:
         raise Undetermined("systemd did not tell its DefaultLimitMEMLOCK")
@@ -144,17 +144,17 @@ def _manager_limit(context: CheckContext) -> str:
     return f"DefaultLimitMEMLOCK={found}"
 
 
-def _hugepages(context: CheckContext) -> str:
+def _hugepages(context: CheckContext[TuningOptions]) -> str:
     found = parse_choice(context.output(f"cat {_HUGEPAGES}"))
     if found is None:
         raise Undetermined(f"{_HUGEPAGES} names no choice")
-    if found != _options(context).transparent_hugepages:
-        fail(f"transparent huge pages: {found}, not {_options(context).transparent_hugepages}")
+    if found != context.options.transparent_hugepages:
+        fail(f"transparent huge pages: {found}, not {context.options.transparent_hugepages}")
     return f"transparent huge pages: {found}"
 
 
-def _governor(context: CheckContext) -> str:
-    expected = values.governor(_options(context))
+def _governor(context: CheckContext[TuningOptions]) -> str:
+    expected = values.governor(context.options)
     found = context.output(f"cat {_GOVERNORS}").split()
     if not found:
         raise Undetermined("no CPU tells its governor")
@@ -165,7 +165,7 @@ def _governor(context: CheckContext) -> str:
     return f"{expected} on {len(found)} CPUs"
 
 
-def _tuned(context: CheckContext) -> str:
+def _tuned(context: CheckContext[TuningOptions]) -> str:
     active = context.output("tuned-adm active")
     if "Current active profile: rackwright" not in active.splitlines():
         fail(active.strip().splitlines()[0] if active.strip() else "tuned names no active profile")
@@ -175,7 +175,7 @@ def _tuned(context: CheckContext) -> str:
     return "profile rackwright is active, and nothing was changed since"
 
 
-def _no_swap(context: CheckContext) -> str:
+def _no_swap(context: CheckContext[TuningOptions]) -> str:
     areas = parse_swaps(context.output("cat /proc/swaps"))
     if areas:
         fail(f"swap is on: {', '.join(areas)}")
@@ -185,8 +185,8 @@ def _no_swap(context: CheckContext) -> str:
     return "no swap area, swap.target masked"
 
 
-def _journal(context: CheckContext) -> str:
-    journal = _options(context).journal
+def _journal(context: CheckContext[TuningOptions]) -> str:
+    journal = context.options.journal
     said = context.output(f"journalctl -b -q --no-pager -o json MESSAGE_ID={_JOURNAL_USAGE}")
     reports = parse_json_lines(said)
     if not reports:
@@ -200,8 +200,8 @@ def _journal(context: CheckContext) -> str:
     return str(on_disk[-1].get("MESSAGE"))
 
 
-def _journal_rate(context: CheckContext) -> str:
-    journal = _options(context).journal
+def _journal_rate(context: CheckContext[TuningOptions]) -> str:
+    journal = context.options.journal
     found = parse_unit_config(context.output("systemd-analyze cat-config systemd/journald.conf"))
     if not found:
         raise Undetermined("`systemd-analyze cat-config systemd/journald.conf` printed no settings")
@@ -215,19 +215,13 @@ def _journal_rate(context: CheckContext) -> str:
     return f"{journal.rate_limit_burst} messages per service in {journal.rate_limit_seconds} s"
 
 
-def _options(context: CheckContext) -> TuningOptions:
-    if not isinstance(context.options, TuningOptions):
-        raise TypeError(f"the tuning role was given {type(context.options).__name__}")
-    return context.options
-
-
 def _kernel_check(key: str) -> Check:
     """One claim per key, so that each one is listed, and out of scope by its own name where it is."""
 
     def applies(node: Node, options: TuningOptions) -> bool:
         return key in values.sysctls(node, options)
 
-    function: Callable[[CheckContext], str] = partial(_kernel_value, key=key)
+    function: Callable[[CheckContext[TuningOptions]], str] = partial(_kernel_value, key=key)
     needs = frozenset() if values.is_of_the_network_namespace(key) else frozenset({Capability.KERNEL})
     return Check(f"{key} is as declared", function, needs=needs, applies=applies)
 
@@ -237,7 +231,9 @@ def _site_check(name: str, *, of_the_machine: bool) -> Check:
         keys = _own_keys(node, options)
         return any(values.is_of_the_network_namespace(key) is not of_the_machine for key in keys)
 
-    function: Callable[[CheckContext], str] = partial(_site_values, of_the_machine=of_the_machine)
+    function: Callable[[CheckContext[TuningOptions]], str] = partial(
+        _site_values, of_the_machine=of_the_machine
+    )
     return Check(name, function, applies=applies)
 
 
