@@ -1,11 +1,14 @@
-"""Compares version texts: upstream versions by their numbers, Debian's by Debian's rules."""
+"""Compares versions: upstream ones by their numbers, packages' by Debian's rules."""
 
 from __future__ import annotations
 
 import re
-from itertools import zip_longest
 
-_PART = re.compile(r"([^0-9]*)([0-9]*)")
+from debian.debian_support import Version
+
+from rackwright.errors import RackwrightError
+
+_NOT_DEBIAN = re.compile(r"[^A-Za-z0-9.+:~-]")
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -32,49 +35,12 @@ def upstream(revision: str) -> str:
     return re.split(r"[+~]", text)[0]
 
 
-def debian_key(version: str) -> DebianVersion:
-    """A package version that sorts as dpkg sorts it."""
-    return DebianVersion(version)
+def debian_key(version: str) -> Version:
+    """A package version that sorts as dpkg sorts it; RackwrightError if it is not a valid one.
 
-
-class DebianVersion:
-    """A Debian package version; only `<` and `==` are asked of it (Debian Policy 5.6.12)."""
-
-    def __init__(self, text: str) -> None:
-        epoch, colon, rest = text.partition(":")
-        self.text = text
-        self._epoch = int(epoch) if colon and epoch.isdigit() else 0
-        body = rest if colon else text
-        self._upstream, _, self._revision = body.rpartition("-") if "-" in body else (body, "", "0")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DebianVersion) and self._compare(other) == 0
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __lt__(self, other: DebianVersion) -> bool:
-        return self._compare(other) < 0
-
-    def _compare(self, other: DebianVersion) -> int:
-        if self._epoch != other._epoch:
-            return -1 if self._epoch < other._epoch else 1
-        return _compare(self._upstream, other._upstream) or _compare(self._revision, other._revision)
-
-
-def _compare(left: str, right: str) -> int:
-    pairs = zip_longest(_PART.findall(left), _PART.findall(right), fillvalue=("", ""))
-    for (text, number), (other_text, other_number) in pairs:
-        weights, other_weights = _weights(text), _weights(other_text)
-        if weights != other_weights:
-            return -1 if weights < other_weights else 1
-        difference = int(number or 0) - int(other_number or 0)
-        if difference:
-            return difference
-    return 0
-
-
-def _weights(text: str) -> list[int]:
-    """`~` sorts before the end, the end before letters, letters before everything else."""
-    order = [-1 if char == "~" else ord(char) if char.isalpha() else ord(char) + 256 for char in text]
-    return [*order, 0]
+    What only rpm allows in a version (`_`, `^`) sorts after letters, as `+` does.
+    """
+    try:
+        return Version(_NOT_DEBIAN.sub("+", version))
+    except ValueError as error:
+        raise RackwrightError(f"{version!r} is not a valid package version.") from error

@@ -4,7 +4,6 @@ Used by the engine's pyinfra connector (greenlets), by verify and by burn-in (th
 here is created at import time that gevent's monkey patching would have to replace.
 """
 
-import rackwright.ssh.without_invoke  # noqa: F401 - before anything else imports paramiko
 from rackwright.ssh.command import (
     KILLED,
     OUTPUT_MAX_BYTES,

@@ -290,12 +290,19 @@ def test_an_index_that_cannot_be_read_is_an_error(tmp_path):
         ("9:1.0-1", "10:0.1-1"),
         ("1.0~rc1-1", "1.0-1"),
         ("1.0-1", "1.0+b1-1"),
+        ("5.14.0-570.12.1.el9_6", "5.14.0-570.13.1.el9_6"),  # rpm's
+        ("1.0-1.el9", "1.0^20261101-1.el9"),
     ],
 )
 def test_debian_versions(lower, upper):
     assert debian_key(lower) < debian_key(upper)
     assert not debian_key(upper) < debian_key(lower)
     assert debian_key(lower) == debian_key(lower)
+
+
+def test_a_version_that_no_package_can_have():
+    with pytest.raises(RackwrightError, match="'' is not a valid package version"):
+        debian_key("")
 
 
 def test_upstream_versions():
