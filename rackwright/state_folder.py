@@ -1,4 +1,4 @@
-"""Where rackwright keeps what it learned about a cluster between runs."""
+"""The folder in which rackwright keeps what it knows of a cluster between runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def state_root() -> Path:
 def state_folder(cluster_name: str) -> Path:
     """`$XDG_STATE_HOME/rackwright/<cluster>` (default `~/.local/state`), created with mode 0700.
 
-    Raises RackwrightError when it cannot be created or is not ours to write to.
+    RackwrightError when it cannot be created or belongs to another user.
     """
     folder = state_root() / cluster_name
     try:
@@ -31,12 +31,3 @@ def state_folder(cluster_name: str) -> Path:
             hint="set XDG_STATE_HOME to a folder you own",
         ) from error
     return folder
-
-
-def sync_folder(folder: Path) -> None:
-    """After a power cut a file is only there if the folder that names it was written to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

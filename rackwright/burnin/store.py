@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from rackwright.atomic_write import write_atomically
 from rackwright.burnin.report import BurninReport, Previous
 from rackwright.errors import BurninError
 from rackwright.state_folder import state_folder
@@ -22,9 +22,7 @@ def store(report: BurninReport) -> Path:
     path = folder_of(report.cluster) / f"{report.started:%Y%m%dT%H%M%SZ}.json"
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}.draft")
-        draft.write_text(json.dumps(report.to_json(), indent=1) + "\n", encoding="utf-8")
-        draft.replace(path)
+        write_atomically(path, json.dumps(report.to_json(), indent=1) + "\n", mode=0o644)
     except OSError as error:
         raise BurninError(f"The burn-in result cannot be stored at {path}: {error.strerror}.") from error
     return path

@@ -10,6 +10,7 @@ import json
 import time
 from dataclasses import asdict, dataclass
 
+from rackwright.atomic_write import write_atomically
 from rackwright.engine.run import plan
 from rackwright.engine.session import SITE, Watcher
 from rackwright.factcache.host_classes import shards
@@ -17,7 +18,6 @@ from rackwright.factcache.memory import Memory, version_key
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
-from rackwright.secrets.identity import write_privately
 from rackwright.state_folder import state_folder
 
 _ROUNDS = 2
@@ -73,7 +73,7 @@ def keep(cluster: Cluster, name: str, baseline: Baseline) -> None:
         return
     folder = state_folder(cluster.name) / "drift"
     folder.mkdir(mode=0o700, exist_ok=True)
-    write_privately(folder / f"{name}.json", json.dumps(asdict(baseline)).encode())
+    write_atomically(folder / f"{name}.json", json.dumps(asdict(baseline)))
 
 
 def _learned(cluster: Cluster) -> dict[str, Baseline]:

@@ -10,7 +10,6 @@ and knows no secret of the cluster.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from rackwright.atomic_write import write_atomically
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift import places
 from rackwright.drift.notify import message, send, urls_of
@@ -50,10 +50,10 @@ def main(folder: Path, state: Path) -> int:
         )
     history = advanced(read_history(state / "state.json"), found, time.time())
     problems, history = _tell(cluster, found, history, urls_of(folder / "notify.json"))
-    _replace(state / "state.json", history_text(history))
+    write_atomically(state / "state.json", history_text(history), mode=0o644)
     seconds = time.monotonic() - began
     text = metrics(cluster.name, found, history, seconds, time.time())
-    _replace(state / places.metrics_name(cluster.name), text)
+    write_atomically(state / places.metrics_name(cluster.name), text, mode=0o644, durable=False)
     counts = Counter(one.state for one in found.values())
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())), f"in {seconds:.1f} s")
     for problem in problems:
@@ -121,13 +121,6 @@ def judge(reply: str, expected: str | None, roles: Iterable[str] = ()) -> Found:
     if count > len(detail):
         detail = (*detail, f"and {count - len(detail)} more")
     return Found(state, detail, count, operations)
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    temporary.chmod(0o644)
-    temporary.replace(path)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from rackwright.atomic_write import write_atomically
 from rackwright.drift.places import TEXTFILES
 from rackwright.errors import RackwrightError
 from rackwright.model.options import Frozen
@@ -91,5 +92,6 @@ def read_declaration(cluster_file: Path) -> Declaration | None:
 
 
 def write_declaration(cluster_file: Path, declared: Declaration) -> None:
-    """Replace the file."""
-    path_of(cluster_file).write_text(declared.model_dump_json(indent=2) + "\n")
+    """Replace the file atomically; where it is a symbolic link, the file it points to."""
+    path = path_of(cluster_file).resolve()
+    write_atomically(path, declared.model_dump_json(indent=2) + "\n", mode=0o644)

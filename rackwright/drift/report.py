@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rackwright import __version__
+from rackwright.atomic_write import write_atomically
 from rackwright.drift.prometheus import Families
 from rackwright.plan.node_plan import PlanResult
 
@@ -36,8 +36,8 @@ class History:
         return History({**self.in_sync, **dict.fromkeys(in_sync(plan), now)})
 
     def write(self, path: Path) -> None:
-        """Replace the file in one step."""
-        _replace(path, json.dumps(self.in_sync))
+        """Replace the file atomically."""
+        write_atomically(path, json.dumps(self.in_sync))
 
 
 def in_sync(plan: PlanResult) -> list[str]:
@@ -106,12 +106,5 @@ def metrics(plan: PlanResult, seconds: float, history: History, now: float) -> s
 
 
 def write_metrics(path: Path, text: str) -> None:
-    """Replace the textfile in one step, readable by node_exporter: it must never see half of it."""
-    _replace(path, text, mode=0o644)
-
-
-def _replace(path: Path, text: str, mode: int = 0o600) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    temporary.chmod(mode)
-    temporary.replace(path)
+    """Replace the textfile atomically, readable by node_exporter."""
+    write_atomically(path, text, mode=0o644, durable=False)

@@ -23,9 +23,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from rackwright import __version__
+from rackwright.atomic_write import sync_folder
 from rackwright.errors import RackwrightError
 from rackwright.plan.node_plan import PlanResult
-from rackwright.state_folder import state_folder, state_root, sync_folder
+from rackwright.state_folder import state_folder, state_root
 
 _SYNC_SECONDS = 0.2
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import rackwright
+from rackwright.atomic_write import write_atomically
 from rackwright.factcache.answers import Asked, key_of, pack
 from rackwright.model.cluster import Cluster
 
@@ -118,9 +118,7 @@ class Memory:
                     self.learn(node, questions, entry["digest"], askers)
                     self._data["nodes"][node].update(key=entry["key"], full=entry["full"])
             self._drop_unasked()
-            temporary = self._path.with_suffix(f".{os.getpid()}")
-            temporary.write_text(json.dumps(self._data))
-            temporary.replace(self._path)
+            write_atomically(self._path, json.dumps(self._data), mode=0o644, durable=False)
 
     def _remembered(self, entry: dict[str, Any], digest: str | None) -> Remembered:
         asks = tuple(entry["asks"])

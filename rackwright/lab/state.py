@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rackwright.atomic_write import write_atomically
 from rackwright.errors import LabError
 from rackwright.lab import names
 from rackwright.lab.spec import RackSpec
@@ -30,15 +31,8 @@ class NodeRecord:
 
 
 def write_text(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a file which is either the old or the new one whole, whatever interrupts."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-    try:
-        temporary.touch(mode=mode, exist_ok=False)
-        temporary.write_text(text)
-        temporary.chmod(mode)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Write a file of the rack atomically; after a power cut the rack is gone anyway."""
+    write_atomically(path, text, mode=mode, durable=False)
 
 
 def write_json(path: Path, data: object) -> None:

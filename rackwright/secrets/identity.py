@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 from pyrage import IdentityError  # type: ignore[import-untyped]
 from pyrage.x25519 import Identity  # type: ignore[import-untyped]
 
+from rackwright.atomic_write import write_atomically
 from rackwright.errors import SecretsError
-from rackwright.state_folder import sync_folder
 
 
 def identity_path() -> Path:
@@ -49,36 +49,10 @@ def _create_identity(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     identity = Identity.generate()
     text = f"# public key: {identity.to_public()}\n{identity}\n"
-    temporary = _temporary(path, text.encode())
-    try:
-        os.link(temporary, path)  # fails where another process was first: its identity is the one
-    except FileExistsError:
-        pass
-    finally:
-        os.unlink(temporary)
-
-
-def write_privately(path: Path, content: bytes) -> None:
-    """Replace a file atomically by one of mode 0600. Raises OSError; the old file then stands."""
-    temporary = _temporary(path, content)
-    try:
-        os.replace(temporary, path)
-    except OSError:
-        os.unlink(temporary)
-        raise
-    sync_folder(path.parent)
-
-
-def _temporary(path: Path, content: bytes) -> str:
-    """A file of mode 0600 in the same folder, its content on disk."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    return name
+    with contextlib.suppress(FileExistsError):  # another process was first: its identity is the one
+        write_atomically(path, text, exclusive=True)
 
 
 def reason(error: OSError) -> str:
-    """What the operating system says, to stand inside a sentence."""
+    """The operating system's message, for use inside a sentence."""
     return (error.strerror or type(error).__name__).lower()

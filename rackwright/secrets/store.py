@@ -28,9 +28,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pyrage import DecryptError, RecipientError, decrypt, encrypt  # type: ignore[import-untyped]
 from pyrage.x25519 import Identity, Recipient  # type: ignore[import-untyped]
 
+from rackwright.atomic_write import write_atomically
 from rackwright.errors import SecretsError
 from rackwright.model.cluster import Cluster
-from rackwright.secrets.identity import identity_path, load_identities, reason, write_privately
+from rackwright.secrets.identity import identity_path, load_identities, reason
 
 _VERSION = 1
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -191,7 +192,7 @@ class SecretStore:
         content = json.dumps({"version": _VERSION, "recipients": keys, "secrets": values})
         encrypted = encrypt(content.encode(), [Recipient.from_str(key) for key in keys])
         try:
-            write_privately(self._path, encrypted)
+            write_atomically(self._path, encrypted)
         except OSError as error:
             raise SecretsError(f"{self._path} cannot be written: {reason(error)}.") from None
 

@@ -1,4 +1,4 @@
-"""The script that writes a file: whole or not at all, and nothing of it stays."""
+"""Atomic writes, here and by the script for nodes: the whole file or the old one, and nothing left over."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from rackwright.atomic_write import write_command
+from rackwright.atomic_write import write_atomically, write_command
 
 TEXT = b"text\n" * 100
 
@@ -90,3 +90,51 @@ def test_a_folder_that_is_not_there_is_named(write, folder):
     folder.rmdir()
     done = write()
     assert (done.returncode, done.stderr.decode()) == (1, f"the folder {folder} does not exist\n")
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_of_this_machine_is_replaced_with_its_mode(tmp_path, monkeypatch, durable):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    target = tmp_path / "state.json"
+    target.write_text("old")
+    target.chmod(0o600)
+    write_atomically(target, "new\n", mode=0o644, durable=durable)
+    assert (target.read_bytes(), target.stat().st_mode & 0o7777) == (b"new\n", 0o644)
+    assert _names(tmp_path) == ["state.json"]
+    assert bool(synced) is durable
+    assert synced[1:] == ([str(tmp_path)] if durable else [])
+
+
+def test_a_new_file_can_be_read_by_its_owner_alone(tmp_path):
+    write_atomically(tmp_path / "key", b"\0secret")
+    assert (tmp_path / "key").read_bytes() == b"\0secret"
+    assert (tmp_path / "key").stat().st_mode & 0o7777 == 0o600
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "state.json").write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(tmp_path / "state.json", "new")
+    assert (tmp_path / "state.json").read_text() == "old"
+    assert _names(tmp_path) == ["state.json"]
+
+
+def test_an_exclusive_write_replaces_nothing(tmp_path):
+    write_atomically(tmp_path / "identity", "first", exclusive=True)
+    with pytest.raises(FileExistsError):
+        write_atomically(tmp_path / "identity", "second", exclusive=True)
+    assert (tmp_path / "identity").read_text() == "first"
+    assert _names(tmp_path) == ["identity"]
+
+
+def test_a_symbolic_link_is_replaced_itself(tmp_path):
+    (tmp_path / "elsewhere").write_text("old")
+    (tmp_path / "link").symlink_to("elsewhere")
+    write_atomically(tmp_path / "link", "new")
+    assert not (tmp_path / "link").is_symlink()
+    assert (tmp_path / "elsewhere").read_text() == "old"

@@ -65,6 +65,11 @@ def test_the_declaration_survives_its_file(tmp_path: Path):
     assert read_declaration(file) is None
     write_declaration(file, DECLARED)
     assert read_declaration(file) == DECLARED
+    assert (tmp_path / "site.drift.json").stat().st_mode & 0o777 == 0o644
+    (tmp_path / "linked.drift.json").symlink_to("site.drift.json")
+    write_declaration(tmp_path / "linked.yaml", DECLARED.model_copy(update={"every_seconds": 3600}))
+    assert (tmp_path / "linked.drift.json").is_symlink()
+    assert read_declaration(file) == read_declaration(tmp_path / "linked.yaml") != DECLARED
     (tmp_path / "site.drift.json").write_text('{"every_seconds": 1800, "mode": "sideways"}')
     with pytest.raises(RackwrightError, match=r"site\.drift\.json is no drift declaration"):
         read_declaration(file)

@@ -24,10 +24,10 @@ def test_a_failed_write_leaves_the_old_file(runtime: Path, monkeypatch: pytest.M
     path = runtime / "file.json"
     state.write_json(path, {"a": 1})
 
-    def no_space(self: Path, text: str) -> int:
+    def no_space(handle: int, mode: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", no_space)
+    monkeypatch.setattr(os, "fchmod", no_space)
     with pytest.raises(OSError, match="No space left"):
         state.write_json(path, {"a": 2})
     assert state.read_json(path) == {"a": 1}
