@@ -12,11 +12,12 @@ import typer
 import typer.core
 from rich.console import Console
 
+from rackwright.atomic_write import write_atomically
 from rackwright.cli.arguments import ClusterFile, Limit
 from rackwright.cli.plan_view import show_outcome, show_plan, summary
 from rackwright.cli.progress import Progress
 from rackwright.drift.places import TEXTFILES
-from rackwright.drift.report import History, document, metrics, write_metrics
+from rackwright.drift.report import LastInSync, document
 from rackwright.errors import RackwrightError
 from rackwright.model.ranges import fold
 from rackwright.plan.node_plan import PlanResult
@@ -79,12 +80,15 @@ def check_command(
             result, repaired = _repair(cluster, result)
     seconds, now = time.monotonic() - began, time.time()
     memory = state_folder(cluster.name) / "in-sync.json"
-    history = History.read(memory).updated(result, now)
-    history.write(memory)
+    last_in_sync = LastInSync.read(memory).updated(result, now)
+    last_in_sync.write(memory)
     if textfile is not None:
-        write_metrics(textfile, metrics(result, seconds, history, now))
+        from rackwright.drift.prometheus import plan_metrics
+
+        metrics = plan_metrics(result, seconds, last_in_sync, now)
+        write_atomically(textfile, metrics, mode=0o644, durable=False)
     if as_json:
-        told = document(result, seconds, history)
+        told = document(result, seconds, last_in_sync)
         typer.echo(json.dumps(told if repaired is None else {**told, "repair": repaired}, indent=2))
     else:
         out = Console(soft_wrap=True)

@@ -22,7 +22,7 @@ from rackwright.atomic_write import write_atomically
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift import places
 from rackwright.drift.notify import message, send, urls_of
-from rackwright.drift.prometheus import metrics
+from rackwright.drift.prometheus import push_metrics
 from rackwright.drift.states import Found, History, State, advanced, history_text, read_history, told, untold
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.model.cluster import Cluster, Node
@@ -52,7 +52,7 @@ def main(folder: Path, state: Path) -> int:
     problems, history = _tell(cluster, found, history, urls_of(folder / "notify.json"))
     write_atomically(state / "state.json", history_text(history), mode=0o644)
     seconds = time.monotonic() - began
-    text = metrics(cluster.name, found, history, seconds, time.time())
+    text = push_metrics(cluster.name, found, history, seconds, time.time())
     write_atomically(state / places.metrics_name(cluster.name), text, mode=0o644, durable=False)
     counts = Counter(one.state for one in found.values())
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())), f"in {seconds:.1f} s")

@@ -199,8 +199,8 @@ def test_one_notification_per_change_of_state(site: Site, unit: str):
     assert len(told(site)) == known + 1
     metrics = site.on("head1", f"cat /var/lib/rackwright-drift/{site.name}/rackwright_drift_{site.name}.prom")
     where = f'rackwright_drift_operations{{cluster="{site.name}",node="worker1",role='
-    assert f'{where}"base"}} 1\n' in metrics
-    assert f'{where}"time"}} 0\n' in metrics
+    assert f'{where}"base"}} 1.0\n' in metrics
+    assert f'{where}"time"}} 0.0\n' in metrics
     title, body = told(site)[known]
     assert title == f"{site.name}: 1 in sync, 1 drifted"
     assert body.startswith("worker1: in sync -> drifted: path /etc/hosts")

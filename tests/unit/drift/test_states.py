@@ -10,9 +10,11 @@ import pytest
 from rackwright.drift import check
 from rackwright.drift.check import judge
 from rackwright.drift.notify import message, read_urls, send
-from rackwright.drift.prometheus import metrics
+from rackwright.drift.prometheus import plan_metrics, push_metrics
+from rackwright.drift.report import LastInSync
 from rackwright.drift.states import Found, State, advanced, history_text, read_history, told, untold
 from rackwright.errors import RackwrightError
+from rackwright.plan.node_plan import NodePlan, PlannedOperation, PlanResult
 from tests.factories import make_cluster
 
 SYNC = Found(State.IN_SYNC)
@@ -90,9 +92,18 @@ def test_metrics_whole():
     found = {"n1": SYNC, "n2": DRIFT}
     history = advanced(advanced({}, {"n1": SYNC, "n2": SYNC}, 5), found, 9)
     assert (
-        metrics("lab", found, history, 0.25, 9)
+        push_metrics("lab", found, history, 0.25, 9)
         == (Path(__file__).parent / "expected" / "metrics").read_text()
     )
+
+
+def test_metrics_of_a_plan_whole():
+    change = PlannedOperation("base", "Write /etc/hosts", (), ())
+    nodes = [NodePlan("n1"), NodePlan("n2", (change, change)), NodePlan("n3", error="gone", unreachable=True)]
+    plan = PlanResult("lab", "lab.yaml", "", {node.node: node for node in nodes})
+    last_in_sync = LastInSync({"n2": 5.4}).updated(plan, 9.6)
+    expected = (Path(__file__).parent / "expected" / "plan_metrics").read_text()
+    assert plan_metrics(plan, 0.25, last_in_sync, 9.6) == expected
 
 
 @pytest.mark.parametrize(
