@@ -17,8 +17,7 @@ from pyinfra.api.arguments import ConnectorArguments
 from pyinfra.api.command import StringCommand
 from pyinfra.api.exceptions import ConnectError
 from pyinfra.connectors.ssh import SSHConnector
-from pyinfra.connectors.util import CommandOutput, OutputLine, make_unix_command_for_host
-from typing_extensions import Unpack
+from pyinfra.connectors.util import make_unix_command_for_host
 
 from rackwright.clusterfile.load import load_cluster
 from rackwright.command import CommandResult
@@ -27,8 +26,8 @@ from rackwright.errors import ConnectionFailed
 from rackwright.factcache.fetch import Opened
 from rackwright.model.cluster import Node
 from rackwright.model.selection import pick
-from rackwright.pyinfra_driver.connector_state import Watched
-from rackwright.ssh import TIMED_OUT, connect, run
+from rackwright.pyinfra_driver.connector_state import ConnectorState, as_bytes
+from rackwright.ssh import connect, run
 
 SEPARATOR = "::"
 
@@ -54,7 +53,7 @@ def groups_of(node: Node) -> list[str]:
     return sorted(role.value for role in node.roles) + [f"{kind}_{name}" for kind, name in named if name]
 
 
-class RackwrightConnector(Watched, SSHConnector):
+class RackwrightConnector(ConnectorState, SSHConnector):
     """Executes on the nodes of a cluster file."""
 
     handles_execution = True
@@ -86,29 +85,6 @@ class RackwrightConnector(Watched, SSHConnector):
             self.client.close()
             self.client = None
 
-    def run_shell_command(
-        self,
-        command: StringCommand,
-        print_output: bool = False,
-        print_input: bool = False,
-        **arguments: Unpack[ConnectorArguments],
-    ) -> tuple[bool, CommandOutput]:
-        """Run one command; (succeeded, output). A lost connection is an OSError, as pyinfra expects."""
-        told: dict[str, Any] = dict(arguments)
-        answer = self.foreseen(command, told)
-        if answer is None:
-            answer = self._execute(command, arguments)
-            self.ran(command, told, answer)
-        output = CommandOutput(
-            [OutputLine("stdout", text) for text in answer.stdout.splitlines()]
-            + [OutputLine("stderr", text) for text in answer.stderr.splitlines()]
-        )
-        good = told.get("_success_exit_codes") or [0]
-        if answer.exit_status not in good or answer.exit_status == TIMED_OUT:
-            self.last = CommandResult(str(command), answer.exit_status, answer.stdout, answer.stderr)
-            return False, output
-        return True, output
-
     def broke(self, error: ConnectionFailed) -> ConnectionResetError:
         """As ever; and nothing more is sent over what is left of the connection."""
         self.disconnect()
@@ -119,11 +95,12 @@ class RackwrightConnector(Watched, SSHConnector):
         super().adopt(opened)
         self.client = opened.client
 
-    def _execute(self, command: StringCommand, arguments: ConnectorArguments) -> CommandResult:
+    def execute(self, command: StringCommand, arguments: ConnectorArguments) -> CommandResult:
+        """Run one command. A lost connection is an OSError, as pyinfra expects."""
         arguments.pop("_get_pty", None)
         arguments.pop("_success_exit_codes", None)
         limit = arguments.pop("_timeout", None) or site_of(self.host).cluster.ssh.command_timeout_seconds
-        stdin = _as_bytes(arguments.pop("_stdin", None))
+        stdin = as_bytes(arguments.pop("_stdin", None))
         if self.client is None:
             raise ConnectionResetError(self.lost or "not connected")
         line = make_unix_command_for_host(self.state, self.host, command, **arguments).get_raw_value()
@@ -131,14 +108,3 @@ class RackwrightConnector(Watched, SSHConnector):
             return run(self.client, line, sudo=False, stdin=stdin, timeout=limit)
         except ConnectionFailed as error:
             raise self.broke(error) from error
-
-
-def _as_bytes(stdin: Any) -> bytes | None:  # noqa: ANN401 - pyinfra takes text, lines or a file
-    if stdin is None or stdin is False:
-        return None
-    if hasattr(stdin, "read"):
-        stdin = stdin.read()
-    if isinstance(stdin, bytes):
-        return stdin
-    lines = [stdin] if isinstance(stdin, str) else list(stdin)
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines).encode()

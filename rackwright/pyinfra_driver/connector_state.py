@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pyinfra.api.arguments import ConnectorArguments
 from pyinfra.api.command import StringCommand
+from pyinfra.connectors.util import CommandOutput, OutputLine
+from typing_extensions import Unpack
 
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.factcache.answers import Answers, Asked
 from rackwright.factcache.fetch import Opened
 from rackwright.facts.question import Question
+from rackwright.ssh import TIMED_OUT
 
 _APART = ("_sudo_user", "_su_user", "_doas", "_chdir", "_env", "_stdin", "_use_sudo_login")
 
 
-class Watched:
-    """Mixed into a connector. The driver reads these and sets `answers`."""
+class ConnectorState:
+    """Mixed into a connector, which implements `execute`. The driver reads these fields and sets `answers`."""
 
     last: CommandResult | None = None
     """The last command that failed, for the report on this node."""
@@ -26,6 +30,33 @@ class Watched:
     answers: Answers | None = None
     executions: int = 0
     """Commands run on the node."""
+
+    def execute(self, command: StringCommand, arguments: ConnectorArguments) -> CommandResult:
+        """Run one command on the node; an OSError when the connection is lost."""
+        raise NotImplementedError
+
+    def run_shell_command(
+        self,
+        command: StringCommand,
+        print_output: bool = False,
+        print_input: bool = False,
+        **arguments: Unpack[ConnectorArguments],
+    ) -> tuple[bool, CommandOutput]:
+        """Run one command, or take the answer that is there already; (succeeded, output)."""
+        given: dict[str, Any] = dict(arguments)
+        answer = self.foreseen(command, given)
+        if answer is None:
+            answer = self.execute(command, arguments)
+            self.ran(command, given, answer)
+        output = CommandOutput(
+            [OutputLine("stdout", text) for text in answer.stdout.splitlines()]
+            + [OutputLine("stderr", text) for text in answer.stderr.splitlines()]
+        )
+        good = given.get("_success_exit_codes") or [0]
+        if answer.exit_status not in good or answer.exit_status == TIMED_OUT:
+            self.last = CommandResult(str(command), answer.exit_status, answer.stdout, answer.stderr)
+            return False, output
+        return True, output
 
     def adopt(self, opened: Opened) -> None:
         """Go on with a connection and answers that are there already."""
@@ -68,3 +99,15 @@ def asked_of(command: StringCommand | str) -> Asked:
         return {**command.asked, "command": command.get_raw_value()}
     text = command.get_raw_value() if isinstance(command, StringCommand) else command
     return {"kind": "shell", "command": text}
+
+
+def as_bytes(stdin: Any) -> bytes | None:  # noqa: ANN401 - pyinfra takes text, lines or a file
+    """What a command reads from stdin, as bytes."""
+    if stdin is None or stdin is False:
+        return None
+    if hasattr(stdin, "read"):
+        stdin = stdin.read()
+    if isinstance(stdin, bytes):
+        return stdin
+    lines = [stdin] if isinstance(stdin, str) else list(stdin)
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines).encode()

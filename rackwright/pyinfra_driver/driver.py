@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import CodeType
 from typing import Any, Protocol, cast
 
 import gevent
@@ -35,13 +34,13 @@ from rackwright.factcache.quick_check import PARALLEL
 from rackwright.plan.changes import Change, collect_with
 from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation
 from rackwright.pyinfra_driver.connector import RackwrightConnector, groups_of, host_data
-from rackwright.pyinfra_driver.connector_state import Watched
+from rackwright.pyinfra_driver.connector_state import ConnectorState
 from rackwright.pyinfra_driver.failures import in_words, what_failed
 from rackwright.pyinfra_driver.pyinfra_caches import FlatData, remember
 
 
-def _watched(host: Host) -> Watched:
-    return cast(Watched, host.connector)
+def _connector_state(host: Host) -> ConnectorState:
+    return cast(ConnectorState, host.connector)
 
 
 class Reporter(Protocol):
@@ -71,13 +70,19 @@ class _State(State):
             self.prepared(host, op_hash, op_data)
 
 
+def _script(path: Path) -> Callable[[], None]:
+    """A deploy that is run by path, compiled once."""
+    code = compile(path.read_text(), str(path), "exec")
+    return lambda: exec(code, {"__file__": str(path), "__name__": "deploy"})  # noqa: S102 - as pyinfra
+
+
 class Driver:
-    """Plans and applies one deploy on a set of nodes."""
+    """Plans and applies one deploy, a script or a function, on a set of nodes."""
 
     def __init__(
         self,
         sites: Iterable[Site],
-        deploy: Path,
+        deploy: Path | Callable[[], None],
         reporter: Reporter,
         connector: type[Any] = RackwrightConnector,
         memory: Memory | Memories | None = None,
@@ -87,8 +92,7 @@ class Driver:
         names = {site.node.name: site for site in sites}
         self._parallel = parallel
         self._state = self._make_state(names, connector)
-        self._code: CodeType = compile(deploy.read_text(), str(deploy), "exec")
-        self._deploy = deploy
+        self._deploy = _script(deploy) if isinstance(deploy, Path) else deploy
         self._memory = memory
         self._opened = opened or {}
         self._reporter = reporter
@@ -129,7 +133,7 @@ class Driver:
     def _plan_host(self, host: Host, index: int) -> None:
         host.loop_position = [index]
         if host.name in self._opened:
-            _watched(host).adopt(self._opened[host.name])
+            _connector_state(host).adopt(self._opened[host.name])
         try:
             host.connect(raise_exceptions=True)
         except ConnectError as refused:
@@ -140,29 +144,29 @@ class Driver:
         try:
             self._evaluate(host)
             if host in self._state.failed_hosts:
-                error = what_failed(_watched(host)) or "a fact could not be read"
+                error = what_failed(_connector_state(host)) or "a fact could not be read"
         except Exception as problem:  # noqa: BLE001 - this host's own, whatever it is
-            error = what_failed(_watched(host)) or in_words(problem)
+            error = what_failed(_connector_state(host)) or in_words(problem)
         operations = () if error else tuple(self._plans[host.name])
         if error is None:
             self._remember(host, in_sync=not operations)
         self._reporter.planned(self._node_plan(host, operations, error))
 
     def _evaluate(self, host: Host) -> None:
-        answers = _watched(host).answers
+        answers = _connector_state(host).answers
         if answers is not None:
             answers.asker = lambda: self._asker(host)
         with ctx_config.use(self._state.config.copy()), ctx_host.use(host):
-            exec(self._code, {"__file__": str(self._deploy), "__name__": "deploy"})  # noqa: S102 - as pyinfra
+            self._deploy()
 
     def _remember(self, host: Host, *, in_sync: bool) -> None:
-        answers = _watched(host).answers
+        answers = _connector_state(host).answers
         if answers is not None and self._memory is not None:
             digest = answers.digest if in_sync and answers.whole else None
             self._memory.learn(host.name, answers.in_order, digest, answers.askers)
 
     def _node_plan(self, host: Host, operations: tuple[PlannedOperation, ...], error: str | None) -> NodePlan:
-        connector = _watched(host)
+        connector = _connector_state(host)
         batches = connector.answers.executions if connector.answers else 0
         return NodePlan(
             host.name,
@@ -178,7 +182,7 @@ class Driver:
         self._changes[host.name] = []
         if self._state.is_executing or not data.operation_meta.will_change:
             return
-        answers = _watched(host).answers
+        answers = _connector_state(host).answers
         if answers is not None:
             answers.mark_change()
         commands = tuple(str(command) for command in data.command_generator())
@@ -218,7 +222,7 @@ class Driver:
         began = time.monotonic()
         applied: list[PlannedOperation] = []
         error = None
-        answers = _watched(host).answers
+        answers = _connector_state(host).answers
         if answers is not None:
             answers.begin_apply()
         with ctx_config.use(self._state.config.copy()), ctx_host.use(host):
@@ -228,7 +232,7 @@ class Driver:
                     error = self._apply_operation(host, op_hash, applied)
                 if error is not None:
                     break
-        lost = _watched(host).lost is not None
+        lost = _connector_state(host).lost is not None
         seconds = time.monotonic() - began
         self._reporter.applied(NodeOutcome(host.name, error is None, tuple(applied), error, lost, seconds))
 
@@ -237,17 +241,17 @@ class Driver:
         role, name = self._title(host, op_hash)
         self._changes[host.name] = []
         self._reporter.started(host.name, role, name)
-        _watched(host).last = None
+        _connector_state(host).last = None
         error = None
         changed = False
         try:
             succeeded = run_host_op(self._state, host, op_hash)
             if not succeeded or host in self._state.failed_hosts:  # the latter: a fact could not be read
-                error = what_failed(_watched(host)) or "it failed"
+                error = what_failed(_connector_state(host)) or "it failed"
             else:
                 changed = self._state.get_op_data_for_host(host, op_hash).operation_meta.did_change()
         except Exception as problem:  # noqa: BLE001 - this host's own, whatever it is
-            error = what_failed(_watched(host)) or in_words(problem)
+            error = what_failed(_connector_state(host)) or in_words(problem)
         self._reporter.finished(host.name, role, name, changed, error)
         if error is not None:
             return f"{role}: {name}: {error}" if role else f"{name}: {error}"

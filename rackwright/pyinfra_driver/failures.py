@@ -9,7 +9,7 @@ from pathlib import Path
 from pyinfra.api.exceptions import OperationError
 
 from rackwright.errors import RackwrightError
-from rackwright.pyinfra_driver.connector_state import Watched
+from rackwright.pyinfra_driver.connector_state import ConnectorState
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ _SAID_LINES = 15
 _OUR_ROOMS = {"roles", "deploys", "operations", "facts"}
 
 
-def what_failed(connector: Watched) -> str | None:
+def what_failed(connector: ConnectorState) -> str | None:
     """The lost connection, or the last failed command with what it said; None if neither is known."""
     if connector.lost:
         return connector.lost

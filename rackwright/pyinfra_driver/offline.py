@@ -9,10 +9,10 @@ from pyinfra.api.command import StringCommand
 from pyinfra.connectors.base import BaseConnector
 from pyinfra.connectors.util import CommandOutput
 
-from rackwright.pyinfra_driver.connector_state import Watched
+from rackwright.pyinfra_driver.connector_state import ConnectorState
 
 
-class EmptyNode(Watched, BaseConnector):
+class EmptyNode(ConnectorState, BaseConnector):
     """Answers every question with nothing: no file, no package, no unit is there."""
 
     handles_execution = True

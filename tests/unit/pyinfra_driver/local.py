@@ -3,49 +3,32 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import gevent
 from pyinfra.api.command import StringCommand
-from pyinfra.connectors.base import BaseConnector
-from pyinfra.connectors.util import CommandOutput, OutputLine
 
 from rackwright.command import CommandResult
 from rackwright.data import Site
+from rackwright.engine.reports import Reports
 from rackwright.factcache.answers import Ask
 from rackwright.factcache.fetch import Opened, foresee
 from rackwright.factcache.memory import Memory
 from rackwright.model.cluster import Cluster
 from rackwright.plan.node_plan import NodeOutcome, NodePlan
-from rackwright.pyinfra_driver.connector_state import Watched
 from rackwright.pyinfra_driver.driver import Driver
+from rackwright.pyinfra_driver.local import ThisMachineConnector
 
 
-class LocalShell(Watched, BaseConnector):
+class LocalShell(ThisMachineConnector):
     """Every host is this machine. `ran_commands` holds what was run; `before` may raise for (host, command)."""
 
-    handles_execution = True
     ran_commands: ClassVar[list[tuple[str, str]]] = []
     before: ClassVar[Callable[[str, str], None] | None] = None
 
-    @staticmethod
-    def make_names_data(name: str) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
-        yield name, {}, []
-
-    def run_shell_command(self, command: StringCommand, *args, **arguments) -> tuple[bool, CommandOutput]:
-        answer = self.foreseen(command, arguments)
-        if answer is None:
-            answer = self._execute(command, arguments)
-            self.ran(command, arguments, answer)
-        if answer.exit_status:
-            self.last = answer
-        output = [OutputLine("stdout", line) for line in answer.stdout.splitlines()]
-        output += [OutputLine("stderr", line) for line in answer.stderr.splitlines()]
-        return answer.exit_status == 0, CommandOutput(output)
-
-    def _execute(self, command: StringCommand, arguments: dict[str, Any]) -> CommandResult:
+    def execute(self, command: StringCommand, arguments: dict[str, Any]) -> CommandResult:
         text = command if isinstance(command, str) else command.get_raw_value()
         LocalShell.ran_commands.append((self.host.name, text))
         gevent.sleep(0)  # let the other hosts run in between, as a network would
@@ -65,32 +48,19 @@ class LocalShell(Watched, BaseConnector):
         )
         return CommandResult(text, done.returncode, done.stdout, done.stderr)
 
-    def put_file(self, *args, **kwargs) -> bool:
-        raise NotImplementedError
 
-    def get_file(self, *args, **kwargs) -> bool:
-        raise NotImplementedError
-
-
-class Told:
+class Told(Reports):
     """A Reporter that keeps everything."""
 
     def __init__(self) -> None:
-        self.plans: dict[str, NodePlan] = {}
-        self.outcomes: dict[str, NodeOutcome] = {}
+        super().__init__()
         self.events: list[tuple[str, ...]] = []
-
-    def planned(self, plan: NodePlan) -> None:
-        self.plans[plan.node] = plan
 
     def started(self, node: str, role: str, name: str) -> None:
         self.events.append(("started", node, name))
 
     def finished(self, node: str, role: str, name: str, changed: bool, error: str | None) -> None:
         self.events.append(("finished", node, name, "failed" if error else "changed" if changed else "same"))
-
-    def applied(self, outcome: NodeOutcome) -> None:
-        self.outcomes[outcome.node] = outcome
 
 
 class LocalRun:
