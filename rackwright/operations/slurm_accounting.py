@@ -10,9 +10,10 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host, state
 
-from rackwright.facts.slurm import AccountingBooks, Books, Unread
+from rackwright.facts.slurm import AccountingRecords
 from rackwright.plan.changes import Change, record
-from rackwright.workload.slurm.accounting import steps
+from rackwright.workload.slurm.accounting import sacctmgr_commands
+from rackwright.workload.slurm.records import Records, Unread
 
 # slurmdbd has just been started when this runs for the first time. A removal that Slurm refuses
 # (running jobs) must not keep the rest from being done, but it is an error all the same.
@@ -35,33 +36,35 @@ exit $failed
 
 @operation()
 def entities(
-    cluster: str, wanted: Books, prune: bool, wait_seconds: int = 60
+    cluster: str, declared: Records, prune: bool, wait_seconds: int = 60
 ) -> Generator[StringCommand, None, None]:
     """QOS, accounts and users are as declared.
 
-    + wanted: all of them; the account and user `root` and the QOS `normal` always exist
-    + prune: remove what is not wanted
+    + declared: all of them; the account and user `root` and the QOS `normal` always exist
+    + prune: remove what is not declared
     + wait_seconds: how long slurmdbd may take to answer
     """
-    there: Books | Unread | None
+    found: Records | Unread | None
     if state.is_executing:  # slurmdbd may have been started a moment ago
-        there = host.get_fact(AccountingBooks, cluster=cluster, patience=wait_seconds)
+        found = host.get_fact(AccountingRecords, cluster=cluster, patience=wait_seconds)
     else:
-        there = host.get_fact(AccountingBooks, cluster=cluster)
-        if there is Unread.STOPPED:  # its start is in the plan, and apply compares after it
+        found = host.get_fact(AccountingRecords, cluster=cluster)
+        if found is Unread.STOPPED:  # its start is in the plan, and apply compares after it
             host.noop("slurmdbd does not run: compared once it does")
             return
-        if there is Unread.SILENT:
+        if found is Unread.SILENT:
             record(Change("slurm", "accounting", "slurmdbd does not answer", "compared once it does"))
             yield StringCommand(":")
             return
-    if isinstance(there, Unread):
-        raise OperationError(f"slurmdbd is {there} and could not be asked within {wait_seconds} s")
-    to_do = steps(cluster, there or Books(), wanted, prune=prune)
-    if not to_do:
+    if isinstance(found, Unread):
+        raise OperationError(f"slurmdbd is {found} and could not be asked within {wait_seconds} s")
+    needed = sacctmgr_commands(cluster, found or Records(), declared, prune=prune)
+    if not needed:
         host.noop("accounting is as declared")
         return
-    for step in to_do:
-        record(Change("slurm", step.target, step.before, step.after, disruptive=step.after is None))
-    commands = "\n".join(" ".join(["run", *map(quote, step.arguments)]) for step in to_do)
-    yield StringCommand(_SCRIPT.format(wait=wait_seconds, commands=commands))
+    for command in needed:
+        record(
+            Change("slurm", command.target, command.before, command.after, disruptive=command.after is None)
+        )
+    script = "\n".join(" ".join(["run", *map(quote, command.arguments)]) for command in needed)
+    yield StringCommand(_SCRIPT.format(wait=wait_seconds, commands=script))

@@ -6,14 +6,14 @@ import re
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
-from rackwright.facts.slurm import Books, normal, parse, read_command
 from rackwright.model.cluster import Node
 from rackwright.model.ranges import fold
 from rackwright.model.types import Family
-from rackwright.roles.slurm import duties, layout, reading
-from rackwright.roles.slurm.books import declared_books
+from rackwright.roles.slurm import layout, placement, reading
 from rackwright.roles.slurm.options import SlurmOptions
-from rackwright.workload.slurm.accounting import steps
+from rackwright.roles.slurm.records import declared_records
+from rackwright.workload.slurm.accounting import sacctmgr_commands
+from rackwright.workload.slurm.records import Records, normal, parse, read_command
 
 # A node at work is a healthy node.
 _READY = frozenset({"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESERVED", "CLOUD", "BLOCKED"})
@@ -58,14 +58,14 @@ def _slurmctld_answers(context: CheckContext[SlurmOptions]) -> str:
 def _nodes_ready(context: CheckContext[SlurmOptions]) -> str:
     found = reading.parse_nodes(context.output("timeout 30 scontrol show node -o"))
     wrong, at_work = [], 0
-    for node in duties.workers(context.cluster):
+    for node in placement.workers(context.cluster):
         report = found.get(node.name)
         if report is None:
             wrong.append(f"{node.name} is unknown to slurmctld")
             continue
         wrong += _node_mistakes(node, report, context.options)
         at_work += "IDLE" not in report.states
-    strangers = sorted(set(found) - {node.name for node in duties.workers(context.cluster)})
+    strangers = sorted(set(found) - {node.name for node in placement.workers(context.cluster)})
     wrong += [f"{name} is not declared" for name in strangers]
     if wrong:
         fail(_first(wrong))
@@ -135,30 +135,28 @@ def _topology(context: CheckContext[SlurmOptions]) -> str:
     return f"{kind} of {len(layout.groups(context.cluster, kind))}, as the racks and switches are declared"
 
 
-def _books(context: CheckContext[SlurmOptions]) -> str:
+def _records(context: CheckContext[SlurmOptions]) -> str:
     there = parse(context.output("sh -c %s", read_command(context.cluster.name)).splitlines())
     if there is None:
         context.output(_FIRST_QUESTION)  # says in its own words why there was no answer
         raise Undetermined("slurmdbd did not answer every question of sacctmgr")
-    wanted = declared_books(context.cluster, context.options)
-    to_do = steps(context.cluster.name, there, wanted, prune=context.options.prune)
+    wanted = declared_records(context.cluster, context.options)
+    to_do = sacctmgr_commands(context.cluster.name, there, wanted, prune=context.options.prune)
     if to_do:
         fail(
-            _first(
-                [f"{step.target}: {step.before or 'missing'}, not {step.after or 'there'}" for step in to_do]
-            )
+            _first([f"{one.target}: {one.before or 'missing'}, not {one.after or 'there'}" for one in to_do])
         )
     return _counted(there)
 
 
-def _counted(there: Books) -> str:
+def _counted(there: Records) -> str:
     return f"{len(there.accounts)} accounts, {len(there.users)} users, {len(there.qos)} QOS as declared"
 
 
 def _by_partition(context: CheckContext[SlurmOptions]) -> dict[str, tuple[Node, ...]]:
     """Every worker once, under a partition that takes jobs for it."""
     found: dict[str, tuple[Node, ...]] = {}
-    for node in duties.workers(context.cluster):
+    for node in placement.workers(context.cluster):
         name = layout.partition_of(context.cluster, context.options, node)
         if name is None:
             fail(f"{node.name} is in no partition that is UP, so no job reaches it")
@@ -229,7 +227,9 @@ def _mpi(context: CheckContext[SlurmOptions]) -> str:
     evidence = []
     for partition, nodes in _by_partition(context).items():
         able = tuple(
-            node for node in nodes if "mpi" in duties.software(context.cluster, node, _options_of(node)).other
+            node
+            for node in nodes
+            if "mpi" in placement.software(context.cluster, node, _options_of(node)).other
         )
         if able:
             evidence.append(_all_reduce(context, partition, able))
@@ -267,7 +267,7 @@ CHECKS = (
     ),
     Check("partitions are as declared", _partitions, scope="cluster", settle_seconds=10),
     Check("the topology is as declared", _topology, scope="cluster", settle_seconds=10),
-    Check("accounts, users and QOS are as declared", _books, scope="cluster", timeout_seconds=120),
+    Check("accounts, users and QOS are as declared", _records, scope="cluster", timeout_seconds=120),
     Check(
         "a job runs on every node and is accounted for",
         _job_everywhere,

@@ -9,9 +9,9 @@ from rackwright.data import Site, site_of
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.operations.slurm_accounting import entities
 from rackwright.osfamily.names import names
-from rackwright.roles.slurm import duties, layout, texts
-from rackwright.roles.slurm.books import declared_books
+from rackwright.roles.slurm import layout, placement, texts
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.records import declared_records
 
 ETC = "/etc/slurm"
 RESTART = (f"{ETC}/slurm-restart.conf", f"{ETC}/job_container.conf")
@@ -43,16 +43,16 @@ def slurm(options: SlurmOptions) -> None:
     for stage in host.loop(("prolog", "epilog")):  # type: ignore[no-untyped-call]
         _scripts(site, options, stage)
     _install(site, options)
-    if duties.daemons(site.cluster, site.node, options):
+    if placement.daemons(site.cluster, site.node, options):
         timer = names(site.node.family, "logrotate").unit or ""
         units.unit(name="Rotate logs every day", unit=timer)
-    if duties.runs_slurmdbd(site.node):
+    if placement.runs_slurmdbd(site.node):
         _slurmdbd(site, options)
-    if duties.runs_slurmctld(site.cluster, site.node, options):
+    if placement.runs_slurmctld(site.cluster, site.node, options):
         _slurmctld(site, options)
-    if duties.runs_slurmd(site.node):
+    if placement.runs_slurmd(site.node):
         _slurmd(site, options)
-    if duties.adopts_logins(site.node, options):
+    if placement.adopts_logins(site.node, options):
         _adopt_logins(site, options)
 
 
@@ -97,7 +97,7 @@ def _scripts(site: Site, options: SlurmOptions, stage: str) -> None:
 
 
 def _install(site: Site, options: SlurmOptions) -> None:
-    wanted = duties.software(site.cluster, site.node, options)
+    wanted = placement.software(site.cluster, site.node, options)
     versioned = f"={options.packages.version}" if options.packages.version else ""
     prefix = "schedmd/" if options.packages.source == "schedmd" else ""
     slurms = [name for part in wanted.slurm for name in names(site.node.family, prefix + part).packages]
@@ -127,7 +127,7 @@ def _slurmdbd(site: Site, options: SlurmOptions) -> None:
     entities(
         name="Declare accounts, users and QOS",
         cluster=site.cluster.name,
-        wanted=declared_books(site.cluster, options),
+        declared=declared_records(site.cluster, options),
         prune=options.prune,
     )
 
@@ -163,7 +163,7 @@ def _daemon(site: Site, options: SlurmOptions, daemon: str) -> None:
     """Reloaded where that is enough, so that jobs and state stay; restarted for what it never reads again."""
     _rotate(site, options, daemon)
     # Before 23.11 a reload leaves nodes, plugins and topology as they were.
-    by_reload = duties.release_on(site.node, options) >= (23, 11)
+    by_reload = placement.release_on(site.node, options) >= (23, 11)
     units.unit(
         name=f"Run {daemon} with its settings",
         unit=f"{daemon}.service",

@@ -13,9 +13,9 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import expand, fold
 from rackwright.model.sku import Gpus
 from rackwright.model.types import Platform
-from rackwright.roles.slurm.duties import natural, workers
 from rackwright.roles.slurm.entities import Partition
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.placement import natural, workers
 
 
 @dataclass(frozen=True)

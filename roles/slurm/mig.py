@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rackwright.model.cluster import Cluster
 from rackwright.model.types import Platform
 from rackwright.osfamily.names import names
-from rackwright.roles.slurm import duties
+from rackwright.roles.slurm import placement
 
 if TYPE_CHECKING:
     from rackwright.roles.slurm.options import SlurmOptions
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def mig_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
     """(path below the section, a sentence, a hint) of each mistake."""
-    cut = [node for node in duties.workers(cluster) if node.mig and node.platform is not Platform.CONTAINER]
+    cut = [
+        node for node in placement.workers(cluster) if node.mig and node.platform is not Platform.CONTAINER
+    ]
     if cut and options.gres_autodetect not in (None, "nvml"):
         yield (
             "gres_autodetect",
@@ -31,7 +33,7 @@ def mig_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[tuple[str,
                 "take packages from SchedMD: `packages: {source: schedmd, release: '24.11'}`",
             )
             return
-    for node in duties.workers(cluster):
+    for node in placement.workers(cluster):
         both = [profile for profile in node.mig if f"{profile}+me" in node.mig]
         if both:
             yield (

@@ -11,7 +11,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.platforms import Capability, has
 from rackwright.model.ranges import RangeMistake, expand, fold
 from rackwright.model.types import NodeRole
-from rackwright.roles.slurm import duties, layout
+from rackwright.roles.slurm import layout, placement
 from rackwright.roles.slurm.mig import mig_problems
 
 if TYPE_CHECKING:
@@ -48,18 +48,18 @@ def _nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def _releases(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    for node in duties.slurm_nodes(cluster):
-        if duties.release_on(node, options) < (22, 5):
+    for node in placement.slurm_nodes(cluster):
+        if placement.release_on(node, options) < (22, 5):
             yield (
                 "packages.release",
                 f"{node.os} ships Slurm 21.08, which cannot use cgroup v2.",
                 "take packages from SchedMD: `packages: {source: schedmd, release: '24.11'}`",
             )
             return
-    head = duties.release_on(cluster.primary, options)
-    for node in duties.slurm_nodes(cluster):
-        if duties.release_on(node, options) > head:
-            release = "{}.{:02}".format(*duties.release_on(node, options))
+    head = placement.release_on(cluster.primary, options)
+    for node in placement.slurm_nodes(cluster):
+        if placement.release_on(node, options) > head:
+            release = "{}.{:02}".format(*placement.release_on(node, options))
             yield (
                 "packages.release",
                 (
@@ -87,7 +87,7 @@ def _backups(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
 
 
 def _memory(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    for node in duties.workers(cluster):
+    for node in placement.workers(cluster):
         offers = layout.hardware(node)
         left = layout.real_memory(node, options) - options.mem_spec_limit_mib
         if left <= 0:
@@ -104,7 +104,7 @@ def _memory(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
 
 
 def _partitions(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    workers = {node.name for node in duties.workers(cluster)}
+    workers = {node.name for node in placement.workers(cluster)}
     for name, partition in options.partitions.items():
         path = f"partitions.{name}"
         if partition.nodes is not None:
@@ -224,7 +224,7 @@ def _database(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
 
 
 def _platforms(cluster: Cluster) -> Iterator[Problem]:
-    workers = duties.workers(cluster)
+    workers = placement.workers(cluster)
     bound = [node.name for node in workers if not has(node.platform, Capability.CGROUP_V2)]
     if bound and len(bound) < len(workers):
         yield (
@@ -256,10 +256,14 @@ def _topology(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     kind = layout.topology_kind(cluster, options)
     if kind == "flat":
         return
-    if kind == "block" and duties.release(cluster, options) < (24, 5):
+    if kind == "block" and placement.release(cluster, options) < (24, 5):
         yield "topology", "The block topology needs Slurm 24.05 or newer.", "tree, or newer packages"
-    placed = [node.rack if kind == "block" else node.switch or node.rack for node in duties.workers(cluster)]
-    lost = [node.name for node, place in zip(duties.workers(cluster), placed, strict=True) if place is None]
+    placed = [
+        node.rack if kind == "block" else node.switch or node.rack for node in placement.workers(cluster)
+    ]
+    lost = [
+        node.name for node, place in zip(placement.workers(cluster), placed, strict=True) if place is None
+    ]
     if lost:
         what = "a rack" if kind == "block" else "a switch or a rack"
         yield "topology", f"{fold(lost)} has no place in the {kind}: declare {what}.", None

@@ -10,7 +10,7 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.types import Family, Platform
 from rackwright.render import render
-from rackwright.roles.slurm import duties, layout
+from rackwright.roles.slurm import layout, placement
 from rackwright.roles.slurm.entities import Partition
 from rackwright.roles.slurm.options import SlurmOptions
 
@@ -22,7 +22,7 @@ SIMULATED_GPUS = "/run/rackwright-gpu"
 
 def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
     """/etc/slurm/slurm.conf."""
-    gpus = any(layout.gres(node) for node in duties.workers(cluster))
+    gpus = any(layout.gres(node) for node in placement.workers(cluster))
     return _render(
         "slurm.conf",
         cluster,
@@ -33,7 +33,7 @@ def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
         def_mem_per_cpu=layout.least_mem_per_cpu(cluster, options),
         preempt_mode=_preempt_mode(options.preempt_mode),
         node_lines=layout.node_lines(cluster, options),
-        health_program=duties.health_program(cluster, options),
+        health_program=placement.health_program(cluster, options),
         partition_lines=tuple(
             _partition_line(cluster, options, name, partition)
             for name, partition in options.partitions.items()
@@ -43,7 +43,9 @@ def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
 
 def slurm_restart_conf(cluster: Cluster, options: SlurmOptions) -> str:
     """/etc/slurm/slurm-restart.conf: what only a restart changes."""
-    return _render("slurm-restart.conf", cluster, options, controllers=duties.controllers(cluster, options))
+    return _render(
+        "slurm-restart.conf", cluster, options, controllers=placement.controllers(cluster, options)
+    )
 
 
 def slurmdbd_conf(cluster: Cluster, options: SlurmOptions, password: str) -> str:
@@ -83,7 +85,7 @@ def topology_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
 
 def job_container_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
     """/etc/slurm/job_container.conf; None where jobs share /tmp."""
-    if not (options.private_tmp and duties.confined(cluster)):
+    if not (options.private_tmp and placement.confined(cluster)):
         return None
     return _render("job_container.conf", cluster, options)
 
@@ -132,7 +134,7 @@ def _render(name: str, cluster: Cluster, options: SlurmOptions, **variables: Any
         f"slurm/{name}.j2",
         cluster=cluster,
         options=options,
-        confined=duties.confined(cluster),
+        confined=placement.confined(cluster),
         **variables,
     )
 
@@ -188,8 +190,10 @@ def _weights(partition: Partition) -> str | None:
 
 def _gres_lines(cluster: Cluster, options: SlurmOptions) -> tuple[str, ...]:
     kinds: dict[str, list[str]] = {}
-    detect = options.gres_autodetect or ("nvidia" if duties.release(cluster, options) >= (24, 11) else "off")
-    for node in duties.workers(cluster):
+    detect = options.gres_autodetect or (
+        "nvidia" if placement.release(cluster, options) >= (24, 11) else "off"
+    )
+    for node in placement.workers(cluster):
         for line in _node_gres_lines(node, detect):
             kinds.setdefault(line, []).append(node.name)
     return tuple(f"NodeName={fold(names)} {line}" for line, names in kinds.items())

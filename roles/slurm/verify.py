@@ -11,7 +11,7 @@ from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.osfamily.names import names
-from rackwright.roles.slurm import cluster_checks, duties, layout, texts
+from rackwright.roles.slurm import cluster_checks, layout, placement, texts
 from rackwright.roles.slurm.options import SlurmOptions
 
 _CONTAINED = frozenset({Capability.CGROUP_V2})
@@ -83,7 +83,7 @@ def _release(context: CheckContext[SlurmOptions]) -> str:
     found = re.search(r"(\d+)\.(\d+)(\.\d+)?", context.output("sinfo --version"))
     if found is None:
         raise Undetermined("`sinfo --version` names no version")
-    wanted = duties.release_on(context.node, context.options)
+    wanted = placement.release_on(context.node, context.options)
     if (int(found[1]), int(found[2])) != wanted:
         fail(f"Slurm is {found[0]}, but {wanted[0]}.{wanted[1]:02} is declared")
     return f"Slurm {found[0]}"
@@ -117,7 +117,7 @@ def _password_file(context: CheckContext[SlurmOptions]) -> str:
 
 
 def _logs_rotated(context: CheckContext[SlurmOptions]) -> str:
-    daemons = duties.daemons(context.cluster, context.node, context.options)
+    daemons = placement.daemons(context.cluster, context.node, context.options)
     paths = tuple(f"/etc/logrotate.d/{daemon}" for daemon in daemons)
     result = context.host.run("logrotate --debug " + " ".join(["%s"] * len(paths)), *paths)
     if result.rc in (126, 127):
@@ -182,23 +182,23 @@ def _on_controllers(node: Node, options: SlurmOptions) -> bool:
 
 
 def _on_primary(node: Node, options: SlurmOptions) -> bool:
-    return duties.runs_slurmdbd(node)
+    return placement.runs_slurmdbd(node)
 
 
 def _on_workers(node: Node, options: SlurmOptions) -> bool:
-    return duties.runs_slurmd(node)
+    return placement.runs_slurmd(node)
 
 
 def _with_daemons(node: Node, options: SlurmOptions) -> bool:
-    return _on_controllers(node, options) or duties.runs_slurmd(node)
+    return _on_controllers(node, options) or placement.runs_slurmd(node)
 
 
 def _with_private_tmp(node: Node, options: SlurmOptions) -> bool:
-    return duties.runs_slurmd(node) and options.private_tmp
+    return placement.runs_slurmd(node) and options.private_tmp
 
 
 def _with_adoption(node: Node, options: SlurmOptions) -> bool:
-    return duties.wants_adoption(node, options)
+    return placement.wants_adoption(node, options)
 
 
 CHECKS = (

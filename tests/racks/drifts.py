@@ -124,9 +124,9 @@ DAEMONS_AND_KERNEL = (
           "/var/spool/slurmd", ("directory 755 daemon:root -> directory 755 root:root",)),
 )  # fmt: skip
 
-_BOOKS = ("head1", "slurm", "Declare accounts, users and QOS")
-BOOKS = tuple(
-    Drift(_BOOKS[0], f"sacctmgr -iQ {by_hand}", _BOOKS[1], _BOOKS[2], target, says)
+_RECORDS = ("head1", "slurm", "Declare accounts, users and QOS")
+RECORDS = tuple(
+    Drift(_RECORDS[0], f"sacctmgr -iQ {by_hand}", _RECORDS[1], _RECORDS[2], target, says)
     for by_hand, target, says in (
         ("add account rogue", "account rogue", ("exists -> None",)),
         ("modify qos where name=urgent set priority=5", "qos urgent", ("priority=5 -> priority=100",)),

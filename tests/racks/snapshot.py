@@ -34,11 +34,11 @@ for block in told("systemctl", "show", "*.service", "*.socket", "*.target", "*.m
     units[pairs.pop("Id", "")] = pairs
 packages = dict(line.split(" ", 1) for line in told(
     "dpkg-query", "-W", "-f", "${binary:Package} ${Version} ${Status}\n").splitlines())
-books = {}
+records = {}
 for what in ("cluster format=cluster", "account", "qos", "assoc", "user"):
     said = told("sh", "-c", "command -v slurmdbd >/dev/null && timeout 80 sacctmgr -nP show " + what)
-    books[what] = sorted(said.splitlines())
-print(json.dumps({"paths": paths, "units": units, "packages": packages, "books": books}))
+    records[what] = sorted(said.splitlines())
+print(json.dumps({"paths": paths, "units": units, "packages": packages, "records": records}))
 """
 # Made and ended by ssh logins, timers and the machine around the rack, never by an apply.
 _PASSING = ("user@", "user-runtime-dir@", "run-", "session-", "mnt-", "dev-", "sys-", "proc-", "systemd-")

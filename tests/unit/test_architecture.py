@@ -31,8 +31,20 @@ BANNED_IN_ROLES = {
 }
 ROOMS_BOTTOM_UP = (
     *("errors", "state_folder", "command", "atomic_write", "render", "documents"),
-    *("model", "catalog", "plan", "secrets", "osfamily", "clusterfile", "lab", "data", "ssh", "facts"),
-    *("workload", "factcache", "operations", "lock", "health", "claims"),
+    *(
+        "model",
+        "catalog",
+        "plan",
+        "secrets",
+        "osfamily",
+        "clusterfile",
+        "lab",
+        "data",
+        "ssh",
+        "workload",
+        "facts",
+    ),
+    *("factcache", "operations", "lock", "health", "claims"),
     *("pyinfra_driver", "engine", "verify", "burnin", "drift", "why", "accept", "cli", "__main__"),
 )
 """Rooms and modules of rackwright/; each imports only what stands before it."""

@@ -1,11 +1,11 @@
-"""What separates slurmdbd's books from what they should be: sacctmgr commands, in an order it accepts."""
+"""The sacctmgr commands that bring the accounting records to their declaration, in an order it accepts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rackwright.facts.slurm import Books, Member, Settings
+from rackwright.workload.slurm.records import Member, Records, Settings
 
 BUILT_IN = "root"
 """Slurm's own account and user; never added, never removed."""
@@ -30,7 +30,7 @@ _FALLBACK = {
 
 
 @dataclass(frozen=True)
-class Step:
+class SacctmgrCommand:
     """One difference and the sacctmgr command that removes it."""
 
     target: str
@@ -39,41 +39,43 @@ class Step:
     arguments: tuple[str, ...]
 
 
-def steps(cluster: str, there: Books, wanted: Books, *, prune: bool) -> list[Step]:
+def sacctmgr_commands(
+    cluster: str, found: Records, declared: Records, *, prune: bool
+) -> list[SacctmgrCommand]:
     """All of them, in the order in which sacctmgr accepts them."""
-    found = [*_cluster(cluster, there), *_qos(there, wanted), *_accounts(cluster, there, wanted)]
-    found += _members(cluster, there, wanted)
-    return found + (list(_removals(cluster, there, wanted)) if prune else [])
+    needed = [*_cluster(cluster, found), *_qos(found, declared), *_accounts(cluster, found, declared)]
+    needed += _members(cluster, found, declared)
+    return needed + (list(_removals(cluster, found, declared)) if prune else [])
 
 
-def _cluster(cluster: str, there: Books) -> Iterator[Step]:
-    if cluster not in there.clusters:
-        yield Step(f"cluster {cluster}", None, "registered", ("add", "cluster", cluster))
+def _cluster(cluster: str, found: Records) -> Iterator[SacctmgrCommand]:
+    if cluster not in found.clusters:
+        yield SacctmgrCommand(f"cluster {cluster}", None, "registered", ("add", "cluster", cluster))
 
 
-def _qos(there: Books, wanted: Books) -> Iterator[Step]:
-    for name, want in wanted.qos.items():
-        target, is_ = f"qos {name}", there.qos.get(name)
+def _qos(found: Records, declared: Records) -> Iterator[SacctmgrCommand]:
+    for name, want in declared.qos.items():
+        target, is_ = f"qos {name}", found.qos.get(name)
         if is_ is None:  # what it preempts may not exist yet
             plain = {key: value for key, value in want.items() if key != "preempt"}
-            yield Step(target, None, _said(want), ("add", "qos", name, *_pairs(plain)))
-    for name, want in wanted.qos.items():
-        is_ = there.qos.get(name)
+            yield SacctmgrCommand(target, None, _shown(want), ("add", "qos", name, *_pairs(plain)))
+    for name, want in declared.qos.items():
+        is_ = found.qos.get(name)
         where = ("modify", "qos", "where", f"name={name}", "set")
         if is_ is not None:
             yield from _modified(f"qos {name}", is_, want, where)
         elif want.get("preempt"):
-            yield Step(
+            yield SacctmgrCommand(
                 f"qos {name}", None, f"preempt={want['preempt']}", (*where, f"preempt={want['preempt']}")
             )
 
 
-def _accounts(cluster: str, there: Books, wanted: Books) -> Iterator[Step]:
-    for name in _parents_first(wanted.accounts):
-        target, want, is_ = f"account {name}", wanted.accounts[name], there.accounts.get(name)
+def _accounts(cluster: str, found: Records, declared: Records) -> Iterator[SacctmgrCommand]:
+    for name in _parents_first(declared.accounts):
+        target, want, is_ = f"account {name}", declared.accounts[name], found.accounts.get(name)
         if is_ is None:
-            yield Step(
-                target, None, _said(want), ("add", "account", name, f"cluster={cluster}", *_pairs(want))
+            yield SacctmgrCommand(
+                target, None, _shown(want), ("add", "account", name, f"cluster={cluster}", *_pairs(want))
             )
             continue
         # Descriptions belong to the account itself, all else to its place in this cluster.
@@ -88,13 +90,13 @@ def _only(settings: Settings, keys: tuple[str, ...] | None, others: tuple[str, .
     return {key: value for key, value in settings.items() if (key in keys if keys else key not in others)}
 
 
-def _members(cluster: str, there: Books, wanted: Books) -> Iterator[Step]:
+def _members(cluster: str, found: Records, declared: Records) -> Iterator[SacctmgrCommand]:
     here = f"cluster={cluster}"
-    known = set(there.users)
+    known = set(found.users)
     # The default account comes first: a user's first account becomes the default.
-    for member in sorted(wanted.members, key=lambda m: (m.user, not _is_default(wanted, m), m.account)):
-        want, is_ = wanted.members[member], there.members.get(member)
-        user = wanted.users.get(member.user, {})
+    for member in sorted(declared.members, key=lambda m: (m.user, not _is_default(declared, m), m.account)):
+        want, is_ = declared.members[member], found.members.get(member)
+        user = declared.users.get(member.user, {})
         if is_ is not None:
             where = (
                 "modify",
@@ -110,40 +112,44 @@ def _members(cluster: str, there: Books, wanted: Books) -> Iterator[Step]:
         extra = {} if member.user in known else user
         known.add(member.user)
         add = ("add", "user", member.user, f"account={member.account}", here, *_pairs({**extra, **want}))
-        yield Step(f"user {member}", None, _said({**extra, **want}), add)
-    for name, want in wanted.users.items():
-        if name in there.users:
+        yield SacctmgrCommand(f"user {member}", None, _shown({**extra, **want}), add)
+    for name, want in declared.users.items():
+        if name in found.users:
             at = ("modify", "user", "where", f"name={name}", here, "set")
-            yield from _modified(f"user {name}", there.users[name], want, at)
+            yield from _modified(f"user {name}", found.users[name], want, at)
 
 
-def _is_default(wanted: Books, member: Member) -> bool:
-    return wanted.users.get(member.user, {}).get("defaultaccount") == member.account
+def _is_default(declared: Records, member: Member) -> bool:
+    return declared.users.get(member.user, {}).get("defaultaccount") == member.account
 
 
-def _removals(cluster: str, there: Books, wanted: Books) -> Iterator[Step]:
+def _removals(cluster: str, found: Records, declared: Records) -> Iterator[SacctmgrCommand]:
     here = f"cluster={cluster}"
-    leaving = {user for user in there.users if user not in wanted.users and user != BUILT_IN}
+    leaving = {user for user in found.users if user not in declared.users and user != BUILT_IN}
     for user in sorted(leaving):
-        yield Step(f"user {user}", "exists", None, ("remove", "user", "where", f"name={user}", here))
-    for member in sorted(there.members, key=str):
+        yield SacctmgrCommand(
+            f"user {user}", "exists", None, ("remove", "user", "where", f"name={user}", here)
+        )
+    for member in sorted(found.members, key=str):
         if (
-            member in wanted.members
+            member in declared.members
             or member.user in leaving
             or (member.user, member.account) == (BUILT_IN,) * 2
         ):
             continue
         where = [f"name={member.user}", f"account={member.account}", here]
         where += [f"partition={member.partition}"] if member.partition else []
-        yield Step(f"user {member}", "exists", None, ("remove", "user", "where", *where))
-    alone = there.clusters <= {cluster}
+        yield SacctmgrCommand(f"user {member}", "exists", None, ("remove", "user", "where", *where))
+    alone = found.clusters <= {cluster}
     at = () if alone else (here,)  # with a cluster, only the account's place in it goes, not the account
-    for name in reversed(list(_parents_first(there.accounts))):
-        if name not in wanted.accounts and name != BUILT_IN:
-            yield Step(f"account {name}", "exists", None, ("remove", "account", "where", f"name={name}", *at))
+    for name in reversed(list(_parents_first(found.accounts))):
+        if name not in declared.accounts and name != BUILT_IN:
+            yield SacctmgrCommand(
+                f"account {name}", "exists", None, ("remove", "account", "where", f"name={name}", *at)
+            )
     if alone:  # QOS have no cluster: another one may need them
-        for name in sorted(set(there.qos) - set(wanted.qos) - {BUILT_IN_QOS}):
-            yield Step(f"qos {name}", "exists", None, ("remove", "qos", "where", f"name={name}"))
+        for name in sorted(set(found.qos) - set(declared.qos) - {BUILT_IN_QOS}):
+            yield SacctmgrCommand(f"qos {name}", "exists", None, ("remove", "qos", "where", f"name={name}"))
 
 
 def _parents_first(accounts: Mapping[str, Settings]) -> Iterator[str]:
@@ -154,17 +160,19 @@ def _parents_first(accounts: Mapping[str, Settings]) -> Iterator[str]:
         left = [name for name in left if name not in ready] if ready else []
 
 
-def _modified(target: str, is_: Settings, want: Settings, where: tuple[str, ...]) -> Iterator[Step]:
+def _modified(
+    target: str, is_: Settings, want: Settings, where: tuple[str, ...]
+) -> Iterator[SacctmgrCommand]:
     wrong = [
         key
         for key in dict.fromkeys((*want, *is_))
         if is_.get(key, _FALLBACK.get(key, "")) != want.get(key, _FALLBACK.get(key, ""))
     ]
     if wrong:
-        before = _said({key: is_.get(key, "-") for key in wrong})
-        after = _said({key: want.get(key, _FALLBACK.get(key, "-")) for key in wrong})
+        before = _shown({key: is_.get(key, "-") for key in wrong})
+        after = _shown({key: want.get(key, _FALLBACK.get(key, "-")) for key in wrong})
         pairs = tuple(_pair(key, want.get(key, _FALLBACK.get(key, "")), is_.get(key, "")) for key in wrong)
-        yield Step(target, before, after, (*where, *pairs))
+        yield SacctmgrCommand(target, before, after, (*where, *pairs))
 
 
 def _pairs(settings: Settings) -> tuple[str, ...]:
@@ -183,5 +191,5 @@ def _pair(key: str, value: str, before: str) -> str:
     return f"{word}={value}"
 
 
-def _said(settings: Settings) -> str:
+def _shown(settings: Settings) -> str:
     return " ".join(f"{key}={value}" for key, value in settings.items() if value) or "exists"

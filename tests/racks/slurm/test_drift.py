@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.racks.drifts import BOOKS, DAEMONS_AND_KERNEL, FILES_AND_PEOPLE, Drift
+from tests.racks.drifts import DAEMONS_AND_KERNEL, FILES_AND_PEOPLE, RECORDS, Drift
 from tests.racks.site import Operations, Site, changed_by, operations
 from tests.racks.slurm.conftest import NODES, FirstApply
 from tests.racks.snapshot import USER_TABLES, assert_same, snapshots
@@ -58,7 +58,7 @@ def test_one_value_changed_by_hand(rack: Site, first_apply: FirstApply):
             FILES_AND_PEOPLE, id="files and people", marks=pytest.mark.proof
         ),  # see plain/test_kinds.py
         pytest.param(DAEMONS_AND_KERNEL, id="daemons", marks=pytest.mark.proof),  # a minute of waiting
-        pytest.param(BOOKS, id="books"),
+        pytest.param(RECORDS, id="records"),
     ],
 )
 def test_every_drift_is_named_and_repaired(rack: Site, first_apply: FirstApply, batch: tuple[Drift, ...]):
@@ -75,10 +75,10 @@ def test_every_drift_is_named_and_repaired(rack: Site, first_apply: FirstApply, 
 
 
 def test_the_drifts_are_enough():
-    assert len(FILES_AND_PEOPLE + DAEMONS_AND_KERNEL + BOOKS) >= 50
+    assert len(FILES_AND_PEOPLE + DAEMONS_AND_KERNEL + RECORDS) >= 50
 
 
-def test_a_stopped_database_daemon_hides_no_books_and_invents_none(rack: Site, first_apply: FirstApply):
+def test_a_stopped_database_daemon_hides_no_records_and_invents_none(rack: Site, first_apply: FirstApply):
     rack.on("head1", "systemctl stop slurmdbd")
     started = {("head1", "slurm", "Run slurmdbd with its settings")}
     assert operations(rack.plan(2)) == started
@@ -86,7 +86,7 @@ def test_a_stopped_database_daemon_hides_no_books_and_invents_none(rack: Site, f
 
 
 @pytest.mark.proof  # its plan waits for slurmdbd
-def test_books_that_cannot_be_read_are_not_called_unchanged(rack: Site, first_apply: FirstApply):
+def test_records_that_cannot_be_read_are_not_called_unchanged(rack: Site, first_apply: FirstApply):
     """With another password in the database slurmdbd runs and answers nobody."""
     rack.on("head1", """mariadb -e "ALTER USER slurm@localhost IDENTIFIED BY 'another'" """)
     plan = rack.plan(2)

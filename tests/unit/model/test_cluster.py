@@ -18,7 +18,9 @@ class Picky(RoleOptions):
 
 def test_a_node_has_the_options_of_the_roles_that_run_on_it():
     options = {"first": Picky(name="n1"), "second": Picky(name="n2"), "everywhere": RoleOptions()}
-    made = make_cluster(*(make_node(name, number, options=options) for number, name in enumerate(("n1", "n2"), 1)))
+    made = make_cluster(
+        *(make_node(name, number, options=options) for number, name in enumerate(("n1", "n2"), 1))
+    )
     assert {node.name: sorted(node.options) for node in made.nodes} == {
         "n1": ["everywhere", "first"],
         "n2": ["everywhere", "second"],

@@ -84,9 +84,7 @@ def claimed(role: str, checks: tuple[Check, ...], node: Node) -> tuple[str, ...]
     options = node.options.get(role)
     if options is None:
         return ()
-    return tuple(
-        check.name for check in checks if check.applies is None or check.applies(node, options)
-    )
+    return tuple(check.name for check in checks if check.applies is None or check.applies(node, options))
 
 
 class _Kept:

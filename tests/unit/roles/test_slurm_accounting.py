@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from rackwright.facts.slurm import AccountingBooks, Books, Member, Unread, normal, parse, read_command
-from rackwright.roles.slurm.books import declared_books
+from rackwright.facts.slurm import AccountingRecords
 from rackwright.roles.slurm.options import SlurmOptions
-from rackwright.workload.slurm.accounting import steps
+from rackwright.roles.slurm.records import declared_records
+from rackwright.workload.slurm.accounting import sacctmgr_commands
+from rackwright.workload.slurm.records import Member, Records, Unread, normal, parse, read_command
 from tests.unit.roles.fake_host import commands, planned
 from tests.unit.roles.slurm_clusters import lab
 
-RECORDED = Path(__file__).parent / "recorded" / "slurm" / "books.txt"
+RECORDED = Path(__file__).parent / "recorded" / "slurm" / "records.txt"
 """From a rack of Debian 13 containers, 2026-11-20."""
 DECLARED = {
     "qos": {
@@ -56,31 +57,31 @@ DECLARED = {
 
 
 def there():
-    books = parse(RECORDED.read_text().splitlines())
-    assert books is not None
-    return replace(books, clusters=frozenset({"lab"}))  # recorded on a rack of another name
+    records = parse(RECORDED.read_text().splitlines())
+    assert records is not None
+    return replace(records, clusters=frozenset({"lab"}))  # recorded on a rack of another name
 
 
 def wanted(given=None):
     cluster = lab(SlurmOptions.model_validate(DECLARED if given is None else given))
-    return declared_books(cluster, cluster.primary.options["slurm"])
+    return declared_records(cluster, cluster.primary.options["slurm"])
 
 
-def lines(books, want, *, prune=True):
-    return [" ".join(step.arguments) for step in steps("lab", books, want, prune=prune)]
+def lines(records, want, *, prune=True):
+    return [" ".join(command.arguments) for command in sacctmgr_commands("lab", records, want, prune=prune)]
 
 
 def test_what_was_recorded():
-    books = there()
-    assert books.qos["high"]["maxtrespu"] == "cpu=4,gres/gpu=8,mem=204800"
-    assert books.accounts["lab1"] == {
+    records = there()
+    assert records.qos["high"]["maxtrespu"] == "cpu=4,gres/gpu=8,mem=204800"
+    assert records.accounts["lab1"] == {
         "parent": "phys",
         "fairshare": "1",
         "description": "lab1",
         "organization": "root",
     }
-    assert books.users["alice"] == {"defaultaccount": "lab1", "adminlevel": "operator"}
-    assert books.members[Member("alice", "lab1")] == {"fairshare": "3", "maxjobs": "1"}
+    assert records.users["alice"] == {"defaultaccount": "lab1", "adminlevel": "operator"}
+    assert records.members[Member("alice", "lab1")] == {"fairshare": "3", "maxjobs": "1"}
 
 
 def test_only_the_burnin_account_differs_from_the_recording():
@@ -97,16 +98,16 @@ def test_only_the_burnin_account_differs_from_the_recording():
 )
 def test_an_answer_that_is_not_whole_is_none(output):
     assert parse(output.splitlines()) is None
-    assert AccountingBooks().process(output.splitlines()) is (Unread.SILENT if output else None)
+    assert AccountingRecords().process(output.splitlines()) is (Unread.SILENT if output else None)
 
 
 def test_a_stopped_slurmdbd_is_told_from_one_that_is_not_there():
-    assert AccountingBooks().process(["# stopped"]) is Unread.STOPPED
-    assert AccountingBooks().process([]) is None
+    assert AccountingRecords().process(["# stopped"]) is Unread.STOPPED
+    assert AccountingRecords().process([]) is None
 
 
 def test_from_nothing():
-    assert lines(Books(), wanted()) == [
+    assert lines(Records(), wanted()) == [
         "add cluster lab",
         (
             "add qos high description=high priority=1000 preemptmode=requeue gracetime=60 "
@@ -179,9 +180,9 @@ def test_what_is_cleared_and_moved():
 
 
 def test_memberships_of_a_partition_are_not_declared():
-    books = there()
-    members = {**books.members, Member("bob", "phys", "main"): {"fairshare": "1"}}
-    assert lines(replace(books, members=members), wanted())[-1] == (
+    records = there()
+    members = {**records.members, Member("bob", "phys", "main"): {"fairshare": "1"}}
+    assert lines(replace(records, members=members), wanted())[-1] == (
         "remove user where name=bob account=phys cluster=lab partition=main"
     )
 
@@ -210,7 +211,7 @@ def test_the_fact_says_nothing_where_slurmdbd_does_not_run():
         ["sh", "-c", read_command("lab")], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0
-    assert AccountingBooks().process(done.stdout.splitlines()) is None
+    assert AccountingRecords().process(done.stdout.splitlines()) is None
 
 
 def test_the_operation_waits_for_slurmdbd_and_reports_what_slurm_refuses(tmp_path):

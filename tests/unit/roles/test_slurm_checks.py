@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from rackwright.claims.check import Status, Undetermined
-from rackwright.facts.slurm import read_command
 from rackwright.model.types import Family
 from rackwright.roles.slurm import cluster_checks, reading, texts
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.verify import CHECKS, parse_mpi_plugins
+from rackwright.workload.slurm.records import read_command
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.slurm_clusters import DGX_SKU, cluster, dgx, lab, node, small
 

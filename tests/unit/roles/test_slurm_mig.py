@@ -7,8 +7,8 @@ import pytest
 from rackwright.model.types import OsRelease
 from rackwright.roles.slurm import layout, texts
 from rackwright.roles.slurm.cluster_checks import _node_mistakes
-from rackwright.roles.slurm.duties import software
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.placement import software
 from rackwright.roles.slurm.reading import NodeReport
 from tests.unit.roles.slurm_clusters import DGX_SKU, HEAD_SKU, cluster, lab, node
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rackwright.facts.slurm import Books, Member, normal
 from rackwright.model.cluster import Cluster
 from rackwright.roles.slurm.entities import Account, Limits, Qos, User
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.texts import BURNIN
+from rackwright.workload.slurm.records import Member, Records, normal
 
 
-def declared_books(cluster: Cluster, options: SlurmOptions) -> Books:
+def declared_records(cluster: Cluster, options: SlurmOptions) -> Records:
     """All entities of the cluster file, and the burn-in's account."""
     accounts = {**options.accounts, BURNIN: _burnin(options)}
     members = {Member("root", BURNIN): _settings({"fairshare": 1})}
     for name, user in options.users.items():
         for account in dict.fromkeys((user.default_account, *user.accounts)):
             members[Member(name, account)] = _settings({"fairshare": user.fairshare, **_limits(user.limits)})
-    return Books(
+    return Records(
         clusters=frozenset({cluster.name}),
         qos={name: _qos(name, qos) for name, qos in options.qos.items()},
         accounts={name: _account(name, account) for name, account in accounts.items()},
