@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rackwright.burnin.report import Group
-from rackwright.burnin.show import bytes_text
+from rackwright.burnin.report import Group, bytes_text
 
 WIDTH, HEIGHT = 640, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 12, 14, 30

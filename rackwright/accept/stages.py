@@ -41,28 +41,13 @@ class StageResult:
 
 @dataclass(frozen=True)
 class Stages:
-    """The work itself; `Stages.real()` is the work on the nodes."""
+    """The work of each stage; rackwright.cli.accept_view has the one that works on the nodes."""
 
     apply: Callable[[Cluster], Applied]
     """Plans, has the plan agreed to and applies it."""
     plan: Callable[[Cluster], PlanResult]
     verify: Callable[[Cluster], VerifyReport]
     burnin: Callable[[Cluster], BurninReport]
-
-    @classmethod
-    def real(cls, agree: Callable[[PlanResult], bool]) -> Stages:
-        """The engine, verify and burn-in on the cluster's nodes."""
-        from rackwright.burnin.run import burnin
-        from rackwright.drift.install import update_digests
-        from rackwright.engine.run import apply, plan
-        from rackwright.verify.runner import verify
-
-        def applied(cluster: Cluster) -> Applied:
-            done = apply(cluster, agree=agree)
-            update_digests(cluster, done)
-            return done
-
-        return cls(apply=applied, plan=plan, verify=verify, burnin=burnin)
 
 
 def judge_applied(applied: Applied) -> StageResult:

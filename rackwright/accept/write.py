@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rackwright.accept.chart import chart_of
 from rackwright.accept.report import AcceptReport
-from rackwright.burnin.show import bytes_text
+from rackwright.burnin.report import bytes_text
 from rackwright.claims.check import CheckResult, Status
 from rackwright.errors import RackwrightError
 from rackwright.model.ranges import fold
 from rackwright.render import render
-from rackwright.verify.show import SEVERITY, folded
+from rackwright.verify.report import SEVERITY, folded
 
 
 def default_folder(report: AcceptReport) -> Path:

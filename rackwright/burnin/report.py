@@ -176,3 +176,11 @@ class BurninReport:
 def finding_json(finding: Finding) -> dict[str, str]:
     """A finding as plain JSON data."""
     return {"status": finding.status.value, "text": finding.text}
+
+
+def bytes_text(size: int) -> str:
+    """A message size in the largest unit that divides it: 8 B, 64 MiB, 16 GiB."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"

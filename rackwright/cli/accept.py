@@ -10,7 +10,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from rackwright.accept import accept
+from rackwright.accept.write import default_folder, write_report
+from rackwright.cli.accept_view import Acceptance, show_verdict
 from rackwright.cli.arguments import ClusterFile
+from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError
 
 
@@ -27,11 +31,6 @@ def accept_command(
     Exit status: 0 ACCEPTED, 3 REJECTED, 4 UNDECIDED (something is UNKNOWN), 1 the cluster file is
     wrong.
     """
-    from rackwright.accept import accept
-    from rackwright.accept.write import default_folder, write_report
-    from rackwright.cli.accept_view import Acceptance, show_verdict
-    from rackwright.clusterfile.load import load_cluster
-
     cluster = load_cluster(file)
     if not yes and not sys.stdin.isatty():
         raise RackwrightError(
@@ -40,7 +39,7 @@ def accept_command(
         )
     out = Console(soft_wrap=True)
     acceptance = Acceptance(cluster, out, yes=yes)
-    found = accept(cluster, acceptance.stages(), progress=acceptance.tell)
+    found = accept(cluster, acceptance.stages(), progress=acceptance.show_stage)
     _, page = write_report(found, report if report is not None else default_folder(found))
     show_verdict(found, out)
     out.print(Text(f"report: {page}"))

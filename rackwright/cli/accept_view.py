@@ -9,17 +9,17 @@ from rich.text import Text
 from rackwright.accept import AcceptReport, Stages
 from rackwright.accept.stages import StageName, StageResult
 from rackwright.burnin import BurninReport, burnin
-from rackwright.burnin.show import show as show_burnin
 from rackwright.claims.check import Status
+from rackwright.cli.burnin_view import show_burnin
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
+from rackwright.cli.terminal import STYLES, wide_console
+from rackwright.cli.verify_view import show_verify
 from rackwright.drift.install import update_digests
 from rackwright.engine.run import Applied, apply, plan
 from rackwright.model.cluster import Cluster
 from rackwright.plan.node_plan import PlanResult
 from rackwright.verify import VerifyReport, verify
-from rackwright.verify.show import STYLES, wide_console
-from rackwright.verify.show import show as show_verify
 
 
 class Acceptance:
@@ -34,7 +34,7 @@ class Acceptance:
         """The real stages, each showing its progress on stderr and its result on stdout."""
         return Stages(apply=self._apply, plan=self._plan, verify=self._verify, burnin=self._burnin)
 
-    def tell(self, name: StageName, result: StageResult | None) -> None:
+    def show_stage(self, name: StageName, result: StageResult | None) -> None:
         """One line when a stage has ended."""
         if result is not None:
             word = (f"{result.status.value:<8}", STYLES[result.status])

@@ -15,10 +15,14 @@ from rich.console import Console
 from rackwright.cli.arguments import ClusterFile, Limit, Role
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
-from rackwright.engine.run import Applied
+from rackwright.clusterfile.load import load_cluster
+from rackwright.drift.install import update_digests
+from rackwright.engine.run import Applied, apply
 from rackwright.errors import RackwrightError
 from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
 from rackwright.model.settings import Waves
+from rackwright.plan.document import check_plan
 from rackwright.plan.node_plan import PlanResult, moved_since
 
 
@@ -88,11 +92,6 @@ def _run(
     parallel: int | None,
 ) -> tuple[Applied, list[str]]:
     """The run, and what else it did that the operator should know."""
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.drift.install import update_digests
-    from rackwright.engine.run import apply
-    from rackwright.model.selection import pick
-
     cluster = load_cluster(file)
     progress = Progress(len(pick(cluster, limit)), Console(stderr=True))
 
@@ -126,8 +125,6 @@ def _ask(plan: PlanResult) -> bool:
 
 
 def _read_plan(path: Path) -> PlanResult:
-    from rackwright.plan.document import check_plan
-
     try:
         document = json.loads(path.read_text())
         check_plan(document)

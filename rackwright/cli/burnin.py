@@ -8,7 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from rackwright.burnin import burnin
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.burnin_view import show_burnin
+from rackwright.cli.terminal import wide_console
+from rackwright.clusterfile.load import load_cluster
 
 
 def burnin_command(
@@ -26,11 +30,6 @@ def burnin_command(
 
     Exit status: 0 the floor is reached, 3 it is not or values are wrong, 4 something is UNKNOWN.
     """
-    from rackwright.burnin import burnin
-    from rackwright.burnin.show import show
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.verify.show import wide_console
-
     cluster = load_cluster(file)
     with Console(stderr=True).status("burn-in ...") as status:
         report = burnin(
@@ -43,5 +42,5 @@ def burnin_command(
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2))
     else:
-        show(report, wide_console())
+        show_burnin(report, wide_console())
     raise typer.Exit(int(report.exit_code))

@@ -13,7 +13,7 @@ from rackwright.catalog import table_files
 from rackwright.catalog.read import catalogue
 from rackwright.catalog.tables import Table
 from rackwright.catalog.unknown import unknown_fields
-from rackwright.catalog.view import sku_lines, sku_list, table_lines
+from rackwright.cli.catalog_view import sku_lines, sku_list, table_lines
 from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
 from rackwright.model.sku import Sku

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,16 +17,22 @@ from rackwright.atomic_write import write_atomically
 from rackwright.cli.arguments import ClusterFile, Limit
 from rackwright.cli.plan_view import show_outcome, show_plan, summary
 from rackwright.cli.progress import Progress
+from rackwright.clusterfile.load import load_cluster
+from rackwright.drift.declaration import Declaration, read_declaration, seconds_of
+from rackwright.drift.notify import read_urls
 from rackwright.drift.places import TEXTFILES
 from rackwright.drift.report import LastInSync, document
+from rackwright.engine.run import plan
 from rackwright.errors import RackwrightError
+from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
 from rackwright.plan.node_plan import PlanResult
+from rackwright.state_folder import state_folder
 
 if TYPE_CHECKING:
     from rackwright.drift.here import Step
     from rackwright.drift.install import Done
-    from rackwright.model.cluster import Cluster
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -66,11 +73,6 @@ def check_command(
 
     Exit status: 0 in sync, 2 drift, 4 a node is unreachable, 1 error.
     """
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.engine.run import plan
-    from rackwright.model.selection import pick
-    from rackwright.state_folder import state_folder
-
     cluster = load_cluster(file)
     began = time.monotonic()
     repaired = None
@@ -102,10 +104,7 @@ def check_command(
 
 def _repair(cluster: Cluster, found: PlanResult) -> tuple[PlanResult, dict[str, Any]]:
     """What is left after the repair, and what was done."""
-    from dataclasses import replace
-
-    from rackwright.drift.repair import refuse_read_only, repair
-    from rackwright.engine.run import plan
+    from rackwright.drift.repair import refuse_read_only, repair  # loads jinja2; a check need not
 
     refuse_read_only(cluster)
     done = repair(cluster, found)
@@ -143,10 +142,7 @@ def install_command(
 
     Exit status: 0 installed, 2 it was not agreed to, 4 a node was unreachable, 1 error.
     """
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.drift.declaration import Declaration, seconds_of
-    from rackwright.drift.install import install
-    from rackwright.drift.notify import read_urls
+    from rackwright.drift.install import install  # loads jinja2; a check need not
 
     cluster = load_cluster(file)
     if mode == "pull" and notify:
@@ -161,9 +157,7 @@ def install_command(
 
 def install_as_declared(file: Path, limit: str | None, yes: bool) -> None:
     """Finish an installation that was interrupted: what it declares stands beside the cluster file."""
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.drift.declaration import read_declaration
-    from rackwright.drift.install import install
+    from rackwright.drift.install import install  # loads jinja2; a check need not
 
     cluster = load_cluster(file)
     declared = read_declaration(cluster.path)
@@ -191,8 +185,7 @@ def uninstall_command(file: ClusterFile, limit: Limit = None, yes: Yes = False) 
 
     Exit status: 0 gone, 2 it was not agreed to, 4 a node was unreachable, 1 error.
     """
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.drift.install import uninstall
+    from rackwright.drift.install import uninstall  # loads jinja2; a check need not
 
     done = uninstall(load_cluster(file), limit=limit, agree=_agree(yes))
     _show(done)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from rackwright.cli.arguments import Limit
-
-if TYPE_CHECKING:
-    from rackwright.health.run import NodeHealth
+from rackwright.cli.health_view import show_health
+from rackwright.cli.terminal import wide_console
+from rackwright.clusterfile.load import load_cluster
+from rackwright.errors import RackwrightError
+from rackwright.health.run import FleetHealth, NodeHealth, health, judge_saved
+from rackwright.health.saved import expected_for
 
 
 def health_command(
@@ -41,33 +44,23 @@ def health_command(
     UNKNOWN. A saved document needs no node: `--document DOC --sku NAME`, or with FILE, where the
     node it names is looked up.
     """
-    from rackwright.health.run import health
-    from rackwright.health.show import one_node, show
-    from rackwright.verify.show import wide_console
-
     if document is not None:
-        fleet = one_node(_saved(file, document, sku))
+        fleet = FleetHealth("a saved document", (_saved(file, document, sku),))
     else:
         if file is None or sku is not None:
             raise typer.BadParameter("give a cluster file, or --document DOC and --sku NAME")
-        from rackwright.clusterfile.load import load_cluster
-
         cluster = load_cluster(file)
         with Console(stderr=True).status(f"probing the nodes of {cluster.name} ..."):
             fleet = health(cluster, limit=limit, fast=fast, save=save)
     if as_json:
         typer.echo(json.dumps(fleet.to_json(), indent=2))
     else:
-        show(fleet, wide_console(), verbose=verbose)
+        show_health(fleet, wide_console(), verbose=verbose)
     raise typer.Exit(int(fleet.exit_code))
 
 
 def _saved(file: Path | None, document: Path, sku: str | None) -> NodeHealth:
     """Judge a saved document by a SKU, or by the node of a cluster file."""
-    from rackwright.errors import RackwrightError
-    from rackwright.health.run import judge_saved
-    from rackwright.health.saved import expected_for
-
     try:
         text = document.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,6 +1,7 @@
 """`rackwright lab`: the rack on a laptop."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +12,9 @@ from rich.table import Table
 
 from rackwright.errors import LabError
 from rackwright.lab import faults
+from rackwright.lab.from_cluster import load_rack_spec
 from rackwright.lab.rack import Rack
-from rackwright.lab.status import RackStatus, summary
+from rackwright.lab.status import RackStatus
 
 lab_app = typer.Typer(
     help="A rack of real Debian nodes on this machine: build it, break it, heal it.", no_args_is_help=True
@@ -34,7 +36,7 @@ def up(file: File = DEFAULT_FILE) -> None:
     """Bring the rack up; what already runs is left alone."""
     rack = _rack(file)
     rack.up()
-    _log.print(f"rack {rack.name}: {summary(rack.status().nodes)}")
+    _log.print(f"rack {rack.name}: {_counts(rack.status())}")
 
 
 @lab_app.command()
@@ -109,9 +111,6 @@ def heal(node: Node, file: FileOption = DEFAULT_FILE) -> None:
 
 
 def _rack(file: Path) -> Rack:
-    # Imported here: the model is large, and `down --name` must work without a readable cluster file.
-    from rackwright.lab.from_cluster import load_rack_spec
-
     return Rack(load_rack_spec(file), _log.print)
 
 
@@ -126,4 +125,9 @@ def _show(result: RackStatus) -> None:
         memory = "" if one.memory_mib is None else str(one.memory_mib)
         table.add_row(one.name, one.address, one.image, one.state, broken, one.limits, memory)
     out.print(table)
-    out.print(f"rack {result.name}: {summary(result.nodes)}; mirror: {result.mirror}")
+    out.print(f"rack {result.name}: {_counts(result)}; mirror: {result.mirror}")
+
+
+def _counts(result: RackStatus) -> str:
+    states = Counter(node.state for node in result.nodes)
+    return ", ".join(f"{states[state]} {state}" for state in ("ready", "not ready", "off") if states[state])

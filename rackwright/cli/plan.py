@@ -12,6 +12,9 @@ from rich.console import Console
 from rackwright.cli.arguments import ClusterFile, Limit, Role
 from rackwright.cli.plan_view import show_plan
 from rackwright.cli.progress import Progress
+from rackwright.clusterfile.load import load_cluster
+from rackwright.engine.run import plan
+from rackwright.model.selection import pick
 
 
 def plan_command(
@@ -27,10 +30,6 @@ def plan_command(
 
     Exit status: 0 nothing to change, 2 changes pending, 4 a node is unreachable, 1 error.
     """
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.engine.run import plan
-    from rackwright.model.selection import pick
-
     cluster = load_cluster(file)
     roles = frozenset(role) if role else None
     with Progress(len(pick(cluster, limit)), Console(stderr=True)) as progress:

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError
+from rackwright.model.selection import pick
 
 
 def render_command(
@@ -20,9 +22,7 @@ def render_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print {path: text} as JSON.")] = False,
 ) -> None:
     """Print every file a node would get, whole; secrets are shown as placeholders."""
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.engine.render import render_node
-    from rackwright.model.selection import pick
+    from rackwright.engine.render import render_node  # it loads pyinfra, which --help does not need
 
     cluster = load_cluster(file)
     files = render_node(cluster, pick(cluster, node)[0])

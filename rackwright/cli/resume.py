@@ -8,6 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from rackwright.cli.apply import apply_command
+from rackwright.cli.drift import install_as_declared, uninstall_command
+from rackwright.clusterfile.load import load_cluster
+from rackwright.drift.install import PLACED
 from rackwright.engine.journal import Run, read_run
 from rackwright.errors import RackwrightError
 
@@ -50,8 +53,6 @@ def resume_command(
 
 
 def _say_what_moved(known: Run) -> None:
-    from rackwright.clusterfile.load import load_cluster
-
     if known.plan is not None and load_cluster(Path(known.begin["file"])).sha256 != known.plan["file_sha256"]:
         typer.echo(
             f"{known.begin['file']} was changed since: what it declares now is what is applied", err=True
@@ -60,9 +61,6 @@ def _say_what_moved(known: Run) -> None:
 
 def _drift_check(known: Run, yes: bool) -> None:
     """`drift install` or `uninstall` again, by the declaration that it left beside the cluster file."""
-    from rackwright.cli.drift import install_as_declared, uninstall_command
-    from rackwright.drift.install import PLACED
-
     file, limit = Path(known.begin["file"]), known.begin["limit"]
     if known.begin["deploy"] == PLACED.stem:
         install_as_declared(file, limit, yes)

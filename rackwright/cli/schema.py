@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from rackwright.clusterfile.json_schema import cluster_schema
+from rackwright.plan.document import plan_schema
+
 
 def schema_command(
     plan: Annotated[bool, typer.Option("--plan", help="Of plan.json instead of the cluster file.")] = False,
@@ -16,8 +19,5 @@ def schema_command(
     Editors complete and check from it: save it beside your cluster files and start each file with
     `# yaml-language-server: $schema=cluster.schema.json`.
     """
-    if plan:
-        from rackwright.plan.document import plan_schema as schema
-    else:
-        from rackwright.clusterfile.json_schema import cluster_schema as schema
-    typer.echo(json.dumps(schema(), indent=2))
+    schema = plan_schema() if plan else cluster_schema()
+    typer.echo(json.dumps(schema, indent=2))

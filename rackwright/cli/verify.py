@@ -10,6 +10,11 @@ import typer
 from rich.console import Console
 
 from rackwright.cli.arguments import ClusterFile, Limit, Role
+from rackwright.cli.terminal import wide_console
+from rackwright.cli.verify_view import show_verify
+from rackwright.clusterfile.load import load_cluster
+from rackwright.verify import verify
+from rackwright.verify.junit import write_junit
 
 
 def verify_command(
@@ -25,11 +30,6 @@ def verify_command(
     Exit status 0: nothing failed and nothing is unknown, 3: a check failed, 4: something is
     UNKNOWN.
     """
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.verify import verify
-    from rackwright.verify.junit import write_junit
-    from rackwright.verify.show import show, wide_console
-
     cluster = load_cluster(file)
     with Console(stderr=True).status(f"asking the nodes of {cluster.name} ..."):
         report = verify(cluster, limit=limit, roles=frozenset(role) if role else None)
@@ -38,5 +38,5 @@ def verify_command(
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2))
     else:
-        show(report, wide_console(), verbose=verbose)
+        show_verify(report, wide_console(), verbose=verbose)
     raise typer.Exit(int(report.exit_code))

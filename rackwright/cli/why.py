@@ -10,6 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.clusterfile.load import load_cluster
+from rackwright.documents.nearest import suggest
+from rackwright.errors import ExitCode, RackwrightError
+from rackwright.why.ask import why
 
 _TITLES = {
     "scheduler": "in the scheduler",
@@ -31,11 +35,6 @@ def why_command(
     the cluster file, what rackwright changed last, what the kernel complained of, and what to do next.
     Exit status 0: everything was found out, 4: a part is UNKNOWN.
     """
-    from rackwright.clusterfile.load import load_cluster
-    from rackwright.documents.nearest import suggest
-    from rackwright.errors import ExitCode, RackwrightError
-    from rackwright.why.ask import why
-
     cluster = load_cluster(file)
     if node not in cluster.by_name:
         raise RackwrightError(

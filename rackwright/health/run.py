@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from rackwright.health.checks.services import asked_for
 from rackwright.health.declare import expected_of
 from rackwright.health.expected import Expected
 from rackwright.health.judge import hardest, judge, worst
-from rackwright.health.verdict import Action, HealthResult, Status
+from rackwright.health.verdict import SEVERITY, Action, HealthResult, Status
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
@@ -85,6 +86,13 @@ class FleetHealth:
     def exit_code(self) -> ExitCode:
         """Of `rackwright health`."""
         return EXIT_CODES.get(self.status, ExitCode.CLEAN)
+
+    @property
+    def verdict(self) -> str:
+        """One line: how many nodes have which status."""
+        counts = Counter(node.status for node in self.nodes)
+        listed = ", ".join(f"{counts[status]} {status.value}" for status in SEVERITY if counts[status])
+        return f"{len(self.nodes)} nodes of {self.cluster}: {listed or 'none'}"
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""

@@ -1,6 +1,5 @@
 """What a rack looks like now, as data."""
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -75,11 +74,3 @@ def _state(spec: RackSpec, target: NodeSpec, running: bool) -> str:
     if not running:
         return "off"
     return "ready" if node.ready(spec, target) else "not ready"
-
-
-def summary(nodes: Sequence[NodeStatus]) -> str:
-    """How many nodes are in which state, in one line."""
-    states = [one.state for one in nodes]
-    return ", ".join(
-        f"{states.count(name)} {name}" for name in ("ready", "not ready", "off") if name in states
-    )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from rackwright.claims.check import CheckResult, Status, worst
 from rackwright.errors import ExitCode
+from rackwright.model.ranges import fold
 
 DOCUMENT_VERSION = 1
+SEVERITY = (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS, Status.OUT_OF_SCOPE)
+"""Worst first."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,14 @@ class VerifyReport:
             "left_out": list(self.left_out),
             "results": [asdict(result) for result in self.results],
         }
+
+
+def folded(results: Sequence[CheckResult]) -> list[tuple[CheckResult, str]]:
+    """Results that differ only in the node as one result each, with a nodeset such as gpu[1-3]."""
+    groups: dict[tuple[str, str, Status, str], list[CheckResult]] = defaultdict(list)
+    for result in results:
+        groups[(result.role, result.check, result.status, result.evidence)].append(result)
+    return [(group[0], fold(result.node for result in group)) for group in groups.values()]
 
 
 def _number(count: int, noun: str) -> str:

@@ -29,24 +29,13 @@ BANNED_IN_ROLES = {
     "server.sysctl": "appends a second line on each change; use sysctls.live and a file",
     "systemd.daemon_reload": "always changes; rackwright.operations.units does it when needed",
 }
-ROOMS_BOTTOM_UP = (
-    *("errors", "state_folder", "command", "atomic_write", "render", "documents"),
-    *(
-        "model",
-        "catalog",
-        "plan",
-        "secrets",
-        "osfamily",
-        "clusterfile",
-        "lab",
-        "data",
-        "ssh",
-        "workload",
-        "facts",
-    ),
-    *("factcache", "operations", "lock", "health", "claims"),
-    *("pyinfra_driver", "engine", "verify", "burnin", "drift", "why", "accept", "cli", "__main__"),
-)
+_ROOMS = """
+    errors state_folder command atomic_write render documents
+    model catalog plan secrets osfamily clusterfile lab data ssh workload facts
+    factcache operations lock health claims verify burnin
+    pyinfra_driver engine drift why accept cli __main__
+"""
+ROOMS_BOTTOM_UP = tuple(_ROOMS.split())
 """Rooms and modules of rackwright/; each imports only what stands before it."""
 BANNED_ARGUMENTS = {"_run_once", "_serial", "_parallel"}
 WITHOUT_PYINFRA = ("rackwright.clusterfile.load", "rackwright.engine.run", "rackwright.cli")
@@ -123,6 +112,17 @@ def rooms_import_downwards(root: Path) -> list[str]:
                     f"{path.relative_to(root)}:{line}: {room} imports {other}, which stands above it"
                 )
     return wrong
+
+
+def only_the_command_line_prints(root: Path) -> list[str]:
+    """Rooms return reports; what a terminal shows of them is a view in rackwright/cli."""
+    return [
+        f"{path.relative_to(root)}:{line}: imports {module}"
+        for path, tree in _python(root, "rackwright", "roles", "deploys")
+        if path.relative_to(root).parts[:2] != ("rackwright", "cli")
+        for line, module in _imports(tree)
+        if module.split(".")[0] in ("rich", "typer")
+    ]
 
 
 def modules_import_in_no_circle(root: Path) -> list[str]:
@@ -291,6 +291,7 @@ def no_vague_names(root: Path) -> list[str]:
 
 GUARDS: dict[Callable[[Path], list[str]], tuple[str, str]] = {
     rooms_import_downwards: ("rackwright/model/x.py", "from rackwright.catalog.read import catalogue"),
+    only_the_command_line_prints: ("rackwright/verify/x.py", "from rich.console import Console"),
     modules_import_in_no_circle: ("rackwright/x.py", "import rackwright.x"),
     engine_knows_no_role: ("rackwright/x.py", "from rackwright.roles.base.options import BaseOptions"),
     roles_stand_alone: ("roles/base/x.py", "from rackwright.roles.slurm.options import SlurmOptions"),

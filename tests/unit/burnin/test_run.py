@@ -7,10 +7,11 @@ import shlex
 import pytest
 
 from rackwright.burnin import burnin
-from rackwright.burnin.show import bytes_text, show
+from rackwright.burnin.report import bytes_text
 from rackwright.burnin.slurm import Slurm
 from rackwright.burnin.store import folder_of
 from rackwright.claims.check import Status
+from rackwright.cli.burnin_view import show_burnin
 from rackwright.command import CommandResult
 from rackwright.errors import BurninError, ConnectionFailed, ExitCode
 from rackwright.model.types import NodeRole
@@ -188,7 +189,7 @@ def test_show(capsys):
     from rich.console import Console
 
     head = Head(busbw=0.5)
-    show(burnin(cluster_of(3), shell=head), Console(width=140))
+    show_burnin(burnin(cluster_of(3), shell=head), Console(width=140))
     out = capsys.readouterr().out
     assert "w[1-3] (test-node)  mpi, 3 nodes, 3 ranks" in out
     assert "64 MiB" in out

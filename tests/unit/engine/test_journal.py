@@ -100,13 +100,12 @@ def test_journals_of_before_have_no_policy(resumed):
 
 @pytest.mark.parametrize("deploy", ["placed", "removed"])
 def test_an_installation_goes_on_as_one(resumed, monkeypatch, deploy):
-    from rackwright.cli import drift
-
     called = []
-    monkeypatch.setattr(drift, "install_as_declared", lambda *given: called.append(("placed", given)))
     monkeypatch.setattr(
-        drift,
-        "uninstall_command",
+        "rackwright.cli.resume.install_as_declared", lambda *given: called.append(("placed", given))
+    )
+    monkeypatch.setattr(
+        "rackwright.cli.resume.uninstall_command",
         lambda file, limit, yes: called.append(("removed", (file, limit, yes))),
     )
     assert resumed(deploy=deploy) == []

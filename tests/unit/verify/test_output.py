@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from rackwright.claims.check import CheckResult, Status
+from rackwright.cli.verify_view import show_verify
 from rackwright.errors import RackwrightError
 from rackwright.verify.junit import junit, write_junit
 from rackwright.verify.report import VerifyReport
-from rackwright.verify.show import show
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def report():
 
 def shown(report, **options):
     out = io.StringIO()
-    show(report, Console(file=out, width=120), **options)
+    show_verify(report, Console(file=out, width=120), **options)
     return out.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""A catalogue entry and the shared tables as text; pure functions from data to lines."""
+"""A catalogue entry and the shared tables as lines of text."""
 
 from __future__ import annotations
 

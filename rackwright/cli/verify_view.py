@@ -1,4 +1,4 @@
-"""A verify report for people: what is wrong first, what is right as a number."""
+"""A verify report on a terminal: what is wrong first, what passes as a number."""
 
 from __future__ import annotations
 
@@ -11,36 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from rackwright.claims.check import CheckResult, Status
-from rackwright.model.ranges import fold
-from rackwright.verify.report import VerifyReport
-
-SEVERITY = (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS, Status.OUT_OF_SCOPE)
-"""Worst first."""
-
-STYLES = {
-    Status.FAIL: "bold red",
-    Status.UNKNOWN: "bold magenta",
-    Status.WARN: "yellow",
-    Status.PASS: "green",
-    Status.OUT_OF_SCOPE: "dim",
-}
+from rackwright.cli.terminal import STYLES
+from rackwright.verify.report import SEVERITY, VerifyReport, folded
 
 
-def wide_console() -> Console:
-    """Standard output; where it is no terminal, wide enough for tables (rich would assume 80)."""
-    console = Console()
-    return console if console.is_terminal else Console(width=160)
-
-
-def folded(results: Sequence[CheckResult]) -> list[tuple[CheckResult, str]]:
-    """Results that differ in nothing but the node, as one each with its nodes in short form."""
-    groups: dict[tuple[str, str, Status, str], list[CheckResult]] = defaultdict(list)
-    for result in results:
-        groups[(result.role, result.check, result.status, result.evidence)].append(result)
-    return [(group[0], fold(result.node for result in group)) for group in groups.values()]
-
-
-def show(report: VerifyReport, console: Console, *, verbose: bool = False) -> None:
+def show_verify(report: VerifyReport, console: Console, *, verbose: bool = False) -> None:
     """Print the report: a table per role, what is out of scope, and the verdict line."""
     roles: dict[str, list[CheckResult]] = defaultdict(list)
     for result in report.results:

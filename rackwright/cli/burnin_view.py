@@ -1,4 +1,4 @@
-"""A burn-in report for people."""
+"""A burn-in report on a terminal."""
 
 from __future__ import annotations
 
@@ -6,24 +6,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rackwright.burnin.report import BurninReport, Group, Measurement
+from rackwright.burnin.report import BurninReport, Group, Measurement, bytes_text
+from rackwright.cli.terminal import STYLES
 from rackwright.model.ranges import fold
-from rackwright.verify.show import STYLES
 
 
-def show(report: BurninReport, console: Console) -> None:
+def show_burnin(report: BurninReport, console: Console) -> None:
     """Print each group's figures, what was found against it, its pairs, and the verdict line."""
     for group in report.groups:
         _show_group(group, console)
     console.print(Text(report.verdict, style=STYLES[report.status]), soft_wrap=True)
-
-
-def bytes_text(size: int) -> str:
-    """A message size: 8 B, 64 MiB, 16 GiB; exact, whatever unit divides it."""
-    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= factor and size % factor == 0:
-            return f"{size // factor} {unit}"
-    return f"{size} B"
 
 
 def _show_group(group: Group, console: Console) -> None:

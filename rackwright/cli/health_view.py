@@ -1,4 +1,4 @@
-"""Health for people: what is wrong first, equal findings of several nodes as one."""
+"""Health on a terminal: what is wrong first, equal findings of several nodes as one."""
 
 from __future__ import annotations
 
@@ -9,35 +9,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rackwright.cli.terminal import STYLES
 from rackwright.health.judge import hardest
 from rackwright.health.run import FleetHealth, NodeHealth
 from rackwright.health.verdict import SEVERITY, Action, HealthResult, Status
 from rackwright.model.ranges import fold
 
-STYLES = {
-    Status.FAIL: "bold red",
-    Status.UNKNOWN: "bold magenta",
-    Status.WARN: "yellow",
-    Status.PASS: "green",
-    Status.DISABLED: "cyan",
-    Status.OUT_OF_SCOPE: "dim",
-}
 TROUBLE = (Status.FAIL, Status.UNKNOWN, Status.WARN)
 
 
-def show(fleet: FleetHealth, console: Console, *, verbose: bool = False) -> None:
+def show_health(fleet: FleetHealth, console: Console, *, verbose: bool = False) -> None:
     """Print a line per group of like nodes, the findings, what was left out, and the verdict."""
     _show_nodes(fleet.nodes, console)
     _show_findings(fleet.results, console, verbose=verbose)
     _show_left_out(fleet.results, console)
-    console.print(Text(verdict(fleet), style=STYLES[fleet.status]), soft_wrap=True)
-
-
-def verdict(fleet: FleetHealth) -> str:
-    """One sentence about all nodes."""
-    counts = Counter(node.status for node in fleet.nodes)
-    told = ", ".join(f"{counts[status]} {status.value}" for status in SEVERITY if counts[status])
-    return f"{len(fleet.nodes)} nodes of {fleet.cluster}: {told or 'none'}"
+    console.print(Text(fleet.verdict, style=STYLES[fleet.status]), soft_wrap=True)
 
 
 def _show_nodes(nodes: Sequence[NodeHealth], console: Console) -> None:
@@ -52,8 +38,7 @@ def _show_nodes(nodes: Sequence[NodeHealth], console: Console) -> None:
     for (status, action, counted), names in sorted(
         groups.items(), key=lambda item: SEVERITY.index(item[0][0])
     ):
-        told = [str(count) for count in counted]
-        table.add_row(fold(names), Text(status.value, style=STYLES[status]), action.value, *told)
+        table.add_row(fold(names), Text(status.value, style=STYLES[status]), action.value, *map(str, counted))
     console.print(table)
 
 
@@ -99,8 +84,3 @@ def _show_left_out(results: Sequence[HealthResult], console: Console) -> None:
             console.print(
                 Text(f"{title}: {reason}: {', '.join(sorted(checks))}", style="dim"), soft_wrap=True
             )
-
-
-def one_node(node: NodeHealth) -> FleetHealth:
-    """A single document as a fleet of one."""
-    return FleetHealth("a saved document", (node,))
