@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -137,8 +138,6 @@ def each(function: Callable[[_Item], _Told], items: Iterable[_Item]) -> list[_To
 
     In the items' order. Raises what the first of them in that order raised, when all have ended.
     """
-    from concurrent.futures import ThreadPoolExecutor  # an engine's worker has no use for it
-
     todo = [(copy_context(), item) for item in items]  # the check's time limit goes with it
     with ThreadPoolExecutor(max(1, min(_SIDE_BY_SIDE, len(todo)))) as pool:
         begun = [pool.submit(context.run, function, item) for context, item in todo]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rackwright.engine.journal import Journal
+from rackwright.engine.left_drained import put_back
+from rackwright.engine.rollout import Rollout
 from rackwright.engine.run_lock import run_lock
 from rackwright.engine.session import SITE, Session, Watcher
 from rackwright.model.cluster import Cluster
@@ -81,8 +83,6 @@ def apply(
         parallel=parallel,
     )
     if deploy == SITE and (applied.result is not None or not applied.plan.changes):
-        from rackwright.engine.left_drained import put_back
-
         applied = replace(applied, put_back=put_back(cluster, applied.in_sync, roles))
     return applied
 
@@ -98,8 +98,6 @@ def _apply(
     waves: Waves | None,
     parallel: int | None,
 ) -> Applied:
-    from rackwright.engine.rollout import Rollout  # it loads ssh, which a plan does not need here
-
     with (
         run_lock(cluster.name),
         Session(cluster, limit=limit, roles=roles, deploy=deploy, watch=watch, parallel=parallel) as session,

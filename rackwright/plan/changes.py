@@ -76,6 +76,7 @@ def record(*changes: Change, of_access: bool = False) -> None:
 
     `of_access`: only modes and owners change, which no daemon has to read again.
     """
+    # processes that only read plans never load pyinfra
     from pyinfra import logger
     from pyinfra.context import ctx_host
 

@@ -139,7 +139,7 @@ class _Shard:
         return memory
 
     def _evaluate(self, opened: dict[str, Opened], memory: Memories | None) -> None:
-        # pyinfra is loaded here and not before: half a second that a node in sync does not need
+        # both load pyinfra: half a second of CPU that nodes in sync do not need
         from rackwright.data import Site
         from rackwright.pyinfra_driver.driver import Driver
 
