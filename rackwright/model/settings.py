@@ -26,7 +26,13 @@ class Ssh(Frozen):
     become: Literal["sudo", "none"] = "sudo"
     connect_timeout_seconds: int = Field(default=10, ge=1, le=300)
     command_timeout_seconds: int = Field(
-        default=900, ge=10, le=86400, description="No remote command runs longer."
+        default=900,
+        ge=10,
+        le=86400,
+        description="Limit of each command that plan, drift and apply run on a node; the batch that reads its "
+        "state has 120 s at most. Others have limits of their own: checks of verify (60 s unless the check sets "
+        "another), burnin (`burnin.timeout_seconds`), health and why (35 s), drain and resume (60 s) and the "
+        "installed drift checker (330 s).",
     )
 
 
