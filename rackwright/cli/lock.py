@@ -14,7 +14,7 @@ from rackwright.errors import ExitCode
 from rackwright.lock.content import GroupLock, Lock
 from rackwright.lock.index import Index, read_index
 from rackwright.lock.lock_file import lock_text
-from rackwright.lock.question import shipped_tables
+from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import Solution, solve
 
 JSON_VERSION = 1
@@ -25,22 +25,22 @@ def lock_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")] = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Write nothing; tell whether the lock file is what would be solved."),
+        typer.Option("--check", help="Write nothing; compare the lock file with what would be solved now."),
     ] = False,
 ) -> None:
     """Solve the GPU stack of each kind of node to exact versions and write it beside the cluster file.
 
-    Works offline from the shipped tables and says their date; with `gpu_stack.package_index` it reads
-    those indexes for revisions and hashes. What is impossible is refused, every reason at once. The
+    Works offline from the shipped tables and prints their date; with `gpu_stack.package_index` it reads
+    those indexes for revisions and hashes. An impossible combination is refused with every reason at once. The
     JSON has `version` (1), `file`, `lock` (the lock file), `state` (`written`, `unchanged`,
     `current`, `different` or `refused`), `groups` and `refused`, each with `sku`, `os`, `source` and
     `reasons` (`message`, `hint`), and `skipped`, SKUs whose GPUs are not NVIDIA's.
 
-    Exit status: 0 written or as it should be, 1 refused, 2 with --check: the lock file differs.
+    Exit status: 0 written or up to date, 1 refused, 2 with --check: the lock file differs.
     """
     cluster = load_cluster(file, locked=False)
-    wish = cluster.gpu_stack
-    index = read_index(wish.package_index) if wish is not None else Index()
+    stack = cluster.gpu_stack
+    index = read_index(stack.package_index) if stack is not None else Index()
     solution = solve(cluster, shipped_tables(), index)
     path = cluster.lock_path
     text = lock_text(solution.lock, cluster.path.name)
@@ -86,7 +86,7 @@ def _json(file: str, path: str, state: str, solution: Solution) -> dict[str, obj
 
 def _lines(name: str, state: str, solution: Solution) -> Iterator[str]:
     for refused in solution.refused:
-        yield f"{refused.sku} on {refused.os} from {refused.source}: cannot be had"
+        yield f"{refused.sku} on {refused.os} from {refused.source}: cannot be locked"
         for reason in refused.reasons:
             yield f"  - {reason.message}"
             if reason.hint is not None:

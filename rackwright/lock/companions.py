@@ -4,86 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from rackwright.lock.choice import Choice
-from rackwright.lock.question import Question
+from rackwright.lock.request import Choice, StackRequest
 from rackwright.lock.words import Refusal, listed
 from rackwright.model.gpu_stack import ToolkitVersions
 
 
-def companion_rules() -> tuple[Callable[[Question, Choice], Iterator[Refusal]], ...]:
+def companion_rules() -> tuple[Callable[[StackRequest, Choice], Iterator[Refusal]], ...]:
     """The rules of this file."""
     return (_fabricmanager, _nvlsm, _imex, _container_toolkit, _offered, _doca)
 
 
-def _fabricmanager(question: Question, choice: Choice) -> Iterator[Refusal]:
-    offer = question.offer
-    if offer is None or not question.needs_fabricmanager or offer.fabricmanager:
+def _fabricmanager(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    offer = request.offer
+    if offer is None or not request.needs_fabricmanager or offer.fabricmanager:
         return
     need = (
-        f"{question.product} has NVSwitches and needs nvidia-fabricmanager and libnvidia-nscq at the "
+        f"{request.product} has NVSwitches and needs nvidia-fabricmanager and libnvidia-nscq at the "
         "driver's version"
     )
     if offer.fabricmanager is None:
         yield Refusal(
-            f"{need}; whether {offer.name} for {question.os} has them is not known.",
+            f"{need}; whether {offer.name} for {request.os} has them is not known.",
             "name its `Packages` file in `gpu_stack.package_index`",
         )
     else:
         yield Refusal(f"{need}; {offer.name} has neither.", "set `gpu_stack.source: nvidia`")
 
 
-def _nvlsm(question: Question, choice: Choice) -> Iterator[Refusal]:
-    offer = question.offer
-    if offer is None or not question.needs_nvlsm or offer.nvlsm:
+def _nvlsm(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    offer = request.offer
+    if offer is None or not request.needs_nvlsm or offer.nvlsm:
         return
     known = "does not have it" if offer.nvlsm is False else "is not known to have it"
     yield Refusal(
-        f"{question.product} has NVSwitches of NVLink generation 5 and needs nvlsm; "
-        f"{offer.name} for {question.os} {known}."
+        f"{request.product} has NVSwitches of NVLink generation 5 and needs nvlsm; "
+        f"{offer.name} for {request.os} {known}."
     )
 
 
-def _imex(question: Question, choice: Choice) -> Iterator[Refusal]:
-    offer = question.offer
-    if question.needs_imex and not choice.imex:
+def _imex(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    offer = request.offer
+    if request.needs_imex and not choice.imex:
         yield Refusal(
-            f"{question.product} shares one NVLink domain with other nodes and needs IMEX on each of them; "
+            f"{request.product} shares one NVLink domain with other nodes and needs IMEX on each of them; "
             "`imex: false` leaves it out.",
             "leave `gpu_stack.imex` out",
         )
-    if choice.imex and not question.needs_imex and question.gpus.nvswitch is not None:
+    if choice.imex and not request.needs_imex and request.gpus.nvswitch is not None:
         yield Refusal(
-            f"{question.product} shares no NVLink domain with other nodes, so IMEX has nothing to do there.",
+            f"{request.product} shares no NVLink domain with other nodes, so IMEX has nothing to do there.",
             "leave `gpu_stack.imex` out",
         )
-    if choice.imex and question.needs_imex and offer is not None and not offer.imex:
+    if choice.imex and request.needs_imex and offer is not None and not offer.imex:
         known = "does not have it" if offer.imex is False else "is not known to have it"
         yield Refusal(
-            f"{question.product} needs nvidia-imex at the driver's version; "
-            f"{offer.name} for {question.os} {known}."
+            f"{request.product} needs nvidia-imex at the driver's version; "
+            f"{offer.name} for {request.os} {known}."
         )
 
 
-def _container_toolkit(question: Question, choice: Choice) -> Iterator[Refusal]:
-    wish = question.wish.container_toolkit
-    if isinstance(wish, ToolkitVersions) and len(wish.distinct()) > 1:
+def _container_toolkit(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    wanted = request.wanted.container_toolkit
+    if isinstance(wanted, ToolkitVersions) and len(wanted.distinct()) > 1:
         yield Refusal(
             "The container toolkit's four packages go together at one version; "
-            f"these are {listed(wish.distinct())}.",
-            f'set `container_toolkit: "{wish.distinct()[-1]}"`',
+            f"these are {listed(wanted.distinct())}.",
+            f'set `container_toolkit: "{wanted.distinct()[-1]}"`',
         )
 
 
-def _offered(question: Question, choice: Choice) -> Iterator[Refusal]:
+def _offered(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     """What the file asks for and the source is not known to have."""
-    offer, wish = question.offer, question.wish
+    offer, wanted = request.offer, request.wanted
     if offer is None:
         return
-    toolkit = wish.container_toolkit
+    toolkit = wanted.container_toolkit
     asked: tuple[tuple[str, str | None, tuple[str, ...] | None], ...] = (
-        ("DCGM", wish.dcgm, offer.dcgm),
+        ("DCGM", wanted.dcgm, offer.dcgm),
         ("container toolkit", toolkit if isinstance(toolkit, str) else None, offer.container_toolkit),
-        ("NCCL", wish.nccl, offer.nccl),
+        ("NCCL", wanted.nccl, offer.nccl),
     )
     for what, version, has in asked:
         if version is not None and version != "none" and version not in (has or ()):
@@ -94,20 +93,20 @@ def _offered(question: Question, choice: Choice) -> Iterator[Refusal]:
                 if has == ()
                 else "none is known there"
             )
-            yield Refusal(f"{offer.name} for {question.os} has no {what} {version}; {known}.")
+            yield Refusal(f"{offer.name} for {request.os} has no {what} {version}; {known}.")
 
 
-def _doca(question: Question, choice: Choice) -> Iterator[Refusal]:
+def _doca(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     if choice.doca is None:
         return
     known = {
         release
-        for offer in question.tables.offers.rows
-        if question.os in offer.os
+        for offer in request.tables.offers.rows
+        if request.os in offer.os
         for release in offer.doca or ()
     }
     if choice.doca not in known:
         has = f"known for it: {listed(sorted(known))}" if known else "no release is known for it"
         yield Refusal(
-            f"DOCA-Host {choice.doca} is not known for {question.os}; {has}.", "or set `ofed: inbox`"
+            f"DOCA-Host {choice.doca} is not known for {request.os}; {has}.", "or set `ofed: inbox`"
         )

@@ -1,4 +1,4 @@
-"""What a lock file says."""
+"""The content of a lock file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Lock(Frozen):
     cluster: str
     tables: dict[str, date] = Field(description="The day each table was last read from its sources.")
     index: tuple[str, ...] = Field(default=(), description="Package indexes that were read.")
-    wish: dict[str, Any] = Field(
+    gpu_stack: dict[str, Any] = Field(
         default_factory=dict, description="The section gpu_stack that was solved; another one: solve again."
     )
     groups: tuple[GroupLock, ...] = ()

@@ -9,7 +9,7 @@ from rackwright.catalog.table_files import pair_table
 from rackwright.catalog.tables import Pair
 from rackwright.errors import RackwrightError
 from rackwright.lock.content import GroupLock, Lock
-from rackwright.lock.lock_file import read_lock, wish_of
+from rackwright.lock.lock_file import read_lock, requested_stack
 from rackwright.lock.words import listed
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.sku import Architecture
@@ -64,7 +64,7 @@ def component(group: GroupLock, *parts: str) -> tuple[str, ...]:
 
 
 def known_bad(group: GroupLock) -> Pair | None:
-    """The driver package and kernel of a lock, where the table says that they do not build."""
+    """The driver package and kernel of a lock, where the table lists that they do not build."""
     kernel = group.packages.get(f"linux-headers-{group.kernel}", "").split("-")[0]
     return next(
         (
@@ -79,7 +79,7 @@ def known_bad(group: GroupLock) -> Pair | None:
 
 
 def lock_problems(cluster: Cluster, role: str, parts: Iterable[str] = ()) -> Iterator[Trouble]:
-    """Why a role that installs what is locked cannot run: no lock, an old one, one that says too little.
+    """Why a role that installs what is locked cannot run: no lock, an old one, an incomplete one.
 
     For RoleOptions.lock_problems; what the nodes of the role need is looked at, and nothing else: versions
     are asked of `parts` of the stack (none: of all).
@@ -98,7 +98,7 @@ def lock_problems(cluster: Cluster, role: str, parts: Iterable[str] = ()) -> Ite
     name = cluster.lock_path.name
     if lock.cluster != cluster.name:
         yield "", f"The lock {name} is of the cluster {lock.cluster}.", _again(cluster)
-    elif (lock.wish, lock.index) != wish_of(cluster):
+    elif (lock.gpu_stack, lock.index) != requested_stack(cluster):
         yield "", f"The lock {name} was solved for another gpu_stack than the file has now.", _again(cluster)
     else:
         yield from _gaps(cluster, lock, nodes, tuple(parts))

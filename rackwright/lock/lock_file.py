@@ -22,16 +22,16 @@ _HEADER = """\
 """
 
 
-def wish_of(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The section gpu_stack as a lock notes it, and its indexes as the file says them.
+def requested_stack(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The section gpu_stack as a lock stores it, and its indexes as the cluster file names them.
 
-    What is not said is left out, and so is every checkout's own folder.
+    Defaults are left out, and so is the checkout's own folder.
     """
     if cluster.gpu_stack is None:
         return {}, ()
-    said = cluster.gpu_stack.model_dump(mode="json", exclude_defaults=True, exclude={"package_index"})
+    stack = cluster.gpu_stack.model_dump(mode="json", exclude_defaults=True, exclude={"package_index"})
     folder = f"{cluster.path.parent}/"
-    return said, tuple(place.removeprefix(folder) for place in cluster.gpu_stack.package_index)
+    return stack, tuple(place.removeprefix(folder) for place in cluster.gpu_stack.package_index)
 
 
 def lock_text(lock: Lock, file: str) -> str:
@@ -53,7 +53,7 @@ def read_lock(cluster: Cluster) -> Lock:
 
 @lru_cache(maxsize=8)
 def _read(path: Path, stamp: int, file: str) -> Lock:
-    """Read once for all nodes and roles of a run; `stamp` tells one writing of the file from the next."""
+    """Read once for all nodes and roles of a run; `stamp` distinguishes versions of the file."""
     again = f"run: rackwright lock {file}"
     if not stamp:
         raise RackwrightError(f"There is no lock file {path}.", hint=again)

@@ -1,40 +1,36 @@
-"""Package names and versions of a choice, as the node's package tool is told them."""
+"""Package names and versions of a choice, as the node's package manager takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from rackwright.catalog.offers import ComponentNames, DriverOffer, Modules
-from rackwright.lock.question import Question
+from rackwright.lock.request import Choice, StackRequest
 from rackwright.model.types import Family
 
-if TYPE_CHECKING:
-    from rackwright.lock.choice import Choice
 
-
-def module_package(question: Question, driver: DriverOffer, modules: Modules) -> str | None:
+def module_package(request: StackRequest, driver: DriverOffer, modules: Modules) -> str | None:
     """The package that builds the kernel modules; None where no name is known."""
-    rows = list(_rows(question, "modules", driver, modules))
+    rows = list(_rows(request, "modules", driver, modules))
     return rows[0].packages[0] if rows else None
 
 
-def packages_of(question: Question, choice: Choice) -> dict[str, dict[str, str]]:
+def packages_of(request: StackRequest, choice: Choice) -> dict[str, dict[str, str]]:
     """By component every package with its version; `*` stands for what only a package index could tell."""
-    driver, offer = choice.driver, question.offer
+    driver, offer = choice.driver, request.offer
     if driver is None or offer is None:
         return {}
     found: dict[str, dict[str, str]] = {}
-    for component, version in _components(question, choice, driver):
-        for row in _rows(question, component, driver, choice.modules):
+    for component, version in _components(request, choice, driver):
+        for row in _rows(request, component, driver, choice.modules):
             for name in row.packages:
                 found.setdefault(component, {})[_filled(name, choice, driver)] = version
     return found
 
 
-def _components(question: Question, choice: Choice, driver: DriverOffer) -> Iterator[tuple[str, str]]:
+def _components(request: StackRequest, choice: Choice, driver: DriverOffer) -> Iterator[tuple[str, str]]:
     """Components the node gets, each with a version or a pattern of one."""
-    offer = question.offer
+    offer = request.offer
     assert offer is not None
     at_driver = driver.revision or f"{driver.version}-*"
     yield "pin", "*"
@@ -43,16 +39,16 @@ def _components(question: Question, choice: Choice, driver: DriverOffer) -> Iter
     yield "persistenced", offer.persistenced or at_driver
     if choice.kernel is not None:
         yield "kernel", choice.kernel.version
-    if question.needs_fabricmanager:
+    if request.needs_fabricmanager:
         yield "fabricmanager", at_driver
-    if question.needs_nvlsm:
+    if request.needs_nvlsm:
         yield "nvlsm", "*"
     if choice.imex:
         yield "imex", at_driver
     if choice.cuda is not None:
         yield "cuda", (offer.cuda or {}).get(choice.cuda, f"{choice.cuda}.*")
     if choice.dcgm is not None:
-        yield "dcgm", f"{'1:' if question.os.family is Family.DEBIAN else ''}{choice.dcgm}-*"
+        yield "dcgm", f"{'1:' if request.os.family is Family.DEBIAN else ''}{choice.dcgm}-*"
     if choice.container_toolkit is not None:
         yield "container_toolkit", f"{choice.container_toolkit}-*"
     if choice.nccl is not None:
@@ -64,18 +60,18 @@ def _components(question: Question, choice: Choice, driver: DriverOffer) -> Iter
 
 
 def _rows(
-    question: Question, component: str, driver: DriverOffer, modules: Modules
+    request: StackRequest, component: str, driver: DriverOffer, modules: Modules
 ) -> Iterator[ComponentNames]:
-    offer = question.offer
+    offer = request.offer
     source = "distribution" if offer is not None and offer.source == "distribution" else "nvidia"
     if component == "ofed":  # DOCA comes from its own repository, whatever the driver comes from
         source = "nvidia"
-    for row in question.tables.packages.rows:
+    for row in request.tables.packages.rows:
         if (
-            (row.component, row.family, row.source) == (component, question.os.family, source)
+            (row.component, row.family, row.source) == (component, request.os.family, source)
             and row.modules in (None, modules)
             and row.flavour in (None, driver.flavour)
-            and row.cpu in (None, question.sku.cpu_architecture)
+            and row.cpu in (None, request.sku.cpu_architecture)
             and (row.branches_from or 0) <= int(driver.branch) <= (row.branches_until or 9999)
         ):
             yield row

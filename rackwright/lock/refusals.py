@@ -1,22 +1,22 @@
-"""Why a wish cannot be had: every rule looks at the whole choice, and all reasons are told at once."""
+"""Why a request cannot be met: every rule looks at the whole choice, and all reasons are reported at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from rackwright.lock.choice import Choice, cuda_floor, pair_of
+from rackwright.lock.choice import cuda_floor, pair_of
 from rackwright.lock.companions import companion_rules
 from rackwright.lock.names import module_package
-from rackwright.lock.question import Question
+from rackwright.lock.request import Choice, StackRequest
 from rackwright.lock.safety import safety_rules
 from rackwright.lock.versions import at_least, newest, numbers
 from rackwright.lock.words import Refusal, listed
 from rackwright.model.sku import Architecture
 
-Rule = Callable[[Question, Choice], Iterator[Refusal]]
+Rule = Callable[[StackRequest, Choice], Iterator[Refusal]]
 
 
-def refusals(question: Question, choice: Choice) -> tuple[Refusal, ...]:
+def refusals(request: StackRequest, choice: Choice) -> tuple[Refusal, ...]:
     """Every reason against a choice, in the order of the rules; none for a good one."""
     rules: tuple[Rule, ...] = (
         _known,
@@ -30,81 +30,81 @@ def refusals(question: Question, choice: Choice) -> tuple[Refusal, ...]:
         *companion_rules(),
         *safety_rules(),
     )
-    return tuple(refusal for rule in rules for refusal in rule(question, choice))
+    return tuple(refusal for rule in rules for refusal in rule(request, choice))
 
 
-def _known(question: Question, choice: Choice) -> Iterator[Refusal]:
-    name = question.sku.name
-    if question.rule is None:
+def _known(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    name = request.sku.name
+    if request.rule is None:
         yield Refusal(
             f"The SKU {name} does not say its GPUs' architecture, so neither modules nor driver can be chosen.",
             f"add `architecture` below `skus.{name}.gpus`",
         )
-    if question.gpus.nvswitch is None:
+    if request.gpus.nvswitch is None:
         yield Refusal(
             f"The SKU {name} does not say whether its GPUs hang on NVSwitches.",
             f"add `nvswitch: none`, `node` or `rack` below `skus.{name}.gpus`",
         )
-    if question.offer is None:
+    if request.offer is None:
         what = {"distribution": "own archive", "nvidia": "repository of NVIDIA's", "mirror": "mirror"}
         yield Refusal(
-            f"Nothing is known about {question.os}'s {what[question.wish.source]}.",
+            f"Nothing is known about {request.os}'s {what[request.wanted.source]}.",
             "set `gpu_stack.source: nvidia`, or name a mirror's `package_index`",
         )
 
 
-def _modules(question: Question, choice: Choice) -> Iterator[Refusal]:
-    rule = question.rule
+def _modules(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    rule = request.rule
     if rule is None:
         return
-    grace = question.sku.cpu_architecture == "aarch64"
+    grace = request.sku.cpu_architecture == "aarch64"
     if choice.modules == "proprietary" and (grace or "proprietary" not in rule.modules):
         yield Refusal(
-            f"{question.product} runs with open kernel modules only: Blackwell and Grace have no others.",
+            f"{request.product} runs with open kernel modules only: Blackwell and Grace have no others.",
             "set `modules: auto`",
         )
     if choice.modules == "open" and "open" not in rule.modules:
         yield Refusal(
-            f"{question.product} runs with proprietary kernel modules only: open ones begin with Turing, "
+            f"{request.product} runs with proprietary kernel modules only: open ones begin with Turing, "
             f"and its GPUs are {rule.architecture.capitalize()}.",
             "set `modules: auto`",
         )
 
 
-def _minimum_driver(question: Question, choice: Choice) -> Iterator[Refusal]:
-    minimum, offer = question.minimum_driver, question.offer
+def _minimum_driver(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    minimum, offer = request.minimum_driver, request.offer
     if minimum is None or offer is None:
         return
     last = newest([driver.version for driver in offer.drivers])
     if not at_least(last, minimum):
         yield Refusal(
-            f"{question.product} needs driver >= {minimum}; {offer.name} ends at {last}.",
+            f"{request.product} needs driver >= {minimum}; {offer.name} ends at {last}.",
             "set `gpu_stack.source: nvidia`" if offer.source == "distribution" else None,
         )
     elif choice.driver is not None and not at_least(choice.driver.version, minimum):
-        yield Refusal(f"{question.product} needs driver >= {minimum}, not {choice.driver.version}.")
+        yield Refusal(f"{request.product} needs driver >= {minimum}, not {choice.driver.version}.")
 
 
-def _last_branch(question: Question, choice: Choice) -> Iterator[Refusal]:
-    rule = question.rule
+def _last_branch(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    rule = request.rule
     if rule is None or rule.last_branch is None or choice.driver is None:
         return
     if int(choice.driver.branch) > int(rule.last_branch):
         yield Refusal(
-            f"{question.product} is driven up to branch {rule.last_branch}, and {choice.driver.version} "
+            f"{request.product} is driven up to branch {rule.last_branch}, and {choice.driver.version} "
             f"is later: {rule.architecture.capitalize()} was dropped.",
             f'set `driver: {{branch: "{rule.last_branch}"}}`',
         )
 
 
-def _driver(question: Question, choice: Choice) -> Iterator[Refusal]:
-    offer, wish = question.offer, question.wish.driver
+def _driver(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    offer, wanted = request.offer, request.wanted.driver
     if offer is None:
         return
     has = listed(sorted({driver.version for driver in offer.drivers}, key=numbers))
     if choice.driver is None:
-        asked = f"driver {wish.version}" if wish.version else f"driver of branch {wish.branch}"
-        yield Refusal(f"{offer.name} for {question.os} has no {asked}; known there: {has}.")
+        asked = f"driver {wanted.version}" if wanted.version else f"driver of branch {wanted.branch}"
+        yield Refusal(f"{offer.name} for {request.os} has no {asked}; known there: {has}.")
     elif choice.modules not in choice.driver.modules:
         yield Refusal(
             f"{offer.name} has driver {choice.driver.version} without {choice.modules} modules.",
@@ -112,61 +112,61 @@ def _driver(question: Question, choice: Choice) -> Iterator[Refusal]:
         )
 
 
-def _kernel(question: Question, choice: Choice) -> Iterator[Refusal]:
-    wish, offer = question.wish.kernel, question.offer
-    if wish is None or offer is None or choice.kernel is not None:
+def _kernel(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    wanted, offer = request.wanted.kernel, request.offer
+    if wanted is None or offer is None or choice.kernel is not None:
         return
     if not offer.kernels:
         yield Refusal(
-            f"Which kernels {question.os} has is not in the tables, so {wish} cannot be locked.",
+            f"Which kernels {request.os} has is not in the tables, so {wanted} cannot be locked.",
             "leave `gpu_stack.kernel` out and hold the kernel by hand",
         )
         return
     yield Refusal(
-        f"{offer.name} has no kernel {wish}; known there: "
+        f"{offer.name} has no kernel {wanted}; known there: "
         f"{listed([kernel.release for kernel in offer.kernels])}."
     )
 
 
-def _pair(question: Question, choice: Choice) -> Iterator[Refusal]:
-    pair = pair_of(question, choice.driver, choice.modules, choice.kernel)
+def _pair(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    pair = pair_of(request, choice.driver, choice.modules, choice.kernel)
     if pair is None or pair.builds or choice.driver is None or choice.kernel is None:
         return
-    package = module_package(question, choice.driver, choice.modules)
+    package = module_package(request, choice.driver, choice.modules)
     yield Refusal(
         f"{package} {choice.driver.revision} does not build against the headers of linux "
-        f"{choice.kernel.upstream} ({question.os}): {pair.words}.",
-        _other_way(question, choice),
+        f"{choice.kernel.upstream} ({request.os}): {pair.words}.",
+        _other_way(request, choice),
     )
 
 
-def _other_way(question: Question, choice: Choice) -> str | None:
+def _other_way(request: StackRequest, choice: Choice) -> str | None:
     """A driver of the same source about which nothing bad is known."""
-    offer, rule = question.offer, question.rule
+    offer, rule = request.offer, request.rule
     if offer is None or rule is None:
         return None
     for driver in sorted(offer.drivers, key=lambda driver: numbers(driver.version), reverse=True):
         for modules in driver.modules:
-            pair = pair_of(question, driver, modules, choice.kernel)
+            pair = pair_of(request, driver, modules, choice.kernel)
             if modules in rule.modules and (pair is None or pair.builds):
-                wish = f'`driver: {{version: "{driver.version}"}}` and `modules: {modules}`'
-                return f"nobody has seen {wish} fail there, nor build; or take `source: nvidia`"
+                combination = f'`driver: {{version: "{driver.version}"}}` and `modules: {modules}`'
+                return f"try {combination}, which is not known to fail there; or take `source: nvidia`"
     return None
 
 
-def _cuda(question: Question, choice: Choice) -> Iterator[Refusal]:
-    release, offer = choice.cuda, question.offer
+def _cuda(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    release, offer = choice.cuda, request.offer
     if release is None:
         return
-    rule, driver = question.rule, choice.driver
+    rule, driver = request.rule, choice.driver
     if rule and rule.last_cuda_major and numbers(release)[0] > rule.last_cuda_major:
         yield Refusal(
             f"CUDA {release} no longer compiles for {Architecture(rule.architecture).capitalize()}: "
-            f"{question.product} stays on CUDA {rule.last_cuda_major}.",
+            f"{request.product} stays on CUDA {rule.last_cuda_major}.",
             f'set `cuda: "{rule.last_cuda_major}.9"`',
         )
-    floor = cuda_floor(question, release)
-    known = {row.release for row in question.tables.cuda.rows}
+    floor = cuda_floor(request, release)
+    known = {row.release for row in request.tables.cuda.rows}
     if floor is None or release not in known:
         yield Refusal(
             f"CUDA {release} is not in the table of releases, whose last is {newest(sorted(known))}."
@@ -177,6 +177,4 @@ def _cuda(question: Question, choice: Choice) -> Iterator[Refusal]:
         )
     if offer is not None and release not in (offer.cuda or {}):
         has = f"known there: {listed(list(offer.cuda))}" if offer.cuda else "none is known there"
-        yield Refusal(
-            f"{offer.name} for {question.os} has no CUDA {release}; {has}.", 'or set `cuda: "none"`'
-        )
+        yield Refusal(f"{offer.name} for {request.os} has no CUDA {release}; {has}.", 'or set `cuda: "none"`')

@@ -15,23 +15,23 @@ _OPEN = re.compile(r"nvidia-open|nvidia-dkms-[0-9]+-open|nvidia-open-kernel-dkms
 _PROPRIETARY = re.compile(r"cuda-drivers|nvidia-dkms-[0-9]+|nvidia-kernel-dkms")
 
 
-def offer_for(table: OfferTable, wish: GpuStack, os: OsRelease, index: Index) -> Offer | None:
-    """What the wished source offers for an OS; None where nobody knows.
+def offer_for(table: OfferTable, wanted: GpuStack, os: OsRelease, index: Index) -> Offer | None:
+    """What the requested source offers for an OS; None where the tables do not list it.
 
-    A mirror is what its index says, or, without an index, what NVIDIA's repositories are known to have.
+    A mirror has what its index lists or, without an index, what NVIDIA's repositories are known to have.
     An index read for NVIDIA's repositories takes the place of the table; for a distribution's archive
     it only adds hashes, since the table knows more about it (suites, what builds).
     """
-    source = "nvidia" if wish.source == "mirror" else wish.source
+    source = "nvidia" if wanted.source == "mirror" else wanted.source
     row = next((row for row in table.rows if row.source == source and os in row.os), None)
-    if wish.source != "distribution" and index.packages:
-        return _from_index(index, os, wish, row, table)
-    if row is not None and wish.source == "mirror":
+    if wanted.source != "distribution" and index.packages:
+        return _from_index(index, os, wanted, row, table)
+    if row is not None and wanted.source == "mirror":
         return row.model_copy(update={"source": "mirror", "name": "The mirror"})
     return row
 
 
-def _from_index(index: Index, os: OsRelease, wish: GpuStack, row: Offer | None, table: OfferTable) -> Offer:
+def _from_index(index: Index, os: OsRelease, wanted: GpuStack, row: Offer | None, table: OfferTable) -> Offer:
     by_version: dict[str, set[Modules]] = {}
     for name, entries in index.packages.items():
         kinds: list[Modules] = ["open"] if _OPEN.fullmatch(name) else []
@@ -40,8 +40,8 @@ def _from_index(index: Index, os: OsRelease, wish: GpuStack, row: Offer | None, 
             if kinds and re.fullmatch(r"[0-9]+(\.[0-9]+)*", upstream(entry.version)):
                 by_version.setdefault(upstream(entry.version), set()).update(kinds)
     return Offer(
-        source=wish.source,
-        name="The mirror" if wish.source == "mirror" else "NVIDIA's repository",
+        source=wanted.source,
+        name="The mirror" if wanted.source == "mirror" else "NVIDIA's repository",
         os=(os,),
         drivers=tuple(
             DriverOffer(version=version, modules=tuple(sorted(by_version[version])))

@@ -47,7 +47,7 @@ class StackOptions(RoleOptions):
         try:
             lock = read_lock(cluster)
         except RackwrightError:
-            return  # said by lock_problems
+            return  # lock_problems reports it
         for kind, node in sorted({(node.sku.name, node.os): node for node in reversed(nodes)}.items()):
             group = lock.group_of(node)
             if group is not None and not group.components.get(self.parts[0]):

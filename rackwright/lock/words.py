@@ -1,4 +1,4 @@
-"""A refusal, and how lists are said in one."""
+"""A refusal, and lists as its sentences print them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason why a combination cannot be had: a full sentence, and what to do."""
+    """One reason why a combination cannot be locked: a full sentence, and what to do."""
 
     message: str
     hint: str | None = None

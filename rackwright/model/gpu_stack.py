@@ -53,7 +53,7 @@ VersionOrNone = Annotated[
 """A version, or `none` for what is to be left out."""
 
 
-class DriverWish(Frozen):
+class DriverRequest(Frozen):
     """The driver."""
 
     branch: BranchText | None = Field(
@@ -88,7 +88,7 @@ class GpuStack(Frozen):
         "or paths from the cluster file. "
         "With them the lock has exact revisions and hashes.",
     )
-    driver: DriverWish = DriverWish()
+    driver: DriverRequest = DriverRequest()
     modules: Literal["auto", "open", "proprietary"] = Field(
         default="auto", description="Kernel modules. auto: open from Turing on, proprietary before."
     )

@@ -14,7 +14,7 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ExitCode
 from rackwright.lock.index import Index
 from rackwright.lock.lock_file import lock_text
-from rackwright.lock.question import shipped_tables
+from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import solve
 from rackwright.verify import verify
 from tests.racks.site import Site

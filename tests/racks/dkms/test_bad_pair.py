@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.proof]
 @pytest.mark.smoke
 def test_the_lock_refuses_it(both: Site):
     ran = both.cli("lock", str(both.file), expect=1)
-    assert "lab-gpu on debian-13 from distribution: cannot be had" in ran.out
+    assert "lab-gpu on debian-13 from distribution: cannot be locked" in ran.out
     assert "nvidia-open-kernel-dkms 550.163.01-2" in ran.out
 
 

@@ -1,4 +1,4 @@
-"""Combinations that cannot be had, each refused with exactly these words."""
+"""Combinations that cannot be locked, each refused with exactly these words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from rackwright.clusterfile.load import load_cluster
 from rackwright.lock.index import Index
-from rackwright.lock.question import shipped_tables
+from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import solve
 from tests.unit.lock.clusters import write_cluster
 

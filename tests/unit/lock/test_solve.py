@@ -11,7 +11,7 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError
 from rackwright.lock.index import Index, parse_packages, read_index
 from rackwright.lock.lock_file import lock_text, read_lock
-from rackwright.lock.question import shipped_tables
+from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import solve
 from rackwright.lock.versions import at_least, debian_key, newest, upstream
 from tests.unit.lock.clusters import write_cluster
@@ -26,7 +26,7 @@ def solved(folder, kinds, stack, index=None):
     return solution.lock
 
 
-# SKU, OS, wish -> driver, open modules, CUDA, fabricmanager, nvlsm, IMEX
+# SKU, OS, request -> driver, open modules, CUDA, fabricmanager, nvlsm, IMEX
 TRUTH = [
     ("dgx-a100", UBUNTU, "{}", ("580.173.02", True, "13.0", True, False, False)),
     ("dgx-h100", UBUNTU, "{}", ("580.173.02", True, "13.0", True, False, False)),
@@ -122,7 +122,7 @@ def test_the_kernel_the_driver_is_known_to_build_on(tmp_path):
     assert any("not the newest, 6.1.0-56-amd64" in note for note in group.notes)
     (other,) = solved(tmp_path, {"t4-4x": "debian-12"}, "{source: distribution, modules: proprietary}").groups
     assert other.kernel == "6.1.0-56-amd64"
-    assert any(note.startswith("Nobody has said whether the driver builds") for note in other.notes)
+    assert any(note.startswith("It is not known whether the driver builds") for note in other.notes)
 
 
 def test_doca_and_a_key(tmp_path):

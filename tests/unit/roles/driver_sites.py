@@ -7,8 +7,8 @@ from typing import Any
 
 from rackwright.lock.content import Lock
 from rackwright.lock.index import Index
-from rackwright.lock.lock_file import wish_of
-from rackwright.lock.question import shipped_tables
+from rackwright.lock.lock_file import requested_stack
+from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import solve
 from rackwright.model.cluster import Cluster
 from rackwright.model.gpu_stack import GpuStack
@@ -94,7 +94,7 @@ def bad_pair(folder: Path, options: dict[str, RoleOptions]) -> Cluster:
         for node in good.nodes
     ]
     cluster = good.model_copy(update={"nodes": tuple(nodes)})
-    wish, index = wish_of(cluster)
+    stack, index = requested_stack(cluster)
     tables = shipped_tables().dates()
-    write_lock(cluster, Lock(cluster="test", tables=tables, index=index, wish=wish, groups=(bad,)))
+    write_lock(cluster, Lock(cluster="test", tables=tables, index=index, gpu_stack=stack, groups=(bad,)))
     return cluster

@@ -8,7 +8,7 @@ from typing import Any
 from rackwright.catalog.read import catalogue
 from rackwright.lock.content import Lock
 from rackwright.lock.lock_file import lock_text
-from rackwright.lock.question import shipped_tables
+from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import solve
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.gpu_stack import GpuStack

@@ -57,11 +57,11 @@ def test_before_1_18_the_unit_is_ours(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wish", "version", "plugin"),
+    ("declared", "version", "plugin"),
     [("v2", 2, "io.containerd.grpc.v1.cri"), ("v3", 3, "io.containerd.cri.v1.runtime")],
 )
-def test_containerds_drop_in(tmp_path, wish, version, plugin):
-    cluster = made(tmp_path, containerd=wish)
+def test_containerds_drop_in(tmp_path, declared, version, plugin):
+    cluster = made(tmp_path, containerd=declared)
     assert content(planned(cluster, cluster.by_name["gpu1"]), "/etc/containerd/conf.d/99-nvidia.toml") == (
         "# Written by rackwright; changes made here are undone.\n"
         f"version = {version}\n"

@@ -1,11 +1,11 @@
-"""What is asked: one kind of node, the site's wish, and what its package source offers."""
+"""The GPU stack requested for one kind of node, with what its package source offers, and what is chosen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
 
-from rackwright.catalog.offers import Offer, OfferTable, PackageTable
+from rackwright.catalog.offers import DriverOffer, KernelOffer, Modules, Offer, OfferTable, PackageTable
 from rackwright.catalog.table_files import (
     cuda_table,
     driver_table,
@@ -60,21 +60,21 @@ def shipped_tables() -> Tables:
 
 
 @dataclass(frozen=True)
-class Question:
+class StackRequest:
     """One kind of node: equal SKU, OS and package source."""
 
     sku: Sku
     gpus: Gpus
     os: OsRelease
-    wish: GpuStack
+    wanted: GpuStack
     tables: Tables
     index: Index
     offer: Offer | None
-    """None: nobody knows what this source has for this OS."""
+    """None: the tables do not list what this source has for this OS."""
 
     @property
     def product(self) -> str:
-        """What people call the node."""
+        """The product name of the node."""
         return self.sku.product or self.sku.name
 
     @property
@@ -104,3 +104,27 @@ class Question:
     def minimum_driver(self) -> str | None:
         """The first driver that knows this board, as far as it is known."""
         return self.gpus.minimum_driver or (self.rule.first_driver if self.rule else None)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One version of everything. None: left out, or not available; the refusals state which."""
+
+    modules: Modules
+    driver: DriverOffer | None
+    kernel: KernelOffer | None
+    cuda: str | None
+    dcgm: str | None
+    container_toolkit: str | None
+    nccl: str | None
+    doca: str | None
+    imex: bool
+
+    @property
+    def cuda_major(self) -> int | None:
+        """The major of the CUDA toolkit, or else of what the driver brings."""
+        if self.cuda is not None:
+            return int(self.cuda.split(".")[0])
+        if self.driver is None:
+            return None
+        return 13 if int(self.driver.branch) >= 580 else 12
