@@ -24,7 +24,7 @@ from rackwright.factcache.host_classes import host_class
 from rackwright.factcache.memory import Memories
 from rackwright.model.cluster import Cluster
 from rackwright.ssh import TIMED_OUT, RootShell
-from rackwright.verify.selection import Question
+from rackwright.verify.selection import PlannedCheck
 
 FRESH_SECONDS = 60.0
 """How long after it was fetched an answer may be used."""
@@ -49,32 +49,32 @@ _asking: ContextVar[_Asking | None] = ContextVar("asking", default=None)
 
 
 @contextmanager
-def asked_by(question: Question, *, first: bool) -> Iterator[None]:
+def asked_by(planned: PlannedCheck, *, first: bool) -> Iterator[None]:
     """Within the block, this thread asks for a check that may be answered ahead."""
-    check = question.check
+    check = planned.check
     foreseeable = check.scope == "node" and not check.live
-    token = _asking.set(_Asking(_claim(question), question.node.name, first) if foreseeable else None)
+    token = _asking.set(_Asking(_claim(planned), planned.node.name, first) if foreseeable else None)
     try:
         yield
     finally:
         _asking.reset(token)
 
 
-def _claim(question: Question) -> str:
-    return f"{question.role}: {question.check.name}"
+def _claim(planned: PlannedCheck) -> str:
+    return f"{planned.role}: {planned.check.name}"
 
 
 class Ahead:
     """The foreseen commands and their answers, of one run."""
 
     def __init__(
-        self, cluster: Cluster, shell: RootShell, questions: Sequence[Question], folder: Path
+        self, cluster: Cluster, shell: RootShell, checks: Sequence[PlannedCheck], folder: Path
     ) -> None:
         self._shell = shell
         self._claims: dict[str, list[str]] = {}
-        for question in questions:
-            if question.check.scope == "node" and not question.check.live:
-                self._claims.setdefault(question.node.name, []).append(_claim(question))
+        for planned in checks:
+            if planned.check.scope == "node" and not planned.check.live:
+                self._claims.setdefault(planned.node.name, []).append(_claim(planned))
         self._memory = Memories(
             folder, {name: host_class(cluster.by_name[name]) for name in self._claims}, "questions only"
         )

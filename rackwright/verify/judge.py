@@ -23,7 +23,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.platforms import why_node_lacks
 from rackwright.verify.ahead import asked_by
 from rackwright.verify.backend import time_limit
-from rackwright.verify.selection import Question
+from rackwright.verify.selection import PlannedCheck
 
 EVIDENCE_MAX_CHARACTERS = 2000
 _FIRST_PAUSE_SECONDS = 0.5
@@ -31,11 +31,11 @@ _LONGEST_PAUSE_SECONDS = 3.0
 _OWN_SETTLE_SECONDS = 15.0
 
 
-def out_of_scope(question: Question) -> CheckResult | None:
+def out_of_scope(planned: PlannedCheck) -> CheckResult | None:
     """The result of a check whose node's declared platform lacks what it needs, else None."""
-    reasons = [why_node_lacks(question.node, need) for need in sorted(question.check.needs)]
+    reasons = [why_node_lacks(planned.node, need) for need in sorted(planned.check.needs)]
     lacking = [reason for reason in reasons if reason is not None]
-    return result(question, Status.OUT_OF_SCOPE, "; ".join(lacking)) if lacking else None
+    return result(planned, Status.OUT_OF_SCOPE, "; ".join(lacking)) if lacking else None
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Patience:
 
 
 def ask(
-    question: Question,
+    planned: PlannedCheck,
     cluster: Cluster,
     hosts: Callable[[str], TestinfraHost],
     patience: Patience,
@@ -62,33 +62,33 @@ def ask(
 
     A node that cannot be reached is not waited for.
     """
-    check = question.check
+    check = planned.check
     begun = time.monotonic()
     deadline = patience.deadline(check.settle_seconds, begun)
     pause, first = _FIRST_PAUSE_SECONDS, True
     while True:
-        with asked_by(question, first=first):
-            status, evidence, settled = _once(question, cluster, hosts)
+        with asked_by(planned, first=first):
+            status, evidence, settled = _once(planned, cluster, hosts)
         first = False
         now = time.monotonic()
         waited = now - begun
         if settled or now + pause > deadline:
             if check.settle_seconds and not settled:
                 evidence += f" (still so after {waited:.0f} s)"
-            return result(question, status, evidence, waited)
+            return result(planned, status, evidence, waited)
         if patience.stop.wait(pause):
-            return result(question, Status.UNKNOWN, "the run was stopped", waited)
+            return result(planned, Status.UNKNOWN, "the run was stopped", waited)
         pause = min(pause * 1.5, _LONGEST_PAUSE_SECONDS)
 
 
 def _once(
-    question: Question, cluster: Cluster, hosts: Callable[[str], TestinfraHost]
+    planned: PlannedCheck, cluster: Cluster, hosts: Callable[[str], TestinfraHost]
 ) -> tuple[Status, str, bool]:
     """Status, evidence, and whether asking again is of no use."""
     try:
-        context = CheckContext(cluster, question.node, question.options, hosts(question.node.name), on=hosts)
-        with time_limit(question.check.timeout_seconds):
-            return Status.PASS, question.check.function(context) or "", True
+        context = CheckContext(cluster, planned.node, planned.options, hosts(planned.node.name), on=hosts)
+        with time_limit(planned.check.timeout_seconds):
+            return Status.PASS, planned.check.function(context) or "", True
     except Warned as error:
         return Status.WARN, str(error), True
     except NotInScope as error:
@@ -113,12 +113,12 @@ def _asserted(error: AssertionError) -> tuple[Status, str]:
     return Status.FAIL, str(error) or f"does not hold: {line or 'assertion without a message'}"
 
 
-def result(question: Question, status: Status, evidence: str, seconds: float = 0.0) -> CheckResult:
+def result(planned: PlannedCheck, status: Status, evidence: str, seconds: float = 0.0) -> CheckResult:
     """A result with its evidence made fit to print and store."""
     return CheckResult(
-        role=question.role,
-        check=question.check.name,
-        node=question.node.name,
+        role=planned.role,
+        check=planned.check.name,
+        node=planned.node.name,
         status=status,
         evidence=_tidy(evidence),
         seconds=round(seconds, 3),

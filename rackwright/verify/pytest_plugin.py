@@ -4,7 +4,7 @@
         --hosts=ssh://ops@10.77.0.11,ssh://ops@10.77.0.12 --sudo --pyargs rackwright.verify.pytest_checks
 
 Hosts are matched to nodes by name, fully qualified name or management address. `rackwright verify`
-asks the same questions faster and knows UNKNOWN; here FAIL and UNKNOWN both fail the test (the
+runs the same checks faster and knows UNKNOWN; here FAIL and UNKNOWN both fail the test (the
 message says which), WARN is a warning, OUT OF SCOPE a skip. Checks that look at other nodes reach
 those over rackwright's own connections.
 """
@@ -28,7 +28,7 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.ssh import Pool
 from rackwright.verify.backend import Hosts
 from rackwright.verify.judge import Patience, ask, out_of_scope
-from rackwright.verify.selection import Question, select
+from rackwright.verify.selection import PlannedCheck, select
 
 _CLUSTER = pytest.StashKey[Cluster]()
 
@@ -40,18 +40,18 @@ class Asker:
     cluster: Cluster
     role: str
     check: str
-    questions: tuple[Question, ...]
+    checks: tuple[PlannedCheck, ...]
     others: Hosts
 
     def __call__(self, host: Host) -> CheckResult:
         """The result on a testinfra host; skips when the check is not asked of that node."""
         node = _node_of(self.cluster, host)
         wanted = (self.role, self.check, node)
-        for question in self.questions:
-            if (question.role, question.check.name, question.node) == wanted:
+        for planned in self.checks:
+            if (planned.role, planned.check.name, planned.node) == wanted:
                 hosts = partial(self._host, node.name, cast(TestinfraHost, host))
                 patience = Patience(time.monotonic(), threading.Event())
-                return out_of_scope(question) or ask(question, self.cluster, hosts, patience)
+                return out_of_scope(planned) or ask(planned, self.cluster, hosts, patience)
         pytest.skip(f"{self.role}: not a claim about {node.name}")
 
     def _host(self, here: str, host: TestinfraHost, name: str) -> TestinfraHost:
@@ -107,8 +107,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     cluster = metafunc.config.stash.get(_CLUSTER, None)
     if cluster is None:
         raise pytest.UsageError("rackwright's checks need --cluster FILE")
-    questions = select(cluster, limit=None, roles=None).questions
-    names = list(dict.fromkeys((question.role, question.check.name) for question in questions))
+    checks = select(cluster, limit=None, roles=None).checks
+    names = list(dict.fromkeys((planned.role, planned.check.name) for planned in checks))
     metafunc.parametrize("ask_check", names, indirect=True, ids=[f"{role}: {check}" for role, check in names])
 
 
@@ -124,4 +124,4 @@ def ask_check(request: pytest.FixtureRequest, _others: Hosts) -> Asker:
     """Asks one of the checks; call it with testinfra's `host`."""
     cluster = request.config.stash[_CLUSTER]
     role, check = request.param
-    return Asker(cluster, role, check, select(cluster, limit=None, roles=None).questions, _others)
+    return Asker(cluster, role, check, select(cluster, limit=None, roles=None).checks, _others)

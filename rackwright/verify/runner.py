@@ -19,7 +19,7 @@ from rackwright.verify.ahead import Ahead
 from rackwright.verify.backend import Hosts
 from rackwright.verify.judge import Patience, ask, out_of_scope, result
 from rackwright.verify.report import VerifyReport
-from rackwright.verify.selection import Question, load_checks, select
+from rackwright.verify.selection import PlannedCheck, load_checks, select
 
 WORKERS_MAX = 64
 LANES_PER_NODE = 4
@@ -46,8 +46,8 @@ def verify(
     started, begun = datetime.now(UTC), time.monotonic()
     with ExitStack() as stack:
         reached = shell if shell is not None else stack.enter_context(Pool(cluster))
-        run = _Run(cluster, reached, selection.questions, progress)
-        results = run.all(selection.questions)
+        run = _Run(cluster, reached, selection.checks, progress)
+        results = run.all(selection.checks)
     return VerifyReport(
         cluster=cluster.name,
         file=str(cluster.path),
@@ -65,21 +65,21 @@ class _Run:
         self,
         cluster: Cluster,
         shell: RootShell,
-        questions: Sequence[Question],
+        checks: Sequence[PlannedCheck],
         progress: Progress | None,
     ) -> None:
         self._cluster = cluster
         self._shell = shell
-        self._ahead = Ahead(cluster, shell, questions, state_folder(cluster.name) / "verify")
+        self._ahead = Ahead(cluster, shell, checks, state_folder(cluster.name) / "verify")
         self._hosts: Callable[[str], TestinfraHost] = Hosts(cluster, shell, self._ahead)
         self._progress = progress
         self._unreachable: dict[str, str] = {}
         self._patience = Patience(time.monotonic(), threading.Event())
 
-    def all(self, questions: Sequence[Question]) -> list[CheckResult]:
-        """Every question's result, in the questions' order."""
-        names = sorted({question.node.name for question in questions})
-        lanes = _lanes(questions)
+    def all(self, checks: Sequence[PlannedCheck]) -> list[CheckResult]:
+        """The result of every check, in the order of the checks."""
+        names = sorted({planned.node.name for planned in checks})
+        lanes = _lanes(checks)
         results: dict[int, CheckResult] = {}
         with side_by_side(min(WORKERS_MAX, LANES_PER_NODE * len(names))) as executor:
             try:
@@ -87,18 +87,18 @@ class _Run:
                     if reason is not None:
                         self._unreachable[name] = reason
                 for found in executor.map(
-                    lambda lane: {place: self._answer(questions[place]) for place in lane}, lanes
+                    lambda lane: {place: self._answer(checks[place]) for place in lane}, lanes
                 ):
                     results.update(found)
-                for place in range(len(questions)):
+                for place in range(len(checks)):
                     # one at a time, nothing beside it: "every node is idle" and "a job runs" would
                     # otherwise disturb each other
                     if place not in results:
-                        results[place] = self._answer(questions[place])
+                        results[place] = self._answer(checks[place])
             finally:
                 self._patience.stop.set()
                 self._ahead.save()
-        return [results[place] for place in range(len(questions))]
+        return [results[place] for place in range(len(checks))]
 
     def _reach(self, name: str) -> str | None:
         """Why a node cannot be asked anything, or None."""
@@ -112,26 +112,26 @@ class _Run:
             return f"{name} cannot run commands: `true` exited {said.exit_status}: {said.stderr.strip()}"
         return None
 
-    def _answer(self, question: Question) -> CheckResult:
-        found = out_of_scope(question)
-        if found is None and question.node.name in self._unreachable:
-            found = result(question, Status.UNKNOWN, self._unreachable[question.node.name])
+    def _answer(self, planned: PlannedCheck) -> CheckResult:
+        found = out_of_scope(planned)
+        if found is None and planned.node.name in self._unreachable:
+            found = result(planned, Status.UNKNOWN, self._unreachable[planned.node.name])
         if found is None:
-            found = ask(question, self._cluster, self._hosts, self._patience)
+            found = ask(planned, self._cluster, self._hosts, self._patience)
         if self._progress is not None:
             self._progress(found)
         return found
 
 
-def _lanes(questions: Sequence[Question]) -> list[list[int]]:
-    """Places of the node-scope questions as lists to be worked through one by one.
+def _lanes(checks: Sequence[PlannedCheck]) -> list[list[int]]:
+    """Places of the node-scope checks as lists to be worked through one by one.
 
     A node has at most LANES_PER_NODE of them, so that its checks do not use up their time waiting
     for each other; the first lane of every node comes before the second of any.
     """
     per_node: dict[str, list[int]] = defaultdict(list)
-    for place, question in enumerate(questions):
-        if question.check.scope == "node":
-            per_node[question.node.name].append(place)
+    for place, planned in enumerate(checks):
+        if planned.check.scope == "node":
+            per_node[planned.node.name].append(place)
     lanes = [places[turn::LANES_PER_NODE] for turn in range(LANES_PER_NODE) for places in per_node.values()]
     return [lane for lane in lanes if lane]

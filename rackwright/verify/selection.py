@@ -18,8 +18,8 @@ LOADING = "the role's checks can be loaded"
 
 
 @dataclass(frozen=True)
-class Question:
-    """One check to be asked of one node."""
+class PlannedCheck:
+    """One check to be run on one node."""
 
     role: str
     check: Check
@@ -31,12 +31,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Selection:
-    """Everything a run will ask, and what its limits leave out."""
+    """All checks of a run, and what its limits leave out."""
 
     nodes: tuple[Node, ...]
-    questions: tuple[Question, ...]
+    checks: tuple[PlannedCheck, ...]
     left_out: tuple[str, ...]
-    """Cluster-wide checks ("role: check") not asked because the primary head is not selected."""
+    """Cluster-wide checks ("role: check") not run because the primary head is not selected."""
 
 
 def load_checks(role: str) -> tuple[Check, ...]:
@@ -62,7 +62,7 @@ def select(
 ) -> Selection:
     """Pair every selected node with the checks of its roles.
 
-    Checks of scope "cluster" are asked once, of the primary head, with its own options of the
+    Checks of scope "cluster" run once, on the primary head, with its own options of the
     role or else those of the first node that has the role.
     """
     nodes = pick(cluster, limit)
@@ -75,7 +75,7 @@ def select(
             f"No node of cluster {cluster.name} has the role {missing}.",
             hint=f"its roles are {', '.join(sorted(present))}",
         )
-    questions: list[Question] = []
+    checks: list[PlannedCheck] = []
     left_out: list[str] = []
     for role in sorted(present if roles is None else roles):
         holders = [node for node in cluster.nodes if role in node.options]
@@ -87,12 +87,12 @@ def select(
             else:
                 asked = []
                 left_out.append(f"{role}: {check.name}")
-            questions += [
-                Question(role, check, node, options, order)
+            checks += [
+                PlannedCheck(role, check, node, options, order)
                 for node, options in asked
                 if check.applies is None or check.applies(node, options)
             ]
-    return Selection(nodes, tuple(questions), tuple(left_out))
+    return Selection(nodes, tuple(checks), tuple(left_out))
 
 
 def _checks(role: str, checks_of: Callable[[str], tuple[Check, ...]]) -> tuple[Check, ...]:

@@ -21,7 +21,7 @@ from rackwright.plan.node_plan import NodePlan
 from rackwright.pyinfra_driver.driver import Driver
 from rackwright.pyinfra_driver.offline import EmptyNode
 from rackwright.verify.judge import Patience, ask, out_of_scope
-from rackwright.verify.selection import Question
+from rackwright.verify.selection import PlannedCheck
 
 
 class Reply(NamedTuple):
@@ -71,12 +71,12 @@ def judged(
     One host stands for all nodes, unless they are told apart by name.
     """
     check = next(check for check in checks if check.name == name)
-    question = Question(role, replace(check, settle_seconds=0), node, node.options[role], 0)
-    found = out_of_scope(question)
+    planned = PlannedCheck(role, replace(check, settle_seconds=0), node, node.options[role], 0)
+    found = out_of_scope(planned)
     if found is not None:
         return found
     of = (lambda _: hosts) if isinstance(hosts, FakeHost) else hosts.__getitem__
-    return ask(question, cluster, of, Patience(time.monotonic(), threading.Event()))
+    return ask(planned, cluster, of, Patience(time.monotonic(), threading.Event()))
 
 
 def claimed(role: str, checks: tuple[Check, ...], node: Node) -> tuple[str, ...]:
