@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from rackwright.atomic_write import write_atomically
 from rackwright.engine.run import plan
 from rackwright.engine.session import SITE, Watcher
+from rackwright.factcache.cache import ClassCache, version_key
 from rackwright.factcache.host_classes import shards
-from rackwright.factcache.memory import Memory, version_key
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
@@ -77,19 +77,19 @@ def keep(cluster: Cluster, name: str, baseline: Baseline) -> None:
 
 
 def _learned(cluster: Cluster) -> dict[str, Baseline]:
-    """What the engine's memory may still be believed in."""
+    """What the engine's cache may still be believed in."""
     key = version_key(cluster, SITE)
     found = {}
     for host_class in dict.fromkeys(name for name, _ in shards(cluster.nodes)):
-        memory = Memory(state_folder(cluster.name) / "facts", host_class, key)
+        cache = ClassCache(state_folder(cluster.name) / "facts", host_class, key)
         for node in (node for name, nodes in shards(cluster.nodes) if name == host_class for node in nodes):
-            known = memory.recall(node.name)
+            known = cache.get(node.name)
             if known.digest is not None and known.questions:
                 asked = {
                     "cluster": cluster.name,
                     "node": node.name,
                     "questions": known.questions,
-                    "askers": memory.askers(node.name),
+                    "askers": cache.askers(node.name),
                 }
                 found[node.name] = Baseline(json.dumps(asked), known.digest, round(time.time(), 3))
     return found

@@ -115,6 +115,6 @@ def _apply(
             policy={**policy.model_dump(include=OF_FLAGS), "parallel": parallel},
         ) as journal:
             journal.planned(planned)
-            session.watch_too(journal)
+            session.add_watcher(journal)
             rollout = Rollout(session, cluster, planned, policy, journal)
             return Applied(planned, rollout.run(), journal.run)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from rackwright.engine.workers import EVALUATED_PER_WORKER, IN_SYNC_PER_WORKER, Event, Worker, Workers, split
+from rackwright.factcache.cache import FactCache, version_key
 from rackwright.factcache.host_classes import host_class
-from rackwright.factcache.memory import Memories, version_key
-from rackwright.factcache.quick_check import GLANCED_MAX, glance
+from rackwright.factcache.quick_check import QUICK_CHECK_MAX, quick_check
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.selection import pick
 from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation, PlanResult
@@ -65,26 +65,26 @@ class Session:
             "parallel": self._parallel,
         }
         self._workers = Workers(self._cluster.name, job)
-        self._memory = self._memory_of(self._nodes)
+        self._cache = self._cache_of(self._nodes)
         in_sync = self._in_sync_before()
-        self._glanced = in_sync if len(in_sync) <= GLANCED_MAX else ()
-        self._looked_at: set[str] = set()
+        self._quickly_checked = in_sync if len(in_sync) <= QUICK_CHECK_MAX else ()
+        self._changed: set[str] = set()
         """Those of them that have changed since."""
-        glanced = {node.name for node in self._glanced}
-        rest = [node for node in self._nodes if node.name not in glanced]
-        self._start(rest, IN_SYNC_PER_WORKER if len(in_sync) > GLANCED_MAX else EVALUATED_PER_WORKER)
+        quickly_checked = {node.name for node in self._quickly_checked}
+        rest = [node for node in self._nodes if node.name not in quickly_checked]
+        self._start(rest, IN_SYNC_PER_WORKER if len(in_sync) > QUICK_CHECK_MAX else EVALUATED_PER_WORKER)
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._workers.stop()
 
-    def watch_too(self, watcher: Watcher) -> None:
+    def add_watcher(self, watcher: Watcher) -> None:
         """Tell this one of every event from now on."""
         self._watchers.append(watcher)
 
     def plan(self) -> PlanResult:
         """Compare every node with its declaration."""
-        plans = self._glance()
+        plans = self._quick_check()
         for worker, event in self._workers.events():
             if event is None:
                 self._take_over(worker, lambda node, said: plans.update({node: NodePlan(node, error=said)}))
@@ -127,38 +127,38 @@ class Session:
                 for worker in self._workers.all:
                     worker.order(stop=True)
 
-    def _memory_of(self, nodes: Iterable[Node]) -> Memories | None:
+    def _cache_of(self, nodes: Iterable[Node]) -> FactCache | None:
         if self._roles is not None or self._full:
             return None  # nothing of it is to be believed
         classes = {node.name: host_class(node) for node in nodes}
-        return Memories(state_folder(self._cluster.name) / "facts", classes, self._key)
+        return FactCache(state_folder(self._cluster.name) / "facts", classes, self._key)
 
     def _in_sync_before(self) -> tuple[Node, ...]:
         """The nodes that a look is likely to be enough for."""
-        memory = self._memory
-        if memory is None:
+        cache = self._cache
+        if cache is None:
             return ()
-        return tuple(node for node in self._nodes if memory.recall(node.name).digest)
+        return tuple(node for node in self._nodes if cache.get(node.name).digest)
 
     def _start(self, nodes: Sequence[Node], per_worker: int) -> None:
         if nodes:
             for shard in split(nodes, per_worker):
                 self._workers.start(shard)
 
-    def _glance(self) -> dict[str, NodePlan]:
+    def _quick_check(self) -> dict[str, NodePlan]:
         """Look at the nodes that were in sync; those that no longer are get a worker."""
         plans: dict[str, NodePlan] = {}
-        if self._memory is not None and self._glanced:
-            for plan in glance(self._cluster, self._glanced, self._memory, self._parallel):
+        if self._cache is not None and self._quickly_checked:
+            for plan in quick_check(self._cluster, self._quickly_checked, self._cache, self._parallel):
                 if plan is not None:
                     self._planned(plans, plan)
-        changed = [node for node in self._glanced if node.name not in plans]
-        self._looked_at = {node.name for node in changed}
+        changed = [node for node in self._quickly_checked if node.name not in plans]
+        self._changed = {node.name for node in changed}
         self._start(changed, EVALUATED_PER_WORKER)
         return plans
 
     def _planned(self, plans: dict[str, NodePlan], plan: NodePlan) -> None:
-        if plan.node in self._looked_at:  # in vain, but it was an execution
+        if plan.node in self._changed:  # in vain, but it was an execution
             plan = replace(plan, executions=plan.executions + 1)
         plans[plan.node] = plan
         self._tell({"event": "planned", "plan": plan.to_json()})

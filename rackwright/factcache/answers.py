@@ -2,7 +2,7 @@
 
 While a deploy is evaluated every command is a fact's. The questions that earlier runs asked of the
 node are sent ahead in one batch (see rackwright.factcache.helper) and answered from it; a question
-nobody foresaw is executed by itself and foreseen next time. While a plan is applied, a command that
+nobody foresaw is executed by itself and prefetched next time. While a plan is applied, a command that
 is no known question changes the node: what was answered before is forgotten, and the questions up
 to the next planned change are fetched again in one batch.
 """
@@ -56,10 +56,10 @@ class Answers:
     """Questions of one node and what is known of their answers."""
 
     ask: Ask
-    foreseen: list[Asked] = field(default_factory=list)
+    prefetched: list[Asked] = field(default_factory=list)
     """In the order in which the last evaluation asked them."""
     packed: bytes | None = None
-    """`foreseen` as it is sent, where somebody packed it for many nodes."""
+    """`prefetched` as it is sent, where somebody packed it for many nodes."""
     in_order: list[Asked] = field(default_factory=list)
     """What this evaluation has asked so far."""
     asker: Callable[[], str] = str
@@ -69,7 +69,7 @@ class Answers:
     boundaries: list[int] = field(default_factory=list)
     """Counts of questions asked by the end of each operation that would change something."""
     digest: str | None = None
-    """Of all foreseen answers, once they were fetched together."""
+    """Of all prefetched answers, once they were fetched together."""
     note: str | None = None
     """Why questions are executed one by one on this node, if they are."""
     executions: int = 0
@@ -80,22 +80,22 @@ class Answers:
     _applying: bool = False
 
     def fetch_all(self, expect: str | None) -> bool:
-        """Fetch every foreseen answer; True if they still have the digest `expect`."""
-        if not self.foreseen:
+        """Fetch every prefetched answer; True if they still have the digest `expect`."""
+        if not self.prefetched:
             return False
-        reply = self._batch(self.packed or pack(self.foreseen), expect)
+        reply = self._batch(self.packed or pack(self.prefetched), expect)
         if reply is None:
             return False
         if reply.get("same"):
             return True
         self.digest = reply["digest"]
-        self._note_answers(self.foreseen, reply["answers"])
+        self._note_answers(self.prefetched, reply["answers"])
         return False
 
     @property
     def whole(self) -> bool:
         """Whether the digest stands for exactly what was asked."""
-        return self.digest is not None and self.in_order == self.foreseen
+        return self.digest is not None and self.in_order == self.prefetched
 
     def mark_change(self) -> None:
         """The operation just evaluated would change something."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.factcache.answers import Answers, Ask
-from rackwright.factcache.memory import Memories, Memory
+from rackwright.factcache.cache import ClassCache, FactCache
 from rackwright.model.cluster import Cluster, Node
 from rackwright.plan.node_plan import NodePlan
 from rackwright.ssh import TIMED_OUT, connect, run
@@ -32,7 +32,7 @@ class Opened:
     answers: Answers | None
 
 
-def open_node(cluster: Cluster, node: Node, memory: Memory | Memories | None) -> Opened | NodePlan:
+def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None) -> Opened | NodePlan:
     """Connect and, in one execution, fetch what is foreseen.
 
     A NodePlan comes back when there is nothing left to do: the node is as it was when it was last
@@ -42,7 +42,7 @@ def open_node(cluster: Cluster, node: Node, memory: Memory | Memories | None) ->
         client = connect(cluster, node)
     except ConnectionFailed as error:
         return _unreachable(node, error)
-    if memory is None:
+    if cache is None:
         return Opened(client, None)
 
     def ask(command: str, stdin: bytes) -> CommandResult:
@@ -56,7 +56,7 @@ def open_node(cluster: Cluster, node: Node, memory: Memory | Memories | None) ->
         return result
 
     try:
-        answers, same = foresee(ask, memory, node.name)
+        answers, same = prefetch(ask, cache, node.name)
     except ConnectionFailed as error:
         client.close()
         return _unreachable(node, error, executions=1)
@@ -71,8 +71,8 @@ def _unreachable(node: Node, error: ConnectionFailed, executions: int = 0) -> No
     return NodePlan(node.name, error=f"{error.message}{hint}", unreachable=True, executions=executions)
 
 
-def foresee(ask: Ask, memory: Memory | Memories, name: str) -> tuple[Answers, bool]:
+def prefetch(ask: Ask, cache: ClassCache | FactCache, name: str) -> tuple[Answers, bool]:
     """The answers of a node's remembered questions, and whether they are those of its last sync."""
-    remembered = memory.recall(name)
+    remembered = cache.get(name)
     answers = Answers(ask, remembered.questions, remembered.packed)
     return answers, answers.fetch_all(remembered.digest)

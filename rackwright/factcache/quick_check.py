@@ -11,19 +11,19 @@ import queue
 import threading
 from collections.abc import Iterator, Sequence
 
+from rackwright.factcache.cache import FactCache
 from rackwright.factcache.fetch import open_node
-from rackwright.factcache.memory import Memories
 from rackwright.model.cluster import Cluster, Node
 from rackwright.plan.node_plan import NodePlan
 
-GLANCED_MAX = 1000
+QUICK_CHECK_MAX = 1000
 """Beyond this, workers that use all cores are quicker."""
 PARALLEL = 64
 """Nodes talked to at a time, unless told otherwise."""
 
 
-def glance(
-    cluster: Cluster, nodes: Sequence[Node], memory: Memories, parallel: int | None
+def quick_check(
+    cluster: Cluster, nodes: Sequence[Node], cache: FactCache, parallel: int | None
 ) -> Iterator[NodePlan | None]:
     """The plan of each node that is as it was or out of reach, None for one to be evaluated; as they come.
 
@@ -40,7 +40,7 @@ def glance(
                 node = waiting.get_nowait()
             except queue.Empty:
                 return
-            found.put(_look_at(cluster, node, memory))
+            found.put(_look_at(cluster, node, cache))
 
     for _ in range(min(parallel or PARALLEL, len(nodes))):
         threading.Thread(target=look, daemon=True).start()
@@ -48,9 +48,9 @@ def glance(
         yield found.get()
 
 
-def _look_at(cluster: Cluster, node: Node, memory: Memories) -> NodePlan | None:
+def _look_at(cluster: Cluster, node: Node, cache: FactCache) -> NodePlan | None:
     try:
-        opened = open_node(cluster, node, memory)
+        opened = open_node(cluster, node, cache)
     except Exception:  # noqa: BLE001 - whatever it is, the worker that takes over will tell
         return None
     if isinstance(opened, NodePlan):

@@ -44,7 +44,7 @@ class ConnectorState:
     ) -> tuple[bool, CommandOutput]:
         """Run one command, or take the answer that is there already; (succeeded, output)."""
         given: dict[str, Any] = dict(arguments)
-        answer = self.foreseen(command, given)
+        answer = self.prefetched_answer(command, given)
         if answer is None:
             answer = self.execute(command, arguments)
             self.ran(command, given, answer)
@@ -67,7 +67,9 @@ class ConnectorState:
         self.lost = error.message
         return ConnectionResetError(error.message)
 
-    def foreseen(self, command: StringCommand | str, arguments: Mapping[str, Any]) -> CommandResult | None:
+    def prefetched_answer(
+        self, command: StringCommand | str, arguments: Mapping[str, Any]
+    ) -> CommandResult | None:
         """The answer to a fact's command without a round trip of its own, if there is one.
 
         Commands with another user, folder or environment than the batch has are never part of it.

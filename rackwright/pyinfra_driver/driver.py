@@ -28,8 +28,8 @@ from pyinfra.api.state import State, StateOperationHostData, StateStage
 from pyinfra.context import ctx_config, ctx_host, ctx_state
 
 from rackwright.data import Site
+from rackwright.factcache.cache import ClassCache, FactCache
 from rackwright.factcache.fetch import Opened
-from rackwright.factcache.memory import Memories, Memory
 from rackwright.factcache.quick_check import PARALLEL
 from rackwright.plan.changes import Change, collect_with
 from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation
@@ -85,7 +85,7 @@ class Driver:
         deploy: Path | Callable[[], None],
         reporter: Reporter,
         connector: type[Any] = RackwrightConnector,
-        memory: Memory | Memories | None = None,
+        cache: ClassCache | FactCache | None = None,
         parallel: int = PARALLEL,
         opened: Mapping[str, Opened] | None = None,
     ) -> None:
@@ -93,7 +93,7 @@ class Driver:
         self._parallel = parallel
         self._state = self._make_state(names, connector)
         self._deploy = _script(deploy) if isinstance(deploy, Path) else deploy
-        self._memory = memory
+        self._cache = cache
         self._opened = opened or {}
         self._reporter = reporter
         self._changes: dict[str, list[Change]] = {name: [] for name in names}
@@ -127,8 +127,8 @@ class Driver:
             for index, host in enumerate(self._state.inventory):
                 pool.spawn(self._plan_host, host, index)
             pool.join()
-        if self._memory is not None:
-            self._memory.save()
+        if self._cache is not None:
+            self._cache.save()
 
     def _plan_host(self, host: Host, index: int) -> None:
         host.loop_position = [index]
@@ -161,9 +161,9 @@ class Driver:
 
     def _remember(self, host: Host, *, in_sync: bool) -> None:
         answers = _connector_state(host).answers
-        if answers is not None and self._memory is not None:
+        if answers is not None and self._cache is not None:
             digest = answers.digest if in_sync and answers.whole else None
-            self._memory.learn(host.name, answers.in_order, digest, answers.askers)
+            self._cache.store(host.name, answers.in_order, digest, answers.askers)
 
     def _node_plan(self, host: Host, operations: tuple[PlannedOperation, ...], error: str | None) -> NodePlan:
         connector = _connector_state(host)

@@ -36,8 +36,8 @@ from gevent.fileobject import FileObject
 from gevent.pool import Pool
 
 from rackwright.clusterfile.load import load_cluster
+from rackwright.factcache.cache import FactCache
 from rackwright.factcache.fetch import Opened, open_node
-from rackwright.factcache.memory import Memories
 from rackwright.factcache.quick_check import PARALLEL
 from rackwright.plan.node_plan import NodeOutcome, NodePlan
 from rackwright.state_folder import state_folder
@@ -94,11 +94,11 @@ class _Shard:
 
     def plan(self) -> None:
         """Ask every node what it was asked before; evaluate those whose answers have changed."""
-        memory = self._memory()
+        cache = self._cache()
         opened: dict[str, Opened] = {}
 
         def look(name: str) -> None:
-            found = open_node(self._cluster, self._cluster.by_name[name], memory)
+            found = open_node(self._cluster, self._cluster.by_name[name], cache)
             if isinstance(found, NodePlan):
                 self._events.planned(found)
             else:
@@ -107,7 +107,7 @@ class _Shard:
         pool = Pool(self._parallel)
         pool.map(look, self._job["nodes"])
         if opened:
-            self._evaluate(opened, memory)
+            self._evaluate(opened, cache)
 
     @property
     def owes_plans(self) -> bool:
@@ -129,16 +129,16 @@ class _Shard:
         if self._driver is not None:
             self._driver.stopping = True
 
-    def _memory(self) -> Memories | None:
+    def _cache(self) -> FactCache | None:
         if self._job["roles"] is not None:
             return None  # a run of some roles asks too little to learn from
         facts = state_folder(self._cluster.name) / "facts"
-        memory = Memories(facts, self._job["nodes"], self._job["key"])
+        cache = FactCache(facts, self._job["nodes"], self._job["key"])
         if self._job["full"]:
-            memory.disbelieve()
-        return memory
+            cache.ignore_digests()
+        return cache
 
-    def _evaluate(self, opened: dict[str, Opened], memory: Memories | None) -> None:
+    def _evaluate(self, opened: dict[str, Opened], cache: FactCache | None) -> None:
         # both load pyinfra: half a second of CPU that nodes in sync do not need
         from rackwright.data import Site
         from rackwright.pyinfra_driver.driver import Driver
@@ -149,7 +149,7 @@ class _Shard:
             [Site(self._cluster, self._cluster.by_name[name], roles) for name in names],
             Path(self._job["deploy"]),
             self._events,
-            memory=memory,
+            cache=cache,
             parallel=self._parallel,
             opened=opened,
         )

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from rackwright.command import CommandResult
 from rackwright.factcache.answers import Answers, Asked
+from rackwright.factcache.cache import FactCache
 from rackwright.factcache.host_classes import host_class
-from rackwright.factcache.memory import Memories
 from rackwright.model.cluster import Cluster
 from rackwright.ssh import TIMED_OUT, RootShell
 from rackwright.verify.selection import PlannedCheck
@@ -75,7 +75,7 @@ class Ahead:
         for planned in checks:
             if planned.check.scope == "node" and not planned.check.live:
                 self._claims.setdefault(planned.node.name, []).append(_claim(planned))
-        self._memory = Memories(
+        self._cache = FactCache(
             folder, {name: host_class(cluster.by_name[name]) for name in self._claims}, "questions only"
         )
         self._answers: dict[str, tuple[float, dict[str, CommandResult]]] = {}
@@ -130,9 +130,9 @@ class Ahead:
                 for claim, lines in asked.items()
                 for line in lines
             ]
-            others = [one for one in self._memory.recall(node).questions if one.get("claim") not in asked]
-            self._memory.learn(node, questions + others, None)
-        self._memory.save()
+            others = [one for one in self._cache.get(node).questions if one.get("claim") not in asked]
+            self._cache.store(node, questions + others, None)
+        self._cache.save()
 
     def _note(self, asking: _Asking, line: str) -> None:
         if line not in asking.used:
@@ -144,4 +144,4 @@ class Ahead:
         claims = self._claims.get(node)
         if not claims:
             return []
-        return [one for one in self._memory.recall(node).questions if one.get("claim") in claims]
+        return [one for one in self._cache.get(node).questions if one.get("claim") in claims]

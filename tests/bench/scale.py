@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from rackwright.clusterfile.load import load_cluster
+from rackwright.factcache.cache import FactCache, version_key
 from rackwright.factcache.host_classes import host_class
-from rackwright.factcache.memory import Memories, version_key
 from rackwright.lab.from_cluster import load_rack_spec
 from rackwright.lab.rack import Rack
 from tests.bench.cases import HERE, JOB
@@ -115,13 +115,13 @@ def _learn(one: Path, many: Path, state: Path) -> None:
     """Every endpoint is asked what the one node was asked, and was in sync then."""
     facts = state / "rackwright" / "benchscale" / "facts"
     (node,) = load_cluster(one).nodes
-    asked = Memories(facts, {node.name: host_class(node)}, "").recall(node.name).questions
+    asked = FactCache(facts, {node.name: host_class(node)}, "").get(node.name).questions
     cluster = load_cluster(many)
     classes = {endpoint.name: host_class(endpoint) for endpoint in cluster.nodes}
-    memory = Memories(facts, classes, version_key(cluster, JOB))
+    cache = FactCache(facts, classes, version_key(cluster, JOB))
     for name in classes:
-        memory.learn(name, asked, "0" * 64)
-    memory.save()
+        cache.store(name, asked, "0" * 64)
+    cache.save()
 
 
 def _begun(rack: Rack) -> float:

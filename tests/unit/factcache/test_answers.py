@@ -16,8 +16,8 @@ import pytest
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.factcache.answers import Answers
+from rackwright.factcache.cache import ClassCache
 from rackwright.factcache.helper_base import as_json, execute
-from rackwright.factcache.memory import Memory
 from rackwright.facts.files import AtPath
 from rackwright.facts.kernel import Sysctls
 from rackwright.facts.packages import Packages
@@ -55,9 +55,9 @@ def asked(tmp_path):
 
 
 @pytest.fixture
-def memory(tmp_path):
-    """A memory that forgets nothing between two calls of the fixture's maker."""
-    return lambda key="k": Memory(tmp_path / "memory", "class", key)
+def cache(tmp_path):
+    """A cache that forgets nothing between two calls of the fixture's maker."""
+    return lambda key="k": ClassCache(tmp_path / "cache", "class", key)
 
 
 def _places(folder):
@@ -116,13 +116,13 @@ files.link(name="Link", path="{folder}/l", target="a")
 """
 
 
-def test_a_no_change_run_is_one_execution_then_one_digest(asked, memory, tmp_path):
-    asked.apply(_deploy(tmp_path), memory())
-    asked.plan(_deploy(tmp_path), memory())
-    plan = asked.plan(_deploy(tmp_path), memory())["node1"]
+def test_a_no_change_run_is_one_execution_then_one_digest(asked, cache, tmp_path):
+    asked.apply(_deploy(tmp_path), cache())
+    asked.plan(_deploy(tmp_path), cache())
+    plan = asked.plan(_deploy(tmp_path), cache())["node1"]
     assert (plan.changes, plan.evaluated, plan.executions) == (0, 0, 1)
-    full = memory()
-    full.disbelieve()
+    full = cache()
+    full.ignore_digests()
     plan = asked.plan(_deploy(tmp_path), full)["node1"]
     assert (plan.changes, plan.evaluated, plan.executions) == (0, 5, 1)
 
@@ -134,35 +134,35 @@ def test_a_no_change_run_is_one_execution_then_one_digest(asked, memory, tmp_pat
         "echo 6 >x", "rm x", "rm b", "rm a && mkdir a", "rm d -r && touch d",
     ],
 )  # fmt: skip
-def test_no_drift_hides_behind_the_digest(asked, memory, tmp_path, drift):
-    asked.apply(_deploy(tmp_path), memory())
+def test_no_drift_hides_behind_the_digest(asked, cache, tmp_path, drift):
+    asked.apply(_deploy(tmp_path), cache())
     for _ in range(2):
-        asked.plan(_deploy(tmp_path), memory())
+        asked.plan(_deploy(tmp_path), cache())
     assert asked.told.plans["node1"].evaluated == 0
     subprocess.run(["sh", "-c", f"cd {shlex.quote(str(tmp_path))} && {drift}"], check=True)
-    plan = asked.plan(_deploy(tmp_path), memory())["node1"]
+    plan = asked.plan(_deploy(tmp_path), cache())["node1"]
     assert plan.changes or plan.error
 
 
-def test_a_digest_is_worth_nothing_under_another_key(asked, memory, tmp_path):
-    asked.apply(_deploy(tmp_path), memory())
+def test_a_digest_is_worth_nothing_under_another_key(asked, cache, tmp_path):
+    asked.apply(_deploy(tmp_path), cache())
     for _ in range(2):
-        asked.plan(_deploy(tmp_path), memory())
-    plan = asked.plan(_deploy(tmp_path, "changed\n"), memory("another code or cluster file"))["node1"]
+        asked.plan(_deploy(tmp_path), cache())
+    plan = asked.plan(_deploy(tmp_path, "changed\n"), cache("another code or cluster file"))["node1"]
     assert [operation.name for operation in plan.operations] == ["Write a"]
 
 
-def test_a_digest_is_not_believed_for_more_than_a_day(asked, memory, tmp_path, monkeypatch):
-    asked.apply(_deploy(tmp_path), memory())
+def test_a_digest_is_not_believed_for_more_than_a_day(asked, cache, tmp_path, monkeypatch):
+    asked.apply(_deploy(tmp_path), cache())
     for _ in range(2):
-        asked.plan(_deploy(tmp_path), memory())
-    monkeypatch.setattr("rackwright.factcache.memory.FULL_EVALUATION_SECONDS", -1)
-    assert asked.plan(_deploy(tmp_path), memory())["node1"].evaluated == 5
+        asked.plan(_deploy(tmp_path), cache())
+    monkeypatch.setattr("rackwright.factcache.cache.FULL_EVALUATION_SECONDS", -1)
+    assert asked.plan(_deploy(tmp_path), cache())["node1"].evaluated == 5
 
 
-def test_a_node_with_changes_is_never_remembered_as_in_sync(asked, memory, tmp_path):
+def test_a_node_with_changes_is_never_remembered_as_in_sync(asked, cache, tmp_path):
     for _ in range(3):
-        assert asked.plan(_deploy(tmp_path), memory())["node1"].changes == 5
+        assert asked.plan(_deploy(tmp_path), cache())["node1"].changes == 5
 
 
 def _twenty_files(folder):
@@ -171,13 +171,13 @@ def _twenty_files(folder):
     )
 
 
-def test_while_applying_answers_are_fetched_up_to_the_next_planned_change(asked, memory, tmp_path):
+def test_while_applying_answers_are_fetched_up_to_the_next_planned_change(asked, cache, tmp_path):
     many = _twenty_files(tmp_path)
-    asked.apply(many, memory())
-    asked.plan(many, memory())
+    asked.apply(many, cache())
+    asked.plan(many, cache())
     (tmp_path / "f3").write_text("drift")
     (tmp_path / "f12").write_text("drift")
-    driver = asked.driver(many, memory())
+    driver = asked.driver(many, cache())
     driver.plan()
     assert asked.told.plans["node1"].changes == 2
     BATCHES.clear()
@@ -185,27 +185,27 @@ def test_while_applying_answers_are_fetched_up_to_the_next_planned_change(asked,
     driver.apply(["node1"])
     assert asked.told.outcomes["node1"].changed == 2
     assert (len(BATCHES), len(LocalShell.ran_commands)) == (3, 2)  # three stretches, two changes
-    assert asked.plan(many, memory())["node1"].changes == 0
+    assert asked.plan(many, cache())["node1"].changes == 0
 
 
-def test_what_a_change_may_have_changed_is_read_again(asked, memory, tmp_path):
+def test_what_a_change_may_have_changed_is_read_again(asked, cache, tmp_path):
     deploy = f"""
 from rackwright.operations import files, settings
 settings.setting(name="Set x", target="x", read="cat {tmp_path}/x", want="1", write="echo 1 >{tmp_path}/x; echo 1 >{tmp_path}/y")
 settings.setting(name="Set y", target="y", read="cat {tmp_path}/y", want="1", write="echo 1 >>{tmp_path}/y")
 """
     for _ in range(2):
-        assert [operation.name for operation in asked.plan(deploy, memory())["node1"].operations] == [
+        assert [operation.name for operation in asked.plan(deploy, cache())["node1"].operations] == [
             "Set x",
             "Set y",
         ]
-    outcome = asked.apply(deploy, memory())["node1"]
+    outcome = asked.apply(deploy, cache())["node1"]
     assert [operation.name for operation in outcome.operations] == ["Set x"]
     assert (tmp_path / "y").read_text() == "1\n"
 
 
-def test_a_node_lost_while_its_answers_are_fetched_is_lost_and_not_failed(asked, memory, tmp_path):
-    asked.apply(_twenty_files(tmp_path), memory())
+def test_a_node_lost_while_its_answers_are_fetched_is_lost_and_not_failed(asked, cache, tmp_path):
+    asked.apply(_twenty_files(tmp_path), cache())
     (tmp_path / "f12").write_text("drift")
     cut = threading.Event()
 
@@ -215,7 +215,7 @@ def test_a_node_lost_while_its_answers_are_fetched_is_lost_and_not_failed(asked,
         return _ask(command, stdin)
 
     asked.ask = ask
-    driver = asked.driver(_twenty_files(tmp_path), memory())
+    driver = asked.driver(_twenty_files(tmp_path), cache())
     driver.plan()
     cut.set()
     driver.apply(["node1"])
@@ -232,33 +232,33 @@ def test_a_node_lost_while_its_answers_are_fetched_is_lost_and_not_failed(asked,
         (CommandResult("", 0, "!!!", ""), "the fact helper exited 0 saying !!!"),
     ],
 )
-def test_a_node_without_a_working_python_is_read_one_by_one_and_says_so(asked, memory, tmp_path, reply, note):
-    asked.apply(_deploy(tmp_path), memory())
+def test_a_node_without_a_working_python_is_read_one_by_one_and_says_so(asked, cache, tmp_path, reply, note):
+    asked.apply(_deploy(tmp_path), cache())
     asked.ask = lambda command, stdin: reply
     (tmp_path / "a").write_text("drift\n")
-    plan = asked.plan(_deploy(tmp_path), memory())["node1"]
+    plan = asked.plan(_deploy(tmp_path), cache())["node1"]
     assert plan.changes == 1
     assert plan.note.startswith(note)
     assert plan.executions > 5
 
 
-def test_memory_survives_a_damaged_file(asked, memory, tmp_path):
-    asked.apply(_deploy(tmp_path), memory())
-    for path in (tmp_path / "memory").glob("*.json"):
+def test_memory_survives_a_damaged_file(asked, cache, tmp_path):
+    asked.apply(_deploy(tmp_path), cache())
+    for path in (tmp_path / "cache").glob("*.json"):
         path.write_text('{"questions": {"a": 1}, "nodes"')
-    assert asked.plan(_deploy(tmp_path), memory())["node1"].changes == 0
+    assert asked.plan(_deploy(tmp_path), cache())["node1"].changes == 0
 
 
-def test_two_runs_on_different_nodes_keep_each_other_s_memory(memory):
-    one, two = memory(), memory()
-    one.learn("node1", [{"kind": "shell", "command": "a"}, {"kind": "shell", "command": "b"}], "d1")
-    two.learn("node2", [{"kind": "shell", "command": "b"}], "d2")
+def test_two_runs_on_different_nodes_keep_each_other_s_memory(cache):
+    one, two = cache(), cache()
+    one.store("node1", [{"kind": "shell", "command": "a"}, {"kind": "shell", "command": "b"}], "d1")
+    two.store("node2", [{"kind": "shell", "command": "b"}], "d2")
     one.save()
     two.save()
-    both = memory()
-    assert [question["command"] for question in both.recall("node1").questions] == ["a", "b"]
-    assert [question["command"] for question in both.recall("node2").questions] == ["b"]
-    assert (both.recall("node1").digest, both.recall("node2").digest) == ("d1", "d2")
+    both = cache()
+    assert [question["command"] for question in both.get("node1").questions] == ["a", "b"]
+    assert [question["command"] for question in both.get("node2").questions] == ["b"]
+    assert (both.get("node1").digest, both.get("node2").digest) == ("d1", "d2")
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from rackwright.command import CommandResult
 from rackwright.data import Site
 from rackwright.engine.reports import Reports
 from rackwright.factcache.answers import Ask
-from rackwright.factcache.fetch import Opened, foresee
-from rackwright.factcache.memory import Memory
+from rackwright.factcache.cache import ClassCache
+from rackwright.factcache.fetch import Opened, prefetch
 from rackwright.model.cluster import Cluster
 from rackwright.plan.node_plan import NodeOutcome, NodePlan
 from rackwright.pyinfra_driver.driver import Driver
@@ -75,7 +75,7 @@ class LocalRun:
         LocalShell.ran_commands = []
         LocalShell.before = None
 
-    def driver(self, text: str, memory: Memory | None = None) -> Driver:
+    def driver(self, text: str, cache: ClassCache | None = None) -> Driver:
         """A driver for a deploy's text; what it reports is in `told`.
 
         As in a worker, nodes that are as they were when last in sync never get to the driver.
@@ -84,25 +84,25 @@ class LocalRun:
         self.told = Told()
         opened: dict[str, Opened] = {}
         for node in self._cluster.nodes:
-            if self.ask is None or memory is None:
+            if self.ask is None or cache is None:
                 opened[node.name] = Opened(None, None)
                 continue
-            answers, same = foresee(self.ask, memory, node.name)
+            answers, same = prefetch(self.ask, cache, node.name)
             if same:
                 self.told.planned(NodePlan(node.name, executions=answers.executions))
             else:
                 opened[node.name] = Opened(None, answers)
         sites = [Site(self._cluster, node) for node in self._cluster.nodes if node.name in opened]
-        return Driver(sites, self._deploy, self.told, connector=self._connector, memory=memory, opened=opened)
+        return Driver(sites, self._deploy, self.told, connector=self._connector, cache=cache, opened=opened)
 
-    def plan(self, text: str, memory: Memory | None = None) -> dict[str, NodePlan]:
+    def plan(self, text: str, cache: ClassCache | None = None) -> dict[str, NodePlan]:
         """Plan on every host."""
-        self.driver(text, memory).plan()
+        self.driver(text, cache).plan()
         return self.told.plans
 
-    def apply(self, text: str, memory: Memory | None = None) -> dict[str, NodeOutcome]:
+    def apply(self, text: str, cache: ClassCache | None = None) -> dict[str, NodeOutcome]:
         """Plan and apply on every host."""
-        driver = self.driver(text, memory)
+        driver = self.driver(text, cache)
         driver.plan()
         driver.apply([name for name, plan in self.told.plans.items() if plan.evaluated])
         return self.told.outcomes

@@ -7,7 +7,7 @@ from rackwright.command import CommandResult
 from rackwright.data import Site
 from rackwright.drift.check import NODE_SECONDS
 from rackwright.factcache import fetch
-from rackwright.factcache.memory import Memory
+from rackwright.factcache.cache import ClassCache
 from rackwright.health import run as health
 from rackwright.model.settings import Ssh
 from rackwright.pyinfra_driver.connector import host_data
@@ -41,9 +41,9 @@ def test_the_batch_of_facts_has_it_up_to_two_minutes(monkeypatch, tmp_path, decl
     )
     monkeypatch.setattr(fetch, "run", run)
     node = cluster.nodes[0]
-    memory = Memory(tmp_path, "class", "key")
-    memory.learn(node.name, [{"kind": "shell", "command": str(number)} for number in range(9)], None)
-    assert fetch.open_node(cluster, node, memory).unreachable
+    cache = ClassCache(tmp_path, "class", "key")
+    cache.store(node.name, [{"kind": "shell", "command": str(number)} for number in range(9)], None)
+    assert fetch.open_node(cluster, node, cache).unreachable
     assert used == [limit]
 
 

@@ -48,8 +48,8 @@ def _is_source(path: Path) -> bool:
 
 
 @dataclass
-class Remembered:
-    """One node's memory."""
+class CachedNode:
+    """One node's cache."""
 
     questions: list[Asked] = field(default_factory=list)
     digest: str | None = None
@@ -57,8 +57,8 @@ class Remembered:
     """The questions as they are sent."""
 
 
-class Memory:
-    """The memory of one host class."""
+class ClassCache:
+    """The cache of one host class."""
 
     def __init__(self, folder: Path, host_class: str, key: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -69,16 +69,16 @@ class Memory:
         self._lists: dict[tuple[int, ...], tuple[list[Asked], bytes]] = {}
         """Both are shared by all nodes: a thousand of them are asked the same."""
 
-    def recall(self, node: str) -> Remembered:
+    def get(self, node: str) -> CachedNode:
         """What is known of a node; its digest only if it may still be believed."""
         entry = self._data["nodes"].get(node)
         if entry is None:
             anyone = next(iter(self._data["nodes"].values()), None)
-            return Remembered() if anyone is None else self._remembered(anyone, None)
+            return CachedNode() if anyone is None else self._remembered(anyone, None)
         fresh = entry["key"] == self._key and time.time() - entry["full"] < FULL_EVALUATION_SECONDS
         return self._remembered(entry, entry["digest"] if fresh else None)
 
-    def disbelieve(self) -> None:
+    def ignore_digests(self) -> None:
         """Evaluate everything, whatever the digests say (`--full`)."""
         for entry in self._data["nodes"].values():
             entry["digest"] = None
@@ -88,7 +88,7 @@ class Memory:
         askers = self._data["askers"]
         return [askers.get(str(number), "") for number in self._data["nodes"][node]["asks"]]
 
-    def learn(
+    def store(
         self, node: str, questions: list[Asked], digest: str | None, askers: Sequence[str] = ()
     ) -> None:
         """Keep what a full evaluation asked, and who; with a digest if the node was in sync."""
@@ -115,18 +115,18 @@ class Memory:
                 if known is None or known["full"] < entry["full"]:
                     questions = [numbers[number] for number in entry["asks"]]
                     askers = [mine["askers"].get(str(number), "") for number in entry["asks"]]
-                    self.learn(node, questions, entry["digest"], askers)
+                    self.store(node, questions, entry["digest"], askers)
                     self._data["nodes"][node].update(key=entry["key"], full=entry["full"])
             self._drop_unasked()
             write_atomically(self._path, json.dumps(self._data), mode=0o644, durable=False)
 
-    def _remembered(self, entry: dict[str, Any], digest: str | None) -> Remembered:
+    def _remembered(self, entry: dict[str, Any], digest: str | None) -> CachedNode:
         asks = tuple(entry["asks"])
         if asks not in self._lists:
             questions = [self._parsed[number] for number in asks]
             self._lists[asks] = questions, pack(questions)
         questions, packed = self._lists[asks]
-        return Remembered(questions, digest, packed)
+        return CachedNode(questions, digest, packed)
 
     def _drop_unasked(self) -> None:
         asked = {number for entry in self._data["nodes"].values() for number in entry["asks"]}
@@ -161,30 +161,30 @@ class Memory:
             yield
 
 
-class Memories:
+class FactCache:
     """The memories of several host classes, by node."""
 
     def __init__(self, folder: Path, classes: Mapping[str, str], key: str) -> None:
         """`classes` says of each node which host class it is of."""
-        self._by_class = {name: Memory(folder, name, key) for name in dict.fromkeys(classes.values())}
+        self._by_class = {name: ClassCache(folder, name, key) for name in dict.fromkeys(classes.values())}
         self._of = {node: self._by_class[name] for node, name in classes.items()}
 
-    def recall(self, node: str) -> Remembered:
-        """See Memory."""
-        return self._of[node].recall(node)
+    def get(self, node: str) -> CachedNode:
+        """See ClassCache."""
+        return self._of[node].get(node)
 
-    def disbelieve(self) -> None:
-        """See Memory."""
-        for memory in self._by_class.values():
-            memory.disbelieve()
+    def ignore_digests(self) -> None:
+        """See ClassCache."""
+        for cache in self._by_class.values():
+            cache.ignore_digests()
 
-    def learn(
+    def store(
         self, node: str, questions: list[Asked], digest: str | None, askers: Sequence[str] = ()
     ) -> None:
-        """See Memory."""
-        self._of[node].learn(node, questions, digest, askers)
+        """See ClassCache."""
+        self._of[node].store(node, questions, digest, askers)
 
     def save(self) -> None:
-        """See Memory."""
-        for memory in self._by_class.values():
-            memory.save()
+        """See ClassCache."""
+        for cache in self._by_class.values():
+            cache.save()
