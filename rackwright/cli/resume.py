@@ -27,7 +27,7 @@ def resume_command(
     if known.state == "running":
         raise RackwrightError(
             f"Run {run} is still running (pid {known.begin['pid']} on {known.begin['host']}).",
-            hint="wait for it, or end it",
+            hint="wait for it, or stop it",
         )
     if "file" not in known.begin:
         raise RackwrightError(

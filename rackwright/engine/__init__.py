@@ -1,1 +1,1 @@
-"""The only room that touches the driver side of pyinfra (State, Inventory, connectors)."""
+"""Plan and apply as one process sees them: session and workers, waves, journal, the lock of a run."""

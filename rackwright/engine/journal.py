@@ -1,4 +1,4 @@
-"""What a run did, written while it happens.
+"""The journal of a run, written while it runs.
 
 One file per run below the cluster's state folder, JSON lines, only ever appended to. A line is on
 the disk before the next phase of the run begins, and within a fraction of a second otherwise; the
@@ -50,7 +50,7 @@ class Journal:
         deploy: str | None = None,
         policy: Mapping[str, Any] | None = None,
     ) -> None:
-        """`deploy`: what is carried out, if not the site's; `policy`: what resume needs to go on alike."""
+        """`deploy`: the deploy, if it is not the site's; `policy`: what resume needs to continue the same way."""
         self.run = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
         self._path = _folder(cluster) / f"{self.run}.jsonl"
         self._synced = 0.0
@@ -111,9 +111,13 @@ class Journal:
             outcome = event["error"] or "changed"
             self.write("finish", node=event["node"], role=event["role"], name=event["name"], outcome=outcome)
         elif kind == "applied":
-            told = event["outcome"]
+            outcome = event["outcome"]
             self.write(
-                "node", node=told["node"], ok=told["ok"], changed=len(told["operations"]), error=told["error"]
+                "node",
+                node=outcome["node"],
+                ok=outcome["ok"],
+                changed=len(outcome["operations"]),
+                error=outcome["error"],
             )
 
 
@@ -141,7 +145,7 @@ class Run:
 
 
 def read_run(run: str) -> Run:
-    """A run by its name, of whatever cluster; RackwrightError if there is none."""
+    """A run of any cluster by its name; RackwrightError if there is none."""
     for path in _files():
         if path.stem == run:
             return _gathered(path)
@@ -155,10 +159,10 @@ def runs(cluster: str = "*") -> list[Run]:
 
 
 def append(cluster: str, run: str, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data
-    """Note what a later run did for one that ended."""
+    """Add an event of a later run to the journal of one that ended."""
     with (_folder(cluster) / f"{run}.jsonl").open("a+b") as file:
         file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
-        start = b"" if file.read() in (b"", b"\n") else b"\n"  # it was killed within a line
+        start = b"" if file.read() in (b"", b"\n") else b"\n"  # the run was killed within a line
         line = json.dumps({"at": round(time.time(), 3), "event": event, **data})
         file.write(start + line.encode() + b"\n")
         file.flush()

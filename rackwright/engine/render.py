@@ -1,4 +1,4 @@
-"""Every file a node would get, whole, without reaching it."""
+"""The full text of every file a node would get, without a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan and apply as two calls, for the command line and for accept."""
+"""Plan and apply, for the command line and for accept."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from rackwright.model.settings import Waves
 from rackwright.plan.node_plan import ApplyResult, PlanResult
 
 OF_FLAGS = {"canary", "size", "stop_after", "pause_seconds"}
-"""What of the waves flags may set: kept with a run, so that its resumption goes on alike."""
+"""Settings of the waves that flags may set: kept with a run, so that resume uses them."""
 
 
 @dataclass(frozen=True)
 class Applied:
-    """A plan, and what came of it (None: there was nothing to do, or it was not agreed to)."""
+    """A plan and its result (None: there was nothing to do, or it was declined)."""
 
     plan: PlanResult
     result: ApplyResult | None
     run: str | None = None
     """The name of its journal."""
     put_back: str | None = None
-    """Nodes that an earlier run had left drained, and what became of them."""
+    """Which nodes that an earlier run left drained were resumed, or why not."""
 
     @property
     def in_sync(self) -> list[str]:
-        """Nodes that are known to be as declared, as far as the run went."""
+        """Nodes known to be as declared after this run."""
         outcomes = self.result.nodes if self.result is not None else {}
         return [
             name
@@ -50,7 +50,7 @@ def plan(
     watch: Watcher | None = None,
     full: bool = False,
 ) -> PlanResult:
-    """What an apply would change now; changes nothing. `full` believes no digest of an earlier run."""
+    """What an apply would change now; changes nothing. `full` ignores cached results."""
     with Session(cluster, limit=limit, roles=roles, deploy=deploy, watch=watch, full=full) as session:
         return session.plan()
 
@@ -66,9 +66,9 @@ def apply(
     waves: Waves | None = None,
     parallel: int | None = None,
 ) -> Applied:
-    """Plan, have the plan agreed to, and carry it out over the same connections.
+    """Plan, have the plan confirmed, and carry it out over the same connections.
 
-    `waves` stands in for the cluster file's; `parallel` bounds the nodes a worker talks to at once.
+    `waves` stands in for the cluster file's; `parallel` limits the nodes per worker at a time.
     Holds the cluster's lock (RunLocked if another run has it). A node that cannot be planned or
     that fails is in the result; the others go on.
     """

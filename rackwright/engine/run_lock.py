@@ -20,7 +20,7 @@ from rackwright.state_folder import state_folder
 def run_lock(cluster: str) -> Iterator[None]:
     """Hold the cluster's lock; RunLocked, naming the holder, if another run has it.
 
-    The lock is the kernel's (flock): it is gone with the process that held it, however that ended.
+    The lock is the kernel's (flock): it ends with the process that held it, even a killed one.
     """
     path = state_folder(cluster) / "run.lock"
     with path.open("a+") as handle:
@@ -30,7 +30,7 @@ def run_lock(cluster: str) -> Iterator[None]:
             handle.seek(0)
             raise RunLocked(
                 f"Cluster {cluster} is locked by {_holder(handle.read())}.",
-                hint="wait for that run to end, or end it",
+                hint="wait for that run to end, or stop it",
             ) from None
         handle.seek(0)
         handle.truncate()
@@ -50,7 +50,7 @@ def run_lock(cluster: str) -> Iterator[None]:
 
 def _holder(text: str) -> str:
     try:
-        told = json.loads(text)
-        return f"{told['user']}@{told['host']} (pid {told['pid']}, `{told['command']}`) since {told['since']}"
+        holder = json.loads(text)
+        return "{user}@{host} (pid {pid}, `{command}`) since {since}".format(**holder)
     except (ValueError, KeyError, TypeError):
-        return "another run that has not said who it is yet"
+        return "another run that has not written its name yet"

@@ -1,4 +1,4 @@
-"""A run seen from the command line: worker processes driven by orders, telling events.
+"""A run seen from the command line: worker processes take orders and report events.
 
     with Session(cluster, limit="gpu[001-032]") as session:
         plan = session.plan()
@@ -50,7 +50,7 @@ class Session:
         self._full = full
         self._parallel = parallel
         self.interrupted = False
-        """Ctrl-C was pressed: what was running was ended in order, the rest was not begun."""
+        """Ctrl-C was pressed: running operations were finished, no other was begun."""
 
     def __enter__(self) -> Self:
         _generate_secrets(self._cluster, self._nodes)
@@ -69,7 +69,7 @@ class Session:
         in_sync = self._in_sync_before()
         self._quickly_checked = in_sync if len(in_sync) <= QUICK_CHECK_MAX else ()
         self._changed: set[str] = set()
-        """Those of them that have changed since."""
+        """Nodes of the quick check that have changed."""
         quickly_checked = {node.name for node in self._quickly_checked}
         rest = [node for node in self._nodes if node.name not in quickly_checked]
         self._start(rest, IN_SYNC_PER_WORKER if len(in_sync) > QUICK_CHECK_MAX else EVALUATED_PER_WORKER)
@@ -79,7 +79,7 @@ class Session:
         self._workers.stop()
 
     def add_watcher(self, watcher: Watcher) -> None:
-        """Tell this one of every event from now on."""
+        """Call it with every event from now on."""
         self._watchers.append(watcher)
 
     def plan(self) -> PlanResult:
@@ -87,7 +87,7 @@ class Session:
         plans = self._quick_check()
         for worker, event in self._workers.events():
             if event is None:
-                self._take_over(worker, lambda node, said: plans.update({node: NodePlan(node, error=said)}))
+                self._take_over(worker, lambda node, error: plans.update({node: NodePlan(node, error=error)}))
             elif event["event"] == "planned":
                 plan = NodePlan.from_json(event["plan"])
                 worker.waiting_for.discard(plan.node)
@@ -108,7 +108,7 @@ class Session:
         for name in nodes:
             worker = self._workers.by_node[name]
             if worker.ended:
-                outcomes[name] = NodeOutcome(name, False, error=worker.last_words())
+                outcomes[name] = NodeOutcome(name, False, error=worker.why_it_ended())
             else:
                 worker.waiting_for.add(name)
                 due.setdefault(self._workers.all.index(worker), []).append(name)
@@ -119,22 +119,22 @@ class Session:
                 for worker, event in self._workers.events():
                     self._note(worker, event, outcomes)
                 return outcomes
-            except KeyboardInterrupt:  # once: finish the operation at hand; twice: leave now
+            except KeyboardInterrupt:  # once: finish the current operation; twice: exit now
                 if self.interrupted:
                     raise
                 self.interrupted = True
-                self._tell({"event": "stopping"})
+                self._notify({"event": "stopping"})
                 for worker in self._workers.all:
                     worker.order(stop=True)
 
     def _cache_of(self, nodes: Iterable[Node]) -> FactCache | None:
         if self._roles is not None or self._full:
-            return None  # nothing of it is to be believed
+            return None  # such a run ignores cached results
         classes = {node.name: host_class(node) for node in nodes}
         return FactCache(state_folder(self._cluster.name) / "facts", classes, self._key)
 
     def _in_sync_before(self) -> tuple[Node, ...]:
-        """The nodes that a look is likely to be enough for."""
+        """The nodes for which a quick check is likely to be enough."""
         cache = self._cache
         if cache is None:
             return ()
@@ -146,7 +146,7 @@ class Session:
                 self._workers.start(shard)
 
     def _quick_check(self) -> dict[str, NodePlan]:
-        """Look at the nodes that were in sync; those that no longer are get a worker."""
+        """Check the nodes that were in sync; those that have changed get a worker."""
         plans: dict[str, NodePlan] = {}
         if self._cache is not None and self._quickly_checked:
             for plan in quick_check(self._cluster, self._quickly_checked, self._cache, self._parallel):
@@ -158,18 +158,18 @@ class Session:
         return plans
 
     def _planned(self, plans: dict[str, NodePlan], plan: NodePlan) -> None:
-        if plan.node in self._changed:  # in vain, but it was an execution
+        if plan.node in self._changed:  # the quick check was an execution too
             plan = replace(plan, executions=plan.executions + 1)
         plans[plan.node] = plan
-        self._tell({"event": "planned", "plan": plan.to_json()})
+        self._notify({"event": "planned", "plan": plan.to_json()})
 
     def _note(self, worker: Worker, event: Event | None, outcomes: dict[str, NodeOutcome]) -> None:
         if event is None:
-            heir = self._take_over(
-                worker, lambda node, said: outcomes.update({node: NodeOutcome(node, False, error=said)})
+            successor = self._take_over(
+                worker, lambda node, error: outcomes.update({node: NodeOutcome(node, False, error=error)})
             )
-            if heir is not None:
-                heir.apply_when_ready = True
+            if successor is not None:
+                successor.apply_when_ready = True
             return
         if event["event"] == "applied":
             outcome = _outcome_of(event["outcome"])
@@ -178,24 +178,24 @@ class Session:
         elif event["event"] == "ready" and worker.apply_when_ready:
             worker.apply_when_ready = False
             worker.order(apply=sorted(worker.waiting_for))
-        self._tell(event)
+        self._notify(event)
 
     def _take_over(self, worker: Worker, lose: Callable[[str, str], object]) -> Worker | None:
-        """A worker died: its nodes get one more process, then they are lost with what it said."""
+        """A worker died: its nodes get one more process; if that dies too, they fail with its log."""
         left = {name: known for name, known in worker.nodes.items() if name in worker.waiting_for}
         if not worker.retry and not self.interrupted:
             return self._workers.start(left, retry=True)
         for name in left:
-            lose(name, worker.last_words())
+            lose(name, worker.why_it_ended())
         return None
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         for watcher in self._watchers:
             watcher(event)
 
 
 def _generate_secrets(cluster: Cluster, nodes: Iterable[Node]) -> None:
-    """Before any worker asks: two processes must not both find a secret missing."""
+    """Before the workers start: two processes must not both find a secret missing."""
     names = {name for node in nodes for options in node.options.values() for name in options.secrets}
     if names:
         store = store_of(cluster)

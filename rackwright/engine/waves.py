@@ -1,4 +1,4 @@
-"""Which nodes go together, in which order, and when to stop. Pure functions of the declaration."""
+"""Which nodes are applied together, in which order, and when to stop. Pure functions of the declaration."""
 
 from __future__ import annotations
 

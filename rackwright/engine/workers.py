@@ -1,4 +1,4 @@
-"""The worker processes of a run, one per shard, told apart by what they still owe."""
+"""The worker processes of a run, one per shard, and the nodes each has not reported yet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rackwright.state_folder import state_folder
 
 IN_SYNC_PER_WORKER = 150
 EVALUATED_PER_WORKER = 15
-"""Starting a worker costs as much as looking at 150 nodes that are in sync, or evaluating 15."""
+"""Starting a worker costs as much as checking 150 nodes that are in sync, or evaluating 15."""
 _STOP_SECONDS = 60
 _LOG_TAIL = 12
 _LOGS_KEPT = 50
@@ -29,7 +29,7 @@ Event = dict[str, Any]
 
 
 def split(nodes: Sequence[Node], per_worker: int) -> list[dict[str, str]]:
-    """Node -> host class for each worker: as many workers as pay for their start, up to one per core.
+    """Node -> host class for each worker: as many workers as are worth their start, up to one per core.
 
     Every worker gets its part of each class, so that none is left with the slow ones.
     """
@@ -74,9 +74,9 @@ class Worker:
             self.process.stdin.write(json.dumps(order) + "\n")
             self.process.stdin.flush()
         except (BrokenPipeError, ValueError):
-            pass  # it died: its end of stdout says so, and what it logged says why
+            pass  # it died: the end of its stdout reports that, its log the cause
 
-    def last_words(self) -> str:
+    def why_it_ended(self) -> str:
         """Why it ended, from its log."""
         lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_TAIL:]
         status = self.process.poll()
@@ -84,7 +84,7 @@ class Worker:
 
 
 class Workers:
-    """All worker processes of a run; `job` is what every one of them is told."""
+    """All worker processes of a run; `job` is sent to every one of them."""
 
     def __init__(self, cluster: str, job: Event) -> None:
         self._job = job
@@ -113,7 +113,7 @@ class Workers:
         return worker
 
     def events(self) -> Iterator[tuple[Worker, Event | None]]:
-        """Events until no worker owes one; None when a worker died owing some."""
+        """Events until all nodes are reported; None when a worker died with nodes unreported."""
         for worker in self.all:
             if worker.ended and worker.waiting_for:  # since the last phase
                 yield worker, None
@@ -129,7 +129,7 @@ class Workers:
                 worker.waiting_for.clear()
 
     def stop(self) -> None:
-        """Have every worker end the operation at hand, close its connections and leave."""
+        """Have every worker finish the current operation, close its connections and exit."""
         for worker in self.all:
             worker.order(stop=True)
         for worker in self.all:

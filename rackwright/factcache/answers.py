@@ -1,10 +1,10 @@
 """The answers of one node, fetched in one execution instead of one per fact.
 
-While a deploy is evaluated every command is a fact's. The questions that earlier runs asked of the
-node are sent ahead in one batch (see rackwright.factcache.helper) and answered from it; a question
-nobody foresaw is executed by itself and prefetched next time. While a plan is applied, a command that
-is no known question changes the node: what was answered before is forgotten, and the questions up
-to the next planned change are fetched again in one batch.
+While a deploy is evaluated every command is a fact's. The questions of earlier runs are sent in one
+batch (see rackwright.factcache.helper) and answered from it; a new question is executed by itself
+and prefetched next time. While a plan is applied, a command that is not a known question changes the
+node: earlier answers are dropped, and the questions up to the next planned change are fetched again
+in one batch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NO_PYTHON = (126, 127)
 
 
 def key_of(question: Asked) -> str:
-    """What tells one question from another."""
+    """Identifies a question."""
     return json.dumps(question, sort_keys=True)
 
 
@@ -53,25 +53,25 @@ def pack(questions: Sequence[Asked]) -> bytes:
 
 @dataclass
 class Answers:
-    """Questions of one node and what is known of their answers."""
+    """The questions of one node and their answers, as far as they are known."""
 
     ask: Ask
     prefetched: list[Asked] = field(default_factory=list)
     """In the order in which the last evaluation asked them."""
     packed: bytes | None = None
-    """`prefetched` as it is sent, where somebody packed it for many nodes."""
+    """`prefetched` as it is sent, where it was packed once for many nodes."""
     in_order: list[Asked] = field(default_factory=list)
-    """What this evaluation has asked so far."""
+    """The questions of this evaluation so far."""
     asker: Callable[[], str] = str
-    """Names the operation at hand, `role | name`."""
+    """Names the current operation, `role | name`."""
     askers: list[str] = field(default_factory=list)
-    """Who asked each of `in_order`."""
+    """The operation behind each of `in_order`."""
     boundaries: list[int] = field(default_factory=list)
     """Counts of questions asked by the end of each operation that would change something."""
     digest: str | None = None
-    """Of all prefetched answers, once they were fetched together."""
+    """Of all prefetched answers."""
     note: str | None = None
-    """Why questions are executed one by one on this node, if they are."""
+    """Why questions are executed one by one on this node; None: they are not."""
     executions: int = 0
     _known: dict[str, CommandResult] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Answers:
 
     @property
     def whole(self) -> bool:
-        """Whether the digest stands for exactly what was asked."""
+        """Whether the digest covers exactly the questions that were asked."""
         return self.digest is not None and self.in_order == self.prefetched
 
     def mark_change(self) -> None:
@@ -102,7 +102,7 @@ class Answers:
         self.boundaries.append(len(self.in_order))
 
     def begin_apply(self) -> None:
-        """From now on answers may be out of date, and commands may be changes."""
+        """From now on answers may be stale, and commands may be changes."""
         self._applying = True
         self._position = 0
         self._known.clear()
@@ -161,9 +161,9 @@ class Answers:
                 zlib.decompress(base64.b64decode(result.stdout, validate=True))
             )
         except (ValueError, zlib.error, binascii.Error):
-            said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1][:200]
+            output = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1][:200]
             self.note = (
-                f"the fact helper exited {result.exit_status} saying {said}: answered by plain executions"
+                f"the fact helper exited {result.exit_status} saying {output}: answered by plain executions"
             )
             return None
         return reply

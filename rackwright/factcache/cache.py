@@ -1,9 +1,9 @@
-"""What earlier runs learned of each node: the questions it was asked, and when it was in sync.
+"""Cache of earlier runs: the questions each node was asked, and the digest of its answers when in sync.
 
 One JSON file per host class below the cluster's state folder. Questions are hints: a stale one costs
-a little time and no truth. A digest is believed only under the key it was stored with, which covers
-everything an evaluation depends on besides the node itself: the code, the templates, the cluster
-file, the secrets and the known host keys.
+a little time, never correctness. A digest is valid only with the key it was stored under, which
+covers everything an evaluation depends on besides the node itself: the code, the templates, the
+cluster file, the secrets and the known host keys.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rackwright.model.cluster import Cluster
 
 _PARTS = ("questions", "askers", "nodes")
 FULL_EVALUATION_SECONDS = 86400
-"""A digest is not believed for longer than this after the last full evaluation."""
+"""A digest expires this long after the last full evaluation."""
 
 
 def version_key(cluster: Cluster, deploy: Path) -> str:
@@ -49,7 +49,7 @@ def _is_source(path: Path) -> bool:
 
 @dataclass
 class CachedNode:
-    """One node's cache."""
+    """The entry of one node."""
 
     questions: list[Asked] = field(default_factory=list)
     digest: str | None = None
@@ -70,28 +70,28 @@ class ClassCache:
         """Both are shared by all nodes: a thousand of them are asked the same."""
 
     def get(self, node: str) -> CachedNode:
-        """What is known of a node; its digest only if it may still be believed."""
+        """The entry of a node, its digest only while valid; questions of another node of the class if it has none."""
         entry = self._data["nodes"].get(node)
         if entry is None:
-            anyone = next(iter(self._data["nodes"].values()), None)
-            return CachedNode() if anyone is None else self._remembered(anyone, None)
+            any_entry = next(iter(self._data["nodes"].values()), None)
+            return CachedNode() if any_entry is None else self._cached(any_entry, None)
         fresh = entry["key"] == self._key and time.time() - entry["full"] < FULL_EVALUATION_SECONDS
-        return self._remembered(entry, entry["digest"] if fresh else None)
+        return self._cached(entry, entry["digest"] if fresh else None)
 
     def ignore_digests(self) -> None:
-        """Evaluate everything, whatever the digests say (`--full`)."""
+        """Have every node evaluated in full (`--full`)."""
         for entry in self._data["nodes"].values():
             entry["digest"] = None
 
     def askers(self, node: str) -> list[str]:
-        """Who asked each of a node's questions, `role | operation`; empty where that is not known."""
+        """The operation behind each of a node's questions, `role | operation`; empty where not known."""
         askers = self._data["askers"]
         return [askers.get(str(number), "") for number in self._data["nodes"][node]["asks"]]
 
     def store(
         self, node: str, questions: list[Asked], digest: str | None, askers: Sequence[str] = ()
     ) -> None:
-        """Keep what a full evaluation asked, and who; with a digest if the node was in sync."""
+        """Store what a full evaluation asked and for which operations; a digest if the node was in sync."""
         numbers = []
         for question in questions:
             name = key_of(question)
@@ -99,13 +99,13 @@ class ClassCache:
                 self._data["questions"][name] = len(self._data["questions"])
                 self._parsed[self._data["questions"][name]] = question
             numbers.append(self._data["questions"][name])
-        named = zip(numbers, askers, strict=False)  # who asked is not always known
+        named = zip(numbers, askers, strict=False)  # the operation is not always known
         self._data["askers"].update((str(number), name) for number, name in named if name)
         entry = {"asks": numbers, "digest": digest, "key": self._key, "full": time.time()}
         self._data["nodes"][node] = entry
 
     def save(self) -> None:
-        """Write it back, keeping what other runs learned of other nodes meanwhile."""
+        """Write it back, keeping what other runs have stored of other nodes."""
         mine = self._data
         with self._locked():
             self._data = self._read()
@@ -120,7 +120,7 @@ class ClassCache:
             self._drop_unasked()
             write_atomically(self._path, json.dumps(self._data), mode=0o644, durable=False)
 
-    def _remembered(self, entry: dict[str, Any], digest: str | None) -> CachedNode:
+    def _cached(self, entry: dict[str, Any], digest: str | None) -> CachedNode:
         asks = tuple(entry["asks"])
         if asks not in self._lists:
             questions = [self._parsed[number] for number in asks]
@@ -151,7 +151,7 @@ class ClassCache:
             if all(isinstance(data[part], dict) for part in _PARTS):
                 return {part: data[part] for part in _PARTS}
         except (OSError, ValueError, KeyError, TypeError):
-            pass  # nothing was learned yet, or nothing usable: it is learned again
+            pass  # missing or damaged: the next evaluation fills it
         return {part: {} for part in _PARTS}
 
     @contextmanager
@@ -162,10 +162,10 @@ class ClassCache:
 
 
 class FactCache:
-    """The memories of several host classes, by node."""
+    """The caches of several host classes, by node."""
 
     def __init__(self, folder: Path, classes: Mapping[str, str], key: str) -> None:
-        """`classes` says of each node which host class it is of."""
+        """`classes`: node -> host class."""
         self._by_class = {name: ClassCache(folder, name, key) for name in dict.fromkeys(classes.values())}
         self._of = {node: self._by_class[name] for node, name in classes.items()}
 

@@ -1,6 +1,6 @@
-"""Reaching a node and asking what it was asked before: all a node in sync ever needs.
+"""Connects to a node and prefetches its answers: all that a node in sync needs.
 
-Nothing here loads pyinfra, which a check that finds nothing does without.
+Loads no pyinfra, so that checking nodes in sync stays cheap.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ ANSWER_SECONDS = 120
 
 @dataclass(frozen=True)
 class Opened:
-    """A node that was reached, and whatever of its answers was foreseen; it is to be evaluated."""
+    """A node to be evaluated: its connection and the answers that were prefetched."""
 
     client: paramiko.SSHClient | None
     answers: Answers | None
 
 
 def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None) -> Opened | NodePlan:
-    """Connect and, in one execution, fetch what is foreseen.
+    """Connect and, in one execution, prefetch the answers to the questions of the last evaluation.
 
-    A NodePlan comes back when there is nothing left to do: the node is as it was when it was last
-    in sync (its connection is closed), or it cannot be reached, or it does not answer in time.
+    A NodePlan comes back when there is nothing left to do: the node has not changed since it was
+    last in sync (its connection is closed), or it is unreachable, or it does not answer in time.
     """
     try:
         client = connect(cluster, node)
@@ -50,8 +50,8 @@ def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None
         result = run(client, command, sudo=cluster.ssh.become == "sudo", stdin=stdin, timeout=limit)
         if result.exit_status == TIMED_OUT:
             raise ConnectionFailed(
-                f"{node.name} did not tell its state within {limit} s.",
-                hint="something hangs there: look for processes in state D and for mounts that do not answer",
+                f"{node.name} did not report its state within {limit} s.",
+                hint="something hangs there: look for processes in state D and for mounts that hang",
             )
         return result
 
@@ -72,7 +72,7 @@ def _unreachable(node: Node, error: ConnectionFailed, executions: int = 0) -> No
 
 
 def prefetch(ask: Ask, cache: ClassCache | FactCache, name: str) -> tuple[Answers, bool]:
-    """The answers of a node's remembered questions, and whether they are those of its last sync."""
-    remembered = cache.get(name)
-    answers = Answers(ask, remembered.questions, remembered.packed)
-    return answers, answers.fetch_all(remembered.digest)
+    """The answers to a node's cached questions, and whether they still have the digest of its last sync."""
+    cached = cache.get(name)
+    answers = Answers(ask, cached.questions, cached.packed)
+    return answers, answers.fetch_all(cached.digest)

@@ -1,6 +1,6 @@
 """Answers a batch of questions on the node. Standard library only, Python 3.9 or newer.
 
-Sent through stdin, run by `python3 -c`, leaves nothing behind. It is told the digest of the last
+Sent through stdin, run by `python3 -c`, leaves nothing behind. It reads the digest of the last
 answers that were in sync and a list of questions; it prints one line of JSON: {"same": true} when the
 answers still have that digest, else every answer with its digest. An answer is [exit status,
 output lines, error lines], line for line what the question's shell command would have printed.
@@ -27,7 +27,7 @@ def run(command, seconds=COMMAND_SECONDS):
 
 
 def raw(question):
-    """What a command said, to the letter."""
+    """The output of a command, unchanged."""
     status, out, err = execute(question["command"], question["seconds"])
     return status, [out.decode("utf-8", "replace")], [err.decode("utf-8", "replace")]
 
@@ -69,12 +69,12 @@ def path(question):
         kind = "file"
     else:
         kind = "other"
-    told = [
+    output = [
         "%s|%o|%s|%s|%d"
         % (kind, stat.S_IMODE(mode), owner(found.st_uid), group_name(found.st_gid), found.st_size)
     ]
     if kind == "link":
-        told.append(os.readlink(name))
+        output.append(os.readlink(name))
     elif kind == "file":
         digest = sha256_of_size(found.st_size)
         content = b""
@@ -83,25 +83,25 @@ def path(question):
                 digest.update(block)
                 if len(content) <= TEXT_LIMIT:
                     content += block
-        told.append(digest.hexdigest() + "  -")
+        output.append(digest.hexdigest() + "  -")
         if not question["digest_only"] and len(content) <= TEXT_LIMIT:
-            told += [
+            output += [
                 binascii.b2a_base64(content[at : at + 57], newline=False).decode()
                 for at in range(0, len(content), 57)
             ]
-    return 0, told, []
+    return 0, output, []
 
 
 def sysctls(question):
-    told = []
+    output = []
     for key in question["keys"]:
         name = "/proc/sys/" + (key if "/" in key else key.replace(".", "/"))
         try:
             with open(name) as handle:
-                told.append("%s=%s" % (key, handle.read().rstrip("\n")))
+                output.append("%s=%s" % (key, handle.read().rstrip("\n")))
         except OSError:
             pass
-    return 0, told, []
+    return 0, output, []
 
 
 def user(question):
@@ -123,7 +123,7 @@ def group(question):
 
 
 class Dpkg:
-    """/var/lib/dpkg/status, read once; without it packages are asked of the shell."""
+    """/var/lib/dpkg/status, read once; without it the shell command answers."""
 
     LETTERS = {
         "install": "i", "hold": "h", "deinstall": "r", "purge": "p", "unknown": "u",
@@ -175,17 +175,17 @@ def marked(name, mark):
 
 def packages(question):
     if question["family"] != "debian" or dpkg_was_interrupted():
-        return shell(question)  # an interrupted dpkg has more to tell than its status file
+        return shell(question)  # after an interruption the status file is incomplete
     known = Dpkg.read()
-    told, missing = [], False
+    output, missing = [], False
     for name in question["packages"]:
         version, letters = known.get(name, ("", "un"))
         if letters != "un" and version:
-            told.append("have %s %s %s" % (name, version, letters))
+            output.append("have %s %s %s" % (name, version, letters))
         missing = missing or letters[1:2] != "i"
     if missing or any(marked(name, question["mark"]) for name in question["placed"]):
         return shell(question)  # candidates need apt itself
-    return 0, told, []
+    return 0, output, []
 
 
 class Systemd:
@@ -199,10 +199,10 @@ class Systemd:
         units = sorted({question["unit"] for question in questions if question["kind"] == "unit"})
         if cls.shown is None:
             cls.shown = {}
-            status, told, _ = run(
+            status, output, _ = run(
                 ["systemctl", "show", "--timestamp=us+utc", "-p", cls.PROPERTIES, "--", *units], seconds=60
             )
-            blocks = "\n".join(told).split("\n\n")
+            blocks = "\n".join(output).split("\n\n")
             if status == 0 and len(blocks) == len(units):
                 cls.shown = {unit: block.strip().splitlines() for unit, block in zip(units, blocks)}
         return cls.shown
@@ -223,12 +223,12 @@ def unit(question):
     shown = Systemd.show(QUESTIONS).get(question["unit"])
     if shown is None:
         return shell(question)
-    told = list(shown)
+    output = list(shown)
     for name in question["watch"]:
         if os.path.exists(name):
             stamp = newest(name)
-            told.append("newest %d.%09d0 %s" % (stamp // 10**9, stamp % 10**9, name))
-    return 0, told, []
+            output.append("newest %d.%09d0 %s" % (stamp // 10**9, stamp % 10**9, name))
+    return 0, output, []
 
 
 KINDS = {
@@ -240,7 +240,7 @@ KINDS = {
 def answer(question):
     try:
         return KINDS[question["kind"]](question)
-    except Exception as error:  # noqa: BLE001 - a question that breaks the helper is asked of the shell
+    except Exception as error:  # noqa: BLE001 - the shell command answers instead
         if "command" in question:
             return shell(question)
         return 1, [], ["%s: %s" % (type(error).__name__, error)]
@@ -252,10 +252,10 @@ def main():
     text = as_json([answer(question) for question in QUESTIONS])
     digest = sha256_hash(text.encode()).hexdigest()
     if digest == expect:
-        told = '{"same": true}'
+        output = '{"same": true}'
     else:
-        told = '{"digest": "%s", "answers": %s}' % (digest, text)
-    sys.stdout.write(binascii.b2a_base64(zlib.compress(told.encode(), 1), newline=False).decode())
+        output = '{"digest": "%s", "answers": %s}' % (digest, text)
+    sys.stdout.write(binascii.b2a_base64(zlib.compress(output.encode(), 1), newline=False).decode())
 
 
 QUESTIONS: list = []

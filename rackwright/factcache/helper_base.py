@@ -1,4 +1,4 @@
-"""What the fact helper stands on: commands, digests and JSON, without the modules that are slow to load.
+"""The base of the fact helper: commands, digests and JSON, without the modules that are slow to load.
 
 Sent to nodes as the first part of rackwright/factcache/helper.py. Loading json, hashlib, base64 and
 subprocess takes twice the time of forty questions; all that is needed of them are these functions.
@@ -57,33 +57,33 @@ def execute(command: str | list[str], seconds: float) -> tuple[int, bytes, bytes
     finally:
         os.close(out[1])
         os.close(err[1])
-    said = collect(out[0], err[0], time.monotonic() + seconds)
-    if said is None:
+    output = collect(out[0], err[0], time.monotonic() + seconds)
+    if output is None:
         os.kill(pid, 9)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return (status, *said) if said is not None else (124, b"", b"no end within %d s\n" % seconds)
+    return (status, *output) if output is not None else (124, b"", b"no end within %d s\n" % seconds)
 
 
 def collect(out: int, err: int, deadline: float) -> tuple[bytes, bytes] | None:
     """Everything written to two pipes, None if that had no end in time; closes them."""
-    said = {out: bytearray(), err: bytearray()}
+    output = {out: bytearray(), err: bytearray()}
     waiting = select.poll()
-    for pipe in said:
+    for pipe in output:
         waiting.register(pipe, select.POLLIN)
-    still_open = len(said)
+    still_open = len(output)
     while still_open:
         ready = waiting.poll(max(0, deadline - time.monotonic()) * 1000)
         for pipe, _ in ready:
             block = os.read(pipe, 1 << 16)
-            said[pipe] += block
+            output[pipe] += block
             if not block:
                 waiting.unregister(pipe)
                 still_open -= 1
         if not ready:
             break
-    for pipe in said:
+    for pipe in output:
         os.close(pipe)
-    return None if still_open else (bytes(said[out]), bytes(said[err]))
+    return None if still_open else (bytes(output[out]), bytes(output[err]))
 
 
 def sha256_of_size(size: int) -> Any:  # noqa: ANN401 - of either library

@@ -1,4 +1,4 @@
-"""The fact helper as one text, which is what nodes get."""
+"""The fact helper as one text, as it is sent to nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _IMPORT = "from rackwright.factcache.helper_base import as_json, execute, sha256
 
 @cache
 def helper_text() -> str:
-    """Its source: what it stands on, and the questions."""
+    """Its source: helper_base.py, then helper.py."""
     folder = Path(__file__).parent
     questions = (folder / "helper.py").read_text()
     if _IMPORT not in questions:

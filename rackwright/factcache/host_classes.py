@@ -1,4 +1,4 @@
-"""Nodes that are asked the same questions: what one answered foresees what another will be asked."""
+"""Classes of nodes that are asked the same questions: those of one node predict those of another."""
 
 from __future__ import annotations
 

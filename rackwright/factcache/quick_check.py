@@ -1,8 +1,7 @@
-"""A look at nodes that were in sync when they were last evaluated, from this very process.
+"""Quick check of nodes that were in sync at their last evaluation, by threads of this process.
 
-A worker process costs as much to start as 150 such nodes cost to look at, and a check that runs all
-day finds most of them as they were. So the few are looked at here, by threads; whoever has changed
-gets a worker, which connects again.
+Starting a worker process costs as much as checking 150 such nodes, and a check that runs all day
+finds most of them unchanged. A node that has changed gets a worker, which connects again.
 """
 
 from __future__ import annotations
@@ -19,39 +18,39 @@ from rackwright.plan.node_plan import NodePlan
 QUICK_CHECK_MAX = 1000
 """Beyond this, workers that use all cores are quicker."""
 PARALLEL = 64
-"""Nodes talked to at a time, unless told otherwise."""
+"""Default number of nodes at a time."""
 
 
 def quick_check(
     cluster: Cluster, nodes: Sequence[Node], cache: FactCache, parallel: int | None
 ) -> Iterator[NodePlan | None]:
-    """The plan of each node that is as it was or out of reach, None for one to be evaluated; as they come.
+    """In order of arrival: the plan of a node that is unchanged or unreachable, None for one to be evaluated.
 
-    Nothing is waited for when the caller stops listening (Ctrl-C): the threads are daemons.
+    Ctrl-C does not wait for nodes that hang: the threads are daemons.
     """
     waiting: queue.SimpleQueue[Node] = queue.SimpleQueue()
     found: queue.SimpleQueue[NodePlan | None] = queue.SimpleQueue()
     for node in nodes:
         waiting.put(node)
 
-    def look() -> None:
+    def check() -> None:
         while True:
             try:
                 node = waiting.get_nowait()
             except queue.Empty:
                 return
-            found.put(_look_at(cluster, node, cache))
+            found.put(_check(cluster, node, cache))
 
     for _ in range(min(parallel or PARALLEL, len(nodes))):
-        threading.Thread(target=look, daemon=True).start()
+        threading.Thread(target=check, daemon=True).start()
     for _ in nodes:
         yield found.get()
 
 
-def _look_at(cluster: Cluster, node: Node, cache: FactCache) -> NodePlan | None:
+def _check(cluster: Cluster, node: Node, cache: FactCache) -> NodePlan | None:
     try:
         opened = open_node(cluster, node, cache)
-    except Exception:  # noqa: BLE001 - whatever it is, the worker that takes over will tell
+    except Exception:  # noqa: BLE001 - the worker that takes over reports it
         return None
     if isinstance(opened, NodePlan):
         return opened

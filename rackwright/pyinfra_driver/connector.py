@@ -68,7 +68,7 @@ class RackwrightConnector(ConnectorState, SSHConnector):
             yield node.name, host_data(Site(cluster, node)), groups_of(node)
 
     def connect(self) -> None:
-        """Connect, host key checked; ConnectError says which node, address and why."""
+        """Connect, host key checked; ConnectError names the node, the address and the cause."""
         if self.client is not None:
             return
         site = site_of(self.host)
@@ -80,18 +80,18 @@ class RackwrightConnector(ConnectorState, SSHConnector):
             raise ConnectError(f"{error.message}{hint}") from error
 
     def disconnect(self) -> None:
-        """Really close: pyinfra's own leaves the TCP connection standing."""
+        """Close the TCP connection too, which pyinfra's own leaves open."""
         if self.client is not None:
             self.client.close()
             self.client = None
 
     def broke(self, error: ConnectionFailed) -> ConnectionResetError:
-        """As ever; and nothing more is sent over what is left of the connection."""
+        """Also closes what is left of the connection."""
         self.disconnect()
         return super().broke(error)
 
     def adopt(self, opened: Opened) -> None:
-        """Go on with a connection and answers that are there already."""
+        """Take over a connection and the answers prefetched over it."""
         super().adopt(opened)
         self.client = opened.client
 

@@ -1,4 +1,4 @@
-"""What the driver asks of a connector beyond pyinfra's own interface."""
+"""State of a connector beyond pyinfra's own interface: prefetched answers, and what broke."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ class ConnectorState:
         return True, output
 
     def adopt(self, opened: Opened) -> None:
-        """Go on with a connection and answers that are there already."""
+        """Take over a connection and the answers prefetched over it."""
         self.answers = opened.answers
 
     def broke(self, error: ConnectionFailed) -> ConnectionResetError:
-        """Note that the node is lost; what pyinfra is to be told, which knows an OSError as one host's."""
+        """Note that the node is lost; the exception to raise: pyinfra takes an OSError as one host's failure."""
         self.lost = error.message
         return ConnectionResetError(error.message)
 
     def prefetched_answer(
         self, command: StringCommand | str, arguments: Mapping[str, Any]
     ) -> CommandResult | None:
-        """The answer to a fact's command without a round trip of its own, if there is one.
+        """The answer to a fact's command if it was prefetched.
 
         Commands with another user, folder or environment than the batch has are never part of it.
         """
@@ -86,7 +86,7 @@ class ConnectorState:
         return None
 
     def ran(self, command: StringCommand | str, arguments: Mapping[str, Any], result: CommandResult) -> None:
-        """A command was executed by itself; the answer of a question is kept."""
+        """Note that a command was executed by itself; keep its answer if it is a question."""
         self.executions += 1
         if self.answers is None or any(arguments.get(name) for name in _APART):
             return

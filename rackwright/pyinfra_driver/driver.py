@@ -2,12 +2,12 @@
 
 How it differs from pyinfra's own driver, and why:
 - every host runs freely through its own list; no barrier after each operation, so a slow or dead
-  node holds nobody (run_ops waits for all hosts after each operation);
+  node delays no other (run_ops waits for all hosts after each operation);
 - an operation's hash is made unique to its host by `loop_position`: in API mode pyinfra numbers
   operations per host, so hosts with different roles would share names and arguments (#1370);
-- whatever goes wrong on a host, of whatever type, is that host's own result;
-- an operation that would change something is asked for all its commands and changes at once,
-  while what earlier operations will change is known and what later ones will is not.
+- an exception of any type on a host is that host's own result;
+- all commands and changes of an operation are recorded when it is prepared, while the changes of
+  earlier operations are known and those of later ones are not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation
 from rackwright.pyinfra_driver.connector import RackwrightConnector, groups_of, host_data
 from rackwright.pyinfra_driver.connector_state import ConnectorState
 from rackwright.pyinfra_driver.failures import in_words, what_failed
-from rackwright.pyinfra_driver.pyinfra_caches import FlatData, remember
+from rackwright.pyinfra_driver.pyinfra_caches import FlatData, install_caches
 
 
 def _connector_state(host: Host) -> ConnectorState:
@@ -44,7 +44,7 @@ def _connector_state(host: Host) -> ConnectorState:
 
 
 class Reporter(Protocol):
-    """Told what happens while it happens; `error` is None for what went well."""
+    """Receives events as they happen; `error` is None on success."""
 
     def planned(self, plan: NodePlan) -> None:
         """A node was compared with its declaration."""
@@ -56,11 +56,11 @@ class Reporter(Protocol):
         """An operation ended."""
 
     def applied(self, outcome: NodeOutcome) -> None:
-        """A node is done with."""
+        """A node is finished."""
 
 
 class _State(State):
-    """A State that tells its driver of each operation right after it was prepared."""
+    """A State that calls its driver right after each operation was prepared."""
 
     prepared: Callable[[Host, str, StateOperationHostData], None] | None = None
 
@@ -107,7 +107,7 @@ class Driver:
             for group in groups_of(site.node):
                 groups.setdefault(group, ([], {}))[0].append(name)
         names = [(name, host_data(site)) for name, site in sites.items()]
-        remember()
+        install_caches()
         inventory = Inventory((names, {}), **groups)  # type: ignore[no-untyped-call]
         for host in inventory:
             host.connector_cls = connector
@@ -149,7 +149,7 @@ class Driver:
             error = what_failed(_connector_state(host)) or in_words(problem)
         operations = () if error else tuple(self._plans[host.name])
         if error is None:
-            self._remember(host, in_sync=not operations)
+            self._store(host, in_sync=not operations)
         self._reporter.planned(self._node_plan(host, operations, error))
 
     def _evaluate(self, host: Host) -> None:
@@ -159,7 +159,7 @@ class Driver:
         with ctx_config.use(self._state.config.copy()), ctx_host.use(host):
             self._deploy()
 
-    def _remember(self, host: Host, *, in_sync: bool) -> None:
+    def _store(self, host: Host, *, in_sync: bool) -> None:
         answers = _connector_state(host).answers
         if answers is not None and self._cache is not None:
             digest = answers.digest if in_sync and answers.whole else None
@@ -237,7 +237,7 @@ class Driver:
         self._reporter.applied(NodeOutcome(host.name, error is None, tuple(applied), error, lost, seconds))
 
     def _apply_operation(self, host: Host, op_hash: str, applied: list[PlannedOperation]) -> str | None:
-        """Run one operation; None, or what went wrong."""
+        """Run one operation; None, or the error."""
         role, name = self._title(host, op_hash)
         self._changes[host.name] = []
         self._reporter.started(host.name, role, name)

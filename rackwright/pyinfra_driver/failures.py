@@ -1,4 +1,4 @@
-"""What went wrong on a node, in words for its operator."""
+"""Errors of a node as text for the operator."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from rackwright.pyinfra_driver.connector_state import ConnectorState
 
 logger = logging.getLogger(__name__)
 
-_SAID_LINES = 15
+_OUTPUT_LINES = 15
 _OUR_ROOMS = {"roles", "deploys", "operations", "facts"}
 
 
 def what_failed(connector: ConnectorState) -> str | None:
-    """The lost connection, or the last failed command with what it said; None if neither is known."""
+    """The lost connection, or the last failed command with its output; None if neither is known."""
     if connector.lost:
         return connector.lost
     last = connector.last
     if last is None:
         return None
-    said = (last.stderr.strip() or last.stdout.strip() or "nothing").splitlines()[-_SAID_LINES:]
+    output = (last.stderr.strip() or last.stdout.strip() or "nothing").splitlines()[-_OUTPUT_LINES:]
     first = last.command.strip().splitlines()[0][:160]
-    return "\n    ".join([f"`{first}` exited {last.exit_status} saying:", *said])
+    return "\n    ".join([f"`{first}` exited {last.exit_status} saying:", *output])
 
 
 def in_words(problem: Exception) -> str:
-    """An unexpected exception with the place in a role or deploy it came from; the log has the rest."""
+    """An unexpected exception and its place in a role or deploy; the log has the traceback."""
     if isinstance(problem, (OperationError, RackwrightError)):
         return str(problem)
     logger.warning("unexpected", exc_info=problem)

@@ -1,4 +1,4 @@
-"""A node with nothing on it, for rendering what a node would get without reaching it."""
+"""An empty node, for rendering a node's files without a connection."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rackwright.pyinfra_driver.connector_state import ConnectorState
 
 
 class EmptyNode(ConnectorState, BaseConnector):
-    """Answers every question with nothing: no file, no package, no unit is there."""
+    """Answers every question with empty output: there is no file, no package, no unit."""
 
     handles_execution = True
 
     @staticmethod
     def make_names_data(name: str) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
-        """Not reachable by name: the engine places it by hand."""
+        """It has no name: the driver is given the class."""
         raise NotImplementedError(name)
 
     def run_shell_command(
@@ -33,9 +33,9 @@ class EmptyNode(ConnectorState, BaseConnector):
         return True, CommandOutput([])
 
     def put_file(self, *args: Any, **kwargs: Any) -> bool:  # noqa: ANN401
-        """Nothing is ever written to it."""
+        """Nothing is written to it."""
         raise NotImplementedError("an empty node takes no files")
 
     def get_file(self, *args: Any, **kwargs: Any) -> bool:  # noqa: ANN401
-        """Nothing is there to be read."""
+        """It has nothing to read."""
         raise NotImplementedError("an empty node has no files")

@@ -1,4 +1,4 @@
-"""What pyinfra computes anew for every operation, every fact or every plan, computed once.
+"""Caches of what pyinfra computes anew for every operation, fact or plan.
 
 Measured on forty operations without a change: the type hints of its global arguments and the search
 for each of the thirty of them in six layers of host data take three quarters of an evaluation. To find
@@ -27,8 +27,8 @@ _computed = arguments.all_global_arguments
 _entry_points = cache(entry_points)
 
 
-def remember() -> None:
-    """Put remembering ones in the place of pyinfra's `all_global_arguments` and search for connectors."""
+def install_caches() -> None:
+    """Replace pyinfra's `all_global_arguments` and its search for connectors by cached ones."""
     connectors.entry_points = _entry_points  # type: ignore[attr-defined]
     arguments.all_global_arguments = _global_arguments  # type: ignore[assignment]
     facts.all_global_arguments = _global_arguments  # type: ignore[assignment, attr-defined]

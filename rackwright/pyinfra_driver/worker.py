@@ -52,7 +52,7 @@ class _Events:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self.plans = 0
-        """Nodes whose plan was told."""
+        """Nodes whose plan was reported."""
 
     def send(self, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data
         self._stream.write(json.dumps({"event": event, **data}) + "\n")
@@ -93,11 +93,11 @@ class _Shard:
         self._driver: Driver | None = None
 
     def plan(self) -> None:
-        """Ask every node what it was asked before; evaluate those whose answers have changed."""
-        cache = self._cache()
+        """Quick check of every node; evaluate those whose answers have changed."""
+        cache = self._open_cache()
         opened: dict[str, Opened] = {}
 
-        def look(name: str) -> None:
+        def check(name: str) -> None:
             found = open_node(self._cluster, self._cluster.by_name[name], cache)
             if isinstance(found, NodePlan):
                 self._events.planned(found)
@@ -105,13 +105,13 @@ class _Shard:
                 opened[name] = found
 
         pool = Pool(self._parallel)
-        pool.map(look, self._job["nodes"])
+        pool.map(check, self._job["nodes"])
         if opened:
             self._evaluate(opened, cache)
 
     @property
     def owes_plans(self) -> bool:
-        """Not all nodes' plans are told yet; when they are, what was learned is still to be kept."""
+        """Whether plans are still to be reported; once all are, the cache is still to be written."""
         return self._events.plans < len(self._job["nodes"])
 
     def apply(self, nodes: list[str]) -> None:
@@ -120,7 +120,7 @@ class _Shard:
             self._driver.apply(nodes)
 
     def close(self) -> None:
-        """End the operation at hand and close every connection."""
+        """Finish the current operation and close every connection."""
         if self._driver is not None:
             self._driver.close()
 
@@ -129,9 +129,9 @@ class _Shard:
         if self._driver is not None:
             self._driver.stopping = True
 
-    def _cache(self) -> FactCache | None:
+    def _open_cache(self) -> FactCache | None:
         if self._job["roles"] is not None:
-            return None  # a run of some roles asks too little to learn from
+            return None  # a run of some roles asks too little to be cached
         facts = state_folder(self._cluster.name) / "facts"
         cache = FactCache(facts, self._job["nodes"], self._job["key"])
         if self._job["full"]:
@@ -157,7 +157,7 @@ class _Shard:
 
 
 def main() -> None:
-    """Serve one job."""
+    """Run one job."""
     events = _Events(os.fdopen(os.dup(sys.stdout.fileno()), "w"))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a stray print must not break the protocol
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which sends "stop"
@@ -167,20 +167,20 @@ def main() -> None:
     planning, order = gevent.spawn(shard.plan), gevent.spawn(_next, orders)
     gevent.wait([planning, order], count=1)
     if not planning.ready() and order.get() is None and shard.owes_plans:
-        return  # a plan changes nothing, and a node that hangs would be waited for
+        return  # a plan changes nothing: do not wait for a node that hangs
     planning.get()
     events.send("ready")
     _carry_out(shard, order.get(), orders, events)
 
 
 def _next(orders: FileObject) -> dict[str, Any] | None:
-    """None to leave, also when the parent is gone."""
+    """The next order; None to exit, also when the parent is gone."""
     order: dict[str, Any] = json.loads(orders.readline() or "{}")
     return order if "apply" in order else None
 
 
 def _carry_out(shard: _Shard, order: dict[str, Any] | None, orders: FileObject, events: _Events) -> None:
-    """Orders until the last one; then what runs on the nodes ends in order."""
+    """Carry out orders until the last one, then finish the current operations."""
     phase = None
     try:
         while order is not None:

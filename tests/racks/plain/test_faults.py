@@ -158,7 +158,7 @@ def test_a_node_that_hangs_is_not_waited_for(site: Site, baseline: dict[str, Sna
         _hanging(site, "worker1"),
     ):
         ran = site.cli("plan", str(site.file), expect=4)
-    assert "worker1: unreachable: worker1 did not tell its state within 10 s." in ran.out
+    assert "worker1: unreachable: worker1 did not report its state within 10 s." in ran.out
     assert ran.seconds < 400  # it would be 600
     converges(site, baseline)
 
