@@ -20,7 +20,7 @@ from rackwright.cli.progress import Progress
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.declaration import Declaration, read_declaration, seconds_of
 from rackwright.drift.notify import read_urls
-from rackwright.drift.places import TEXTFILES
+from rackwright.drift.paths import TEXTFILES
 from rackwright.drift.report import LastInSync, document
 from rackwright.engine.run import plan
 from rackwright.errors import RackwrightError
@@ -31,8 +31,7 @@ from rackwright.plan.node_plan import PlanResult
 from rackwright.state_folder import state_folder
 
 if TYPE_CHECKING:
-    from rackwright.drift.here import Step
-    from rackwright.drift.install import Done
+    from rackwright.drift.install import Done, Operations
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -193,12 +192,12 @@ def uninstall_command(file: ClusterFile, limit: Limit = None, yes: Yes = False) 
 
 
 def _agree(yes: bool) -> Any:  # noqa: ANN401 - rackwright.drift.install.Agree
-    def agree(plan: PlanResult | None, steps: list[Step]) -> bool:
+    def agree(plan: PlanResult | None, here: Operations) -> bool:
         out = Console(soft_wrap=True)
         if plan is not None:
             show_plan(plan, out)
-        for step in steps:
-            out.print(f"here: {step.what}", highlight=False, markup=False)
+        for operation in here:
+            out.print(f"here: {operation.name}", highlight=False, markup=False)
         if yes:
             return True
         if not sys.stdin.isatty():

@@ -10,7 +10,7 @@ import typer
 from rackwright.cli.apply import apply_command
 from rackwright.cli.drift import install_as_declared, uninstall_command
 from rackwright.clusterfile.load import load_cluster
-from rackwright.drift.install import PLACED
+from rackwright.drift.install import UNINSTALL
 from rackwright.engine.journal import Run, read_run
 from rackwright.errors import RackwrightError
 
@@ -62,10 +62,10 @@ def _say_what_moved(known: Run) -> None:
 def _drift_check(known: Run, yes: bool) -> None:
     """`drift install` or `uninstall` again, by the declaration that it left beside the cluster file."""
     file, limit = Path(known.begin["file"]), known.begin["limit"]
-    if known.begin["deploy"] == PLACED.stem:
-        install_as_declared(file, limit, yes)
-    else:
+    if known.begin["deploy"] in (UNINSTALL.stem, "removed"):  # its name until 0.1
         uninstall_command(file, limit=limit, yes=yes)
+    else:
+        install_as_declared(file, limit, yes)
 
 
 def _text(value: Any) -> str | None:  # noqa: ANN401 - a number or words, as the flags take them

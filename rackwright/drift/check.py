@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rackwright.atomic_write import write_atomically
 from rackwright.clusterfile.load import load_cluster
-from rackwright.drift import places
+from rackwright.drift import paths
 from rackwright.drift.notify import message, send, urls_of
 from rackwright.drift.prometheus import push_metrics
 from rackwright.drift.states import Found, History, State, advanced, history_text, read_history, told, untold
@@ -53,7 +53,7 @@ def main(folder: Path, state: Path) -> int:
     write_atomically(state / "state.json", history_text(history), mode=0o644)
     seconds = time.monotonic() - began
     text = push_metrics(cluster.name, found, history, seconds, time.time())
-    write_atomically(state / places.metrics_name(cluster.name), text, mode=0o644, durable=False)
+    write_atomically(state / paths.metrics_name(cluster.name), text, mode=0o644, durable=False)
     counts = Counter(one.state for one in found.values())
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())), f"in {seconds:.1f} s")
     for problem in problems:
@@ -77,7 +77,7 @@ def _tell(
 def _as_checker(cluster: Cluster, folder: Path) -> Cluster:
     """The cluster as reached by the one user and key that may only ask."""
     reached = {
-        "user": places.USER,
+        "user": paths.USER,
         "key": folder / "key",
         "known_hosts": folder / "known_hosts",
         "become": "none",
@@ -89,7 +89,7 @@ def _node(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
     try:
         client = connect(cluster, node)
         try:
-            said = run(client, places.WORD, sudo=False, stdin=None, timeout=NODE_SECONDS)
+            said = run(client, paths.WORD, sudo=False, stdin=None, timeout=NODE_SECONDS)
         finally:
             client.close()
     except ConnectionFailed as error:

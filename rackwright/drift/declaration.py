@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from rackwright.atomic_write import write_atomically
-from rackwright.drift.places import TEXTFILES
+from rackwright.drift.paths import TEXTFILES
 from rackwright.errors import RackwrightError
 from rackwright.model.options import Frozen
 
@@ -36,7 +36,7 @@ class Declaration(Frozen):
     notify: bool = False
     """Whether there are URLs in the secrets store."""
     agreed: bool = True
-    """False while its first plan is shown: a program killed then leaves nothing that an apply would place."""
+    """False while its first plan is shown: a program killed then leaves nothing that an apply would install."""
 
     @property
     def calendar(self) -> str:

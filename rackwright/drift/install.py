@@ -1,4 +1,4 @@
-"""Install and uninstall: the declaration, the nodes, and the machine that asks them."""
+"""Install and uninstall: the declaration, the nodes, and the checker where it is this machine."""
 
 from __future__ import annotations
 
@@ -11,48 +11,51 @@ from pathlib import Path
 from shlex import quote
 
 from rackwright import __version__
-from rackwright.drift import here, places
+from rackwright.drift import paths
 from rackwright.drift.baseline import kept_of, take
 from rackwright.drift.declaration import Declaration, path_of, read_declaration, write_declaration
+from rackwright.drift.here import Here
 from rackwright.engine.run import Applied, apply
 from rackwright.engine.session import Watcher
 from rackwright.errors import ExitCode, RackwrightError
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
-from rackwright.plan.node_plan import ApplyResult, PlanResult
+from rackwright.plan.node_plan import ApplyResult, PlannedOperation, PlanResult
 from rackwright.secrets.store import store_of
 from rackwright.ssh import Pool
 from rackwright.state_folder import state_folder
 
-PLACED = Path(__file__).with_name("placed.py")
-REMOVED = Path(__file__).with_name("removed.py")
+INSTALL = Path(__file__).with_name("deploy_install.py")
+UNINSTALL = Path(__file__).with_name("deploy_uninstall.py")
 ROLES = frozenset({"drift"})
-"""The engine's memory of what the site's deploy asks must not learn from ours."""
+"""The engine's cache of what the site's deploy asks must not learn from ours."""
 _PYTHONS = ("/opt/rackwright/bin/python3", "/usr/local/bin/python3", "/usr/bin/python3")
 _PROBE = "import sys, rackwright.drift.check, apprise; print(rackwright.__version__, sys.executable)"
 
-Agree = Callable[[PlanResult | None, list[here.Step]], bool]
-"""(plan of the nodes, steps here) -> whether to go on."""
+Operations = tuple[PlannedOperation, ...]
+Agree = Callable[[PlanResult | None, Operations], bool]
+"""(plan of the nodes, what would change on this machine) -> whether to go on."""
 
 
 @dataclass
 class Done:
-    """What came of it."""
+    """The result of an install or uninstall."""
 
     plan: PlanResult
     result: ApplyResult | None
-    steps: list[here.Step]
+    here: Operations
+    """What had to change on this machine."""
     agreed: bool
     without: list[str] = field(default_factory=list)
-    """Nodes that were never seen in sync, of which nothing is expected yet."""
+    """Nodes that were never seen in sync: nothing is expected of them yet."""
 
     @property
     def exit_code(self) -> ExitCode:
         """CHANGES_PENDING if it was not agreed to; else ERROR, UNKNOWN or CLEAN."""
         if self.result is not None:
             return self.result.exit_code
-        if self.steps and not self.agreed:
+        if self.here and not self.agreed:
             return ExitCode.CHANGES_PENDING
         return self.plan.exit_code
 
@@ -63,10 +66,10 @@ def install(
     *,
     urls: Sequence[str] | None = None,
     limit: str | None = None,
-    agree: Agree = lambda plan, steps: True,
+    agree: Agree = lambda plan, here: True,
     watch: Watcher | None = None,
 ) -> Done:
-    """Declare it, and bring the nodes and the asking machine to what is declared.
+    """Declare it, and bring the nodes and the checker to what is declared.
 
     `urls` None keeps those of an earlier installation.
     """
@@ -76,25 +79,25 @@ def install(
     else:
         declared = declared.model_copy(update={"notify": bool(urls)})
     if declared.mode == "push":
-        store_of(cluster).get(places.KEY_SECRET)
+        store_of(cluster).get(paths.KEY_SECRET)
         if urls:
-            store_of(cluster).put(places.NOTIFY_SECRET, json.dumps(list(urls)))
+            store_of(cluster).put(paths.NOTIFY_SECRET, json.dumps(list(urls)))
         python = _python_here() if declared.on == "here" else _python_on_head(cluster)
         declared = declared.model_copy(update={"python": python})
     limit = _with_head(cluster, declared, limit)
     known = take(cluster, limit, watch)
     consented = False
 
-    def agreed(plan: PlanResult | None, steps: list[here.Step]) -> bool:
+    def agreed(plan: PlanResult | None, here: Operations) -> bool:
         nonlocal consented
-        consented = consented or agree(plan, steps)
+        consented = consented or agree(plan, here)
         if consented:
             write_declaration(cluster.path, declared)
         return consented
 
     write_declaration(cluster.path, declared.model_copy(update={"agreed": False}))
     try:
-        done = _place(cluster, declared, before, limit, agreed, watch)
+        done = _deploy(cluster, declared, before, limit, agreed, watch)
     except BaseException:
         if not consented:  # else `resume` needs it
             _restore(cluster, before)
@@ -107,7 +110,7 @@ def install(
     return done
 
 
-def _place(
+def _deploy(
     cluster: Cluster,
     declared: Declaration,
     before: Declaration | None,
@@ -115,32 +118,32 @@ def _place(
     agree: Agree,
     watch: Watcher | None,
 ) -> Done:
-    asks_here = declared.mode == "push" and declared.on == "here"
-    asked_here = before is not None and before.mode == "push" and before.on == "here"
+    def here() -> Here | None:
+        if _checked_from_here(declared):
+            return Here(cluster, declared, wanted=True)
+        if before is not None and _checked_from_here(before):
+            return Here(cluster, before, wanted=False)
+        return None
 
-    def steps() -> list[here.Step]:
-        if asks_here:
-            return here.steps_to_install(cluster, declared)
-        return here.steps_to_uninstall(cluster, before) if asked_here and before is not None else []
-
-    return _carry_out(cluster, PLACED, limit, steps, agree, watch)
+    return _carry_out(cluster, INSTALL, limit, here, agree, watch)
 
 
 def uninstall(
     cluster: Cluster,
     *,
     limit: str | None = None,
-    agree: Agree = lambda plan, steps: True,
+    agree: Agree = lambda plan, here: True,
     watch: Watcher | None = None,
 ) -> Done:
-    """Remove every trace from the nodes and from here; the declaration last, once all of it is gone."""
+    """Remove it from the nodes and from this machine; the declaration last, once everything else is gone."""
     declared = read_declaration(cluster.path)
-    asked_here = declared is not None and declared.mode == "push" and declared.on == "here"
 
-    def steps() -> list[here.Step]:
-        return here.steps_to_uninstall(cluster, declared) if declared and asked_here and not limit else []
+    def here() -> Here | None:
+        if declared is None or limit or not _checked_from_here(declared):
+            return None
+        return Here(cluster, declared, wanted=False)
 
-    done = _carry_out(cluster, REMOVED, limit, steps, agree, watch, here_first=True)
+    done = _carry_out(cluster, UNINSTALL, limit, here, agree, watch, here_first=True)
     if done.exit_code is ExitCode.CLEAN and limit is None:
         path_of(cluster.path).unlink(missing_ok=True)
         for kept in (state_folder(cluster.name) / "drift").glob("*.json"):
@@ -167,7 +170,7 @@ def update_digests(cluster: Cluster, applied: Applied) -> str | None:
         if not moved:
             return None
         limit = _with_head(cluster, declared, fold(moved))
-        done = _place(cluster, declared, declared, limit, lambda plan, steps: True, None)
+        done = _deploy(cluster, declared, declared, limit, lambda plan, here: True, None)
     except RackwrightError as error:
         return f"drift check: expected digests could not be updated: {error.message}"
     failed = {node.node for node in done.plan.failed}
@@ -179,8 +182,12 @@ def update_digests(cluster: Cluster, applied: Applied) -> str | None:
     return f"drift check: expected digests updated on {fold(moved)}"
 
 
+def _checked_from_here(declared: Declaration) -> bool:
+    return declared.mode == "push" and declared.on == "here"
+
+
 def _with_head(cluster: Cluster, declared: Declaration, limit: str | None) -> str | None:
-    """The head that asks has the digests of all others, so it goes along with any of them."""
+    """A head that is the checker has the expected digests of all nodes: it is part of every run."""
     if limit is None or declared.mode != "push" or declared.on != "head":
         return limit
     return f"{limit},{cluster.primary.name}"
@@ -190,31 +197,32 @@ def _carry_out(
     cluster: Cluster,
     deploy: Path,
     limit: str | None,
-    steps: Callable[[], list[here.Step]],
+    here: Callable[[], Here | None],
     agree: Agree,
     watch: Watcher | None,
     *,
     here_first: bool = False,
 ) -> Done:
-    """The nodes and this machine, once both were shown and agreed to.
+    """Plan the nodes and this machine, have both agreed to, and apply them.
 
-    This machine may be one of the nodes, so what is to be done here is looked up anew after them.
+    This machine may be one of the nodes, so it is planned again after them.
     """
     agreed = False
-    shown = steps()
+    planned = here()
+    shown = planned.operations if planned is not None else ()
 
     def asked(plan: PlanResult) -> bool:
         nonlocal agreed
         agreed = agree(plan, shown)
-        if agreed and here_first:
-            here.carry_out(shown)
+        if agreed and here_first and planned is not None:
+            planned.apply()
         return agreed
 
     applied = apply(cluster, limit=limit, roles=ROLES, deploy=deploy, agree=asked, watch=watch, waves=Waves())
     if shown and not applied.plan.changes:
         agreed = agree(None, shown)
-    if agreed:
-        here.carry_out(steps())
+    if agreed and (again := here()) is not None:
+        again.apply()
     return Done(applied.plan, applied.result, shown, agreed)
 
 
@@ -226,7 +234,7 @@ def _restore(cluster: Cluster, before: Declaration | None) -> None:
 
 
 def _python_here() -> str:
-    """This interpreter, if the user who will run it can read it and the package."""
+    """This interpreter, if any user can run it with this package."""
     done = subprocess.run(
         ["runuser", "-u", "nobody", "--", sys.executable, "-I", "-c", _PROBE],
         capture_output=True,
@@ -235,12 +243,12 @@ def _python_here() -> str:
         timeout=60,
         cwd="/",
     )
-    homes = ("/home/", "/root/", "/run/user/")  # which the service is not shown
+    homes = ("/home/", "/root/", "/run/user/")  # hidden from the service (ProtectHome)
     if done.returncode or sys.executable.startswith(homes) or __file__.startswith(homes):
-        said = (done.stderr.strip() or "it lies in a home folder").splitlines()[-1]
+        why = (done.stderr.strip() or "it is in a home folder").splitlines()[-1]
         raise RackwrightError(
-            f"The user {places.USER} could not run rackwright from {sys.executable}: {said}",
-            hint="install rackwright where everybody can read it, e.g. into /opt/rackwright, and run that one",
+            f"The user {paths.USER} could not run rackwright from {sys.executable}: {why}",
+            hint="install rackwright where every user can read it, e.g. in /opt/rackwright, and run that one",
         )
     return sys.executable
 
@@ -248,19 +256,19 @@ def _python_here() -> str:
 def _python_on_head(cluster: Cluster) -> str:
     """An interpreter of the primary head that has this version of rackwright; nothing is fetched."""
     head = cluster.primary.name
-    found = []
+    others = []
     with Pool(cluster) as pool:
         for python in _PYTHONS:
             probe = f"cd / && runuser -u nobody -- {python} -I -c {quote(_PROBE)}"
-            said = pool.run(head, probe, timeout=60)
-            version, _, executable = said.stdout.strip().partition(" ")
-            if said.exit_status == 0 and version == __version__:
+            answer = pool.run(head, probe, timeout=60)
+            version, _, executable = answer.stdout.strip().partition(" ")
+            if answer.exit_status == 0 and version == __version__:
                 return executable
-            if said.exit_status == 0:
-                found.append(f"{python} has {version}")
+            if answer.exit_status == 0:
+                others.append(f"{python} has {version}")
     raise RackwrightError(
-        f"{head} has no rackwright {__version__} to ask the nodes with"
-        + (f" ({'; '.join(found)})." if found else "."),
+        f"{head} has no rackwright {__version__} to check the nodes with"
+        + (f" ({'; '.join(others)})." if others else "."),
         hint="install it there for Python 3.11 or newer: python3 -m venv /opt/rackwright && "
         "/opt/rackwright/bin/pip install rackwright; or use --on here, or --mode pull",
     )

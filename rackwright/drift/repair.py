@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rackwright.drift import places
+from rackwright.drift import paths
 from rackwright.drift.install import update_digests
 from rackwright.engine.run import apply
 from rackwright.engine.session import Watcher
@@ -27,9 +27,9 @@ class Repaired:
 
 def refuse_read_only(cluster: Cluster) -> None:
     """RackwrightError where the cluster is reached by the user who may only ask."""
-    if cluster.ssh.user == places.USER:
+    if cluster.ssh.user == paths.USER:
         raise RackwrightError(
-            f"{places.USER} may only ask whether a node is as declared; it cannot repair anything.",
+            f"{paths.USER} may only ask whether a node is as declared; it cannot repair anything.",
             hint="repair as the user and with the key that apply uses (ssh.user, ssh.key)",
         )
 

@@ -6,7 +6,7 @@ import io
 
 import paramiko
 
-from rackwright.drift import places
+from rackwright.drift import paths
 from rackwright.drift.declaration import Declaration
 from rackwright.model.cluster import Cluster
 from rackwright.render import render
@@ -25,23 +25,23 @@ def authorized_keys(cluster: Cluster, key: str) -> str:
         "drift/authorized_keys.j2",
         cluster=cluster.name,
         key=key,
-        program=places.PROGRAM,
-        user=places.USER,
-        word=places.WORD,
+        program=paths.PROGRAM,
+        user=paths.USER,
+        word=paths.WORD,
     )
 
 
 def sudoers() -> str:
     """The one thing the user may do as root on a node."""
-    return render("drift/sudoers.j2", user=places.USER, program=places.PROGRAM)
+    return render("drift/sudoers.j2", user=paths.USER, program=paths.PROGRAM)
 
 
 def node_service(declared: Declaration) -> str:
     """Pull mode's service."""
     return render(
         "drift/node.service.j2",
-        program=places.PROGRAM,
-        home=places.HOME,
+        program=paths.PROGRAM,
+        home=paths.HOME,
         timeout_seconds=min(declared.every_seconds, 600),
     )
 
@@ -56,10 +56,10 @@ def check_service(cluster: Cluster, declared: Declaration) -> str:
     return render(
         "drift/check.service.j2",
         cluster=cluster.name,
-        user=places.USER,
+        user=paths.USER,
         python=declared.python,
-        folder=places.check_folder(cluster.name),
-        state=places.state_of(cluster.name),
+        folder=paths.check_folder(cluster.name),
+        state=paths.state_of(cluster.name),
         timeout_seconds=max(600, declared.every_seconds),
     )
 

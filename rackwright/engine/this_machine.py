@@ -23,7 +23,7 @@ class ThisMachine:
     """One deploy on this machine, as root: through `sudo -n` where rackwright does not run as root."""
 
     def __init__(
-        self, cluster: Cluster, deploy: Callable[[], None], connector: type[Any] = ThisMachineConnector
+        self, cluster: Cluster, deploy: Callable[[], object], connector: type[Any] = ThisMachineConnector
     ) -> None:
         become = {"become": "none" if os.geteuid() == 0 else "sudo"}
         seen = cluster.model_copy(update={"ssh": cluster.ssh.model_copy(update=become)})

@@ -82,7 +82,7 @@ class Driver:
     def __init__(
         self,
         sites: Iterable[Site],
-        deploy: Path | Callable[[], None],
+        deploy: Path | Callable[[], object],
         reporter: Reporter,
         connector: type[Any] = RackwrightConnector,
         cache: ClassCache | FactCache | None = None,

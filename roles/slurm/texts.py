@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rackwright.drift.places import USER as DRIFT_USER
+from rackwright.drift.paths import USER as DRIFT_USER
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.types import Family, Platform

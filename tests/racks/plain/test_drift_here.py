@@ -40,7 +40,7 @@ def admin(site: Site) -> Iterator[Callable[..., str]]:
 def test_install_check_and_uninstall_on_this_machine(site: Site, admin: Callable[..., str]):
     unit = f"rackwright-drift-{site.name}"
     first = admin("install", "cluster.yaml", "--every", "30m", "--yes")
-    assert f"here: write /etc/systemd/system/{unit}.service" in first
+    assert f"here: Write /etc/systemd/system/{unit}.service" in first
     second = admin("install", "cluster.yaml", "--every", "30m", "--yes")
     assert second.strip().splitlines()[-1] == "plan: nothing to change on 2 of 2 nodes"
     assert "here:" not in second

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from rackwright.cli import app
 from rackwright.cli import resume as resume_module
+from rackwright.drift.install import INSTALL, UNINSTALL
 from rackwright.engine.journal import Journal, read_run, runs
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import NodePlan, PlannedOperation, PlanResult
@@ -98,15 +99,23 @@ def test_journals_of_before_have_no_policy(resumed):
     assert resumed(policy={}) == [((Path("c.yaml"),), {"limit": "a", "role": None, "yes": True, **none})]
 
 
-@pytest.mark.parametrize("deploy", ["placed", "removed"])
-def test_an_installation_goes_on_as_one(resumed, monkeypatch, deploy):
+@pytest.mark.parametrize(
+    ("deploy", "command"),
+    [
+        (INSTALL.stem, "install"),
+        (UNINSTALL.stem, "uninstall"),
+        ("placed", "install"),  # journals of before
+        ("removed", "uninstall"),
+    ],
+)
+def test_an_installation_goes_on_as_one(resumed, monkeypatch, deploy, command):
     called = []
     monkeypatch.setattr(
-        "rackwright.cli.resume.install_as_declared", lambda *given: called.append(("placed", given))
+        "rackwright.cli.resume.install_as_declared", lambda *given: called.append(("install", given))
     )
     monkeypatch.setattr(
         "rackwright.cli.resume.uninstall_command",
-        lambda file, limit, yes: called.append(("removed", (file, limit, yes))),
+        lambda file, limit, yes: called.append(("uninstall", (file, limit, yes))),
     )
     assert resumed(deploy=deploy) == []
-    assert called == [(deploy, (Path("c.yaml"), "a", True))]
+    assert called == [(command, (Path("c.yaml"), "a", True))]

@@ -1,4 +1,4 @@
-"""What the asking machine of push mode gets, be it the head or the one rackwright runs on."""
+"""Files and folders of the checker in push mode, the same on the head and on this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rackwright.drift import places, texts
+from rackwright.drift import paths, texts
 from rackwright.drift.baseline import kept_of
 from rackwright.drift.declaration import Declaration
 from rackwright.errors import RackwrightError
@@ -15,7 +15,7 @@ from rackwright.secrets.store import Secret
 
 
 @dataclass(frozen=True)
-class Piece:
+class CheckerFile:
     """One file or folder."""
 
     path: str
@@ -26,51 +26,51 @@ class Piece:
     sensitive: bool = False
 
 
-def folders(cluster: Cluster) -> list[Piece]:
-    """In the order in which they can be made. Only its state is the user's to write."""
-    user = places.USER
+def checker_folders(cluster: Cluster) -> list[CheckerFile]:
+    """In the order in which they can be made. The user may write its state folder only."""
+    user = paths.USER
     return [
-        Piece(places.check_folder(cluster.name), mode="750", group=user),
-        Piece(places.state_of(cluster.name), mode="755", owner=user, group=user),
+        CheckerFile(paths.check_folder(cluster.name), mode="750", group=user),
+        CheckerFile(paths.state_of(cluster.name), mode="755", owner=user, group=user),
     ]
 
 
-def pieces(
+def checker_files(
     cluster: Cluster, declared: Declaration, secret: Callable[[str], Secret], expected_there: str | None
-) -> list[Piece]:
-    """Its files; the user reads those it needs, and writes none.
+) -> list[CheckerFile]:
+    """Its files; the user may read those it needs and write none.
 
-    `expected_there` is the text of its expected.json as it stands.
+    `expected_there` is the text of its expected.json now.
     """
-    folder, user = places.check_folder(cluster.name), places.USER
+    folder, user = paths.check_folder(cluster.name), paths.USER
     try:
         known_hosts = cluster.ssh.known_hosts.read_text()
     except OSError as error:
         raise RackwrightError(f"{cluster.ssh.known_hosts} cannot be read: {error.strerror}.") from error
 
-    def read_by_user(name: str, content: str, sensitive: bool = False) -> Piece:
-        return Piece(f"{folder}/{name}", content, mode="640", group=user, sensitive=sensitive)
+    def read_by_user(name: str, content: str, sensitive: bool = False) -> CheckerFile:
+        return CheckerFile(f"{folder}/{name}", content, mode="640", group=user, sensitive=sensitive)
 
-    unit = f"{places.UNITS}/{places.check_unit(cluster.name)}"
-    urls = secret(places.NOTIFY_SECRET).reveal() if declared.notify else "[]"
+    unit = f"{paths.UNITS}/{paths.check_unit(cluster.name)}"
+    urls = secret(paths.NOTIFY_SECRET).reveal() if declared.notify else "[]"
     return [
         read_by_user("cluster.yaml", cluster.path.read_text()),
         read_by_user("known_hosts", known_hosts),
         read_by_user("expected.json", expected(cluster, expected_there), sensitive=True),
-        read_by_user("key", secret(places.KEY_SECRET).reveal(), sensitive=True),
+        read_by_user("key", secret(paths.KEY_SECRET).reveal(), sensitive=True),
         read_by_user("notify.json", urls, sensitive=True),
-        Piece(f"{unit}.service", texts.check_service(cluster, declared)),
-        Piece(f"{unit}.timer", texts.check_timer(cluster, declared)),
+        CheckerFile(f"{unit}.service", texts.check_service(cluster, declared)),
+        CheckerFile(f"{unit}.timer", texts.check_timer(cluster, declared)),
     ]
 
 
 def expected_path(cluster: Cluster) -> str:
-    """Where the asking side finds which digest each node must compare itself with."""
-    return f"{places.check_folder(cluster.name)}/expected.json"
+    """The file that tells the checker which digest each node must compare itself with."""
+    return f"{paths.check_folder(cluster.name)}/expected.json"
 
 
 def expected(cluster: Cluster, there: str | None) -> str:
-    """Digests of the nodes ever seen in sync: what is known here, and what others placed later."""
+    """Digests of the nodes ever seen in sync: those known here, and newer ones that other users installed."""
     known = {node.name: kept_of(cluster, node.name) for node in cluster.nodes}
     entries = {name: (one.digest, one.at) for name, one in known.items() if one is not None}
     for name, (digest, at) in _read(there).items():
@@ -85,4 +85,4 @@ def _read(text: str | None) -> dict[str, tuple[str, float]]:
             str(name): (str(digest), float(at)) for name, (digest, at) in json.loads(text or "{}").items()
         }
     except (ValueError, TypeError, AttributeError):
-        return {}  # damaged: written anew
+        return {}  # damaged: replaced

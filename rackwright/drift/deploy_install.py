@@ -1,5 +1,5 @@
 """The deploy of `rackwright drift install`, run by path."""
 
-from rackwright.drift.on_node import drift
+from rackwright.drift.node_deploy import install
 
-drift()
+install()

@@ -1,5 +1,5 @@
 """The deploy of `rackwright drift uninstall`, run by path."""
 
-from rackwright.drift.on_node import no_drift
+from rackwright.drift.node_deploy import uninstall
 
-no_drift()
+uninstall()

@@ -1,30 +1,33 @@
-"""Where everything of an installed drift check lies: on each node, and on the machine that asks."""
+"""Paths, names and secrets of an installed drift check, on each node and on the checker.
+
+The checker is the machine that checks all nodes in push mode: the head, or the one rackwright runs on.
+"""
 
 from __future__ import annotations
 
 USER = "rackwright-drift"
-"""Asks, and is asked, on every machine; may do nothing else."""
+"""The unprivileged user, on the checker and on nodes; may do nothing but run the check."""
 HOME = "/var/lib/rackwright-drift"
-"""Root's own, so that the user cannot give itself another key."""
+"""Owned by root, so that the user cannot give itself another key."""
 AUTHORIZED_KEYS = f"{HOME}/.ssh/authorized_keys"
 FOLDER = "/etc/rackwright-drift"
 QUESTIONS = f"{FOLDER}/questions.json"
 EXPECTED = f"{FOLDER}/expected.json"
 PROGRAM = "/usr/local/sbin/rackwright-drift"
-"""Answers only what lies in FOLDER. A folder that exists everywhere and is in sudo's path."""
+"""Answers only the questions in FOLDER. Its own folder exists everywhere and is in sudo's path."""
 SUDOERS = "/etc/sudoers.d/95-rackwright-drift"
 UNITS = "/etc/systemd/system"
 NODE_UNIT = "rackwright-drift"
-"""Of pull mode: each node checks itself."""
+"""Pull mode: each node checks itself."""
 NODE_METRICS = "rackwright_drift.prom"
 WORD = "check"
-"""The one command its key may ask a node for."""
-HERE = "placed-from-here"
-"""In the asking side's folder where `--on here` placed it, lest the engine takes it for the head's."""
+"""The one command that the user's key may run on a node."""
+INSTALLED_FROM_HERE = "placed-from-here"
+"""In the checker's folder after `--on here`, so that the engine does not take it for the head's."""
 TEXTFILES = "/var/lib/prometheus/node-exporter"
 """Where Debian's node_exporter looks for textfiles."""
 MADE_TEXTFILES = f"{HOME}/made-textfile-folder"
-"""Stands where we made the textfile folder, so that uninstall knows."""
+"""Holds the name of the textfile folder if we made it, for uninstall."""
 KEY_SECRET = "drift_ssh_key"
 NOTIFY_SECRET = "drift_notify_urls"
 
@@ -35,15 +38,15 @@ def check_unit(cluster: str) -> str:
 
 
 def check_folder(cluster: str) -> str:
-    """What the asking side reads: which nodes, which digests, its key. Root writes it."""
+    """What the checker reads: nodes, expected digests, its key. Written by root."""
     return f"{FOLDER}/{cluster}"
 
 
 def state_of(cluster: str) -> str:
-    """What the asking side writes: since when each node is in which state, and the metrics."""
+    """What the checker writes: the state of each node and since when, and the metrics."""
     return f"{HOME}/{cluster}"
 
 
 def metrics_name(cluster: str) -> str:
-    """Name of the asking side's metrics below node_exporter's textfile folder."""
+    """Name of the checker's metrics in node_exporter's textfile folder."""
     return f"rackwright_drift_{cluster}.prom"

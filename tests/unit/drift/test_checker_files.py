@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rackwright.drift.baseline import Baseline, keep, kept_of
-from rackwright.drift.checker import expected
+from rackwright.drift.checker_files import expected
 from tests.factories import make_cluster
 
 CLUSTER = make_cluster()
