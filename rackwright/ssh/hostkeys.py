@@ -1,14 +1,14 @@
-"""Which host keys are known, and what a refused connection means in words."""
+"""Host key checks, and messages for refused connections."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
 import paramiko
-from paramiko.hostkeys import HostKeyEntry, HostKeys, InvalidHostKey
+from paramiko.hostkeys import HostKeyEntry, InvalidHostKey
 
 from rackwright.errors import ConnectionFailed
+from rackwright.ssh.known_hosts import HostKey, host_name, read_known_hosts
 
 KEY_ALGORITHMS = {
     "ssh-ed25519": ("ssh-ed25519",),
@@ -21,7 +21,7 @@ KEY_ALGORITHMS = {
 
 
 class OnlyKnownKeys(paramiko.MissingHostKeyPolicy):
-    """Accepts a server that shows one of the keys given, and no other, ever.
+    """Accepts a server only if it shows one of these keys.
 
     paramiko's own table holds one key per type; a host in the middle of a key change has two.
     """
@@ -36,7 +36,7 @@ class OnlyKnownKeys(paramiko.MissingHostKeyPolicy):
 
 
 def algorithms_not_for(keys: list[paramiko.PKey]) -> list[str]:
-    """Host key algorithms to refuse, lest the server shows a key of a type nobody can judge."""
+    """Host key algorithms to refuse, so that the server shows a key of a type that known_hosts has."""
     wanted = {algorithm for key in keys for algorithm in KEY_ALGORITHMS.get(key.get_name(), ())}
     known = [name for names in KEY_ALGORITHMS.values() for name in names]
     return ["ssh-rsa", *(name for name in known if name not in wanted)]  # ssh-rsa: signed with SHA-1
@@ -56,82 +56,31 @@ def parse_jump_host(text: str) -> tuple[str, str, int]:
 
 
 def known_keys(path: Path, label: str, host: str, port: int, *, in_lab: bool) -> list[paramiko.PKey]:
-    """The keys a known_hosts file holds for a host, in file order; ConnectionFailed if none.
-
-    Reads plain and hashed names. Wildcard patterns and @cert-authority lines do not count, and a
-    key that a @revoked line names is left out. Only matching lines are decoded: a file of
-    thousands of hosts is read once, until it changes.
-    """
-    name = host if port == 22 else f"[{host}]:{port}"
+    """The trusted keys that a known_hosts file holds for a host, in file order; ConnectionFailed if none."""
+    name = host_name(host, port)
     try:
-        lines = _lines_about(path, path.stat().st_mtime_ns).about(name)
+        known = read_known_hosts(path)
     except OSError as error:
         raise ConnectionFailed(
             f"The host key of {label} cannot be checked: {path}: {error.strerror}.",
             hint=_hint(path, host, port, in_lab),
         ) from error
-    keys: list[paramiko.PKey] = []
-    revoked: list[paramiko.PKey] = []
-    for number, marker, fields in lines:
-        if marker == "@revoked":
-            revoked += _decode(fields, number)
-        elif marker is None:
-            keys += _decode(fields, number)
-    trusted = [key for key in keys if key not in revoked]
-    if not trusted:
-        why = "every key known for it is revoked" if keys else f"there is no key of {name}"
+    keys = [key for entry in known.keys(name) if (key := _decode(name, entry)) is not None]
+    if not keys:
+        revoked = any(entry in known.revoked for entry in known.named(name))
+        why = "every key known for it is revoked" if revoked else f"there is no key of {name}"
         raise ConnectionFailed(
             f"The host key of {label} is unknown: {why} in {path}.", hint=_hint(path, host, port, in_lab)
         )
-    return trusted
+    return keys
 
 
-_Line = tuple[int, str | None, list[str]]
-"""Number, marker and fields of a line."""
-
-
-class _KnownHosts:
-    """A known_hosts file by name, so that a thousand connections do not each read a thousand lines."""
-
-    def __init__(self, text: str) -> None:
-        self._plain: dict[str, list[_Line]] = {}
-        self._others: list[_Line] = []
-        for number, line in enumerate(text.splitlines(), 1):
-            fields = line.split()
-            marker = fields.pop(0) if fields and fields[0].startswith("@") else None
-            if len(fields) < 3 or fields[0].startswith("#"):
-                continue
-            told = (number, marker, fields)
-            if marker or "|1|" in fields[0]:
-                self._others.append(told)
-            else:
-                for name in fields[0].split(","):
-                    self._plain.setdefault(name, []).append(told)
-
-    def about(self, name: str) -> list[_Line]:
-        """Lines that name a host, and lines with a marker, in file order."""
-        others = [line for line in self._others if line[1] or _is_hash_of(line[2][0], name)]
-        return sorted([*self._plain.get(name, []), *others], key=lambda line: line[0])
-
-
-@lru_cache(maxsize=4)
-def _lines_about(path: Path, changed_ns: int) -> _KnownHosts:
-    return _KnownHosts(path.read_text(encoding="utf-8", errors="replace"))
-
-
-def _is_hash_of(field: str, name: str) -> bool:
-    return any(
-        entry == name or (entry.startswith("|1|") and HostKeys.hash_host(name, entry) == entry)
-        for entry in field.split(",")
-    )
-
-
-def _decode(fields: list[str], number: int) -> list[paramiko.PKey]:
+def _decode(name: str, key: HostKey) -> paramiko.PKey | None:
     try:
-        entry = HostKeyEntry.from_line(" ".join(fields[:3]), number)
+        entry = HostKeyEntry.from_line(f"{name} {key.kind} {key.key}")
     except (InvalidHostKey, paramiko.SSHException, ValueError):
-        return []  # a line nobody can read vouches for nothing
-    return [entry.key] if entry is not None and entry.key is not None else []
+        return None  # damaged, or of an unknown type: the line is ignored
+    return entry.key if entry is not None else None
 
 
 def _hint(path: Path, host: str, port: int, in_lab: bool) -> str:
@@ -142,16 +91,16 @@ def _hint(path: Path, host: str, port: int, in_lab: bool) -> str:
 
 
 def refusal(error: Exception, label: str, known_hosts: Path, user: str, key: Path | None) -> ConnectionFailed:
-    """What paramiko's refusal means, as a sentence with a way on."""
+    """What paramiko's error means, and what to do about it."""
     if isinstance(error, paramiko.BadHostKeyException):
         return ConnectionFailed(
             f"The host key of {label} has changed: it shows {error.key.get_name()} {error.key.fingerprint}, "
-            f"{known_hosts} has {error.expected_key.fingerprint}. Somebody may stand in between.",
+            f"{known_hosts} has {error.expected_key.fingerprint}. Possible man-in-the-middle attack.",
             hint=f"if the node was reinstalled, check the fingerprint and replace its line in {known_hosts}",
         )
     if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
         return ConnectionFailed(
-            f"{label} and rackwright have no way to talk in common: {error}.",
+            f"{label} and rackwright have no common SSH algorithm: {error}.",
             hint=f"does the node still have a host key of a type that {known_hosts} knows?",
         )
     if isinstance(error, paramiko.AuthenticationException):
@@ -168,7 +117,7 @@ def refusal(error: Exception, label: str, known_hosts: Path, user: str, key: Pat
 
 
 def in_words(error: BaseException) -> str:
-    """The error in words, never empty."""
+    """The error's message, never empty."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__

@@ -14,8 +14,8 @@ from rackwright.model.types import OsRelease
 from rackwright.render import render
 from rackwright.roles.access import known_hosts
 from rackwright.roles.access.deploy import sshd_conf
-from rackwright.roles.access.known_hosts import KnownHosts
 from rackwright.roles.access.options import AccessOptions
+from rackwright.ssh.known_hosts import KnownHosts
 from tests.unit.roles.access_site import KEY, OPTIONS, RECORDED, access_site
 from tests.unit.roles.fake_host import commands, errors_in, planned
 from tests.unit.roles.sites import expected, worker
