@@ -1,1 +1,1 @@
-"""Drift: which nodes are no longer what the cluster file says, on a schedule and for a dashboard."""
+"""Drift: which nodes no longer match the cluster file, now, on a schedule and for a dashboard."""

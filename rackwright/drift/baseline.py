@@ -1,7 +1,6 @@
-"""What each node is asked, and the digest its answers had when it was last as declared.
+"""The questions to each node, and the digest of its answers when it was last in sync.
 
-Kept below the cluster's state folder from one check in sync to the next; the deploy of this package
-places it on the nodes.
+Kept in the cluster's state folder; `drift install` writes them to the nodes.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ from rackwright.model.selection import pick
 from rackwright.state_folder import state_folder
 
 _ROUNDS = 2
-"""The first may only find out what there is to ask; the second then asks it all at once."""
+"""The first may only find out the questions; the second then asks them all at once."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Of one node. `questions` is the text of the file the node gets."""
+    """Of one node. `questions` is the content of its questions.json."""
 
     questions: str
     digest: str
     at: float
-    """When it was first seen so: of what several people keep of a node, the newest counts."""
+    """When it was first seen (seconds since the epoch): of several users' baselines, the newest counts."""
 
 
 def take(
     cluster: Cluster, limit: str | None, watch: Watcher | None = None, *, asked_just_now: bool = False
 ) -> dict[str, Baseline]:
-    """Keep what the nodes that are in sync answer, and return the baselines of all that have one.
+    """Keep the answers of nodes that are in sync, and return all baselines, by node.
 
-    A node that is not in sync now keeps its older baseline. `asked_just_now`: nodes that the engine
-    knows to be in sync need not be asked again.
+    A node that is not in sync now keeps its older baseline. `asked_just_now`: the nodes were found in
+    sync by this process and are not planned again.
     """
     names = [node.name for node in pick(cluster, limit)]
     if not asked_just_now:
@@ -58,7 +57,7 @@ def take(
 
 
 def kept_of(cluster: Cluster, name: str) -> Baseline | None:
-    """The baseline of a node, None if it was never seen in sync."""
+    """The baseline of a node; None if it was never seen in sync."""
     try:
         data = json.loads((state_folder(cluster.name) / "drift" / f"{name}.json").read_text())
         return Baseline(data["questions"], data["digest"], data["at"])
@@ -67,7 +66,7 @@ def kept_of(cluster: Cluster, name: str) -> Baseline | None:
 
 
 def keep(cluster: Cluster, name: str, baseline: Baseline) -> None:
-    """Keep a node's baseline, unless it is the one kept already."""
+    """Keep a node's baseline, unless it is the same as before."""
     before = kept_of(cluster, name)
     if before is not None and (before.questions, before.digest) == (baseline.questions, baseline.digest):
         return
@@ -77,7 +76,7 @@ def keep(cluster: Cluster, name: str, baseline: Baseline) -> None:
 
 
 def _learned(cluster: Cluster) -> dict[str, Baseline]:
-    """What the engine's cache may still be believed in."""
+    """Baselines from the engine's fact cache, where it is valid for this cluster file."""
     key = version_key(cluster, SITE)
     found = {}
     for host_class in dict.fromkeys(name for name, _ in shards(cluster.nodes)):

@@ -1,10 +1,10 @@
-"""One round of push mode: ask every node for its check, and write down and tell what came of it.
+"""One check in push mode: run the check of every node, write state and metrics, send notifications.
 
     python -m rackwright.drift.check FOLDER STATE
 
-Run by a timer as a user who can do nothing else. FOLDER holds the cluster file, the host keys, the
-digests expected and the key that may only ask; STATE is what it may write. It never loads pyinfra
-and knows no secret of the cluster.
+Run by a timer as an unprivileged user. FOLDER holds the cluster file, the host keys, the expected
+digests and the key that can only run the check; STATE is the one folder it can write. It never loads
+pyinfra and knows no secret of the cluster.
 """
 
 from __future__ import annotations
@@ -23,21 +23,30 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.drift import paths
 from rackwright.drift.notify import message, send, urls_of
 from rackwright.drift.prometheus import push_metrics
-from rackwright.drift.states import Found, History, State, advanced, history_text, read_history, told, untold
+from rackwright.drift.states import (
+    Found,
+    History,
+    State,
+    advanced,
+    history_text,
+    read_history,
+    reported,
+    unreported,
+)
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.ssh import TIMED_OUT, connect, run
 
 PARALLEL = 32
 NODE_SECONDS = 330
-"""A little more than the program on the node gives itself."""
+"""A little more than the time limit of the program on the node."""
 _SHOWN = 10
 
 
 def main(folder: Path, state: Path) -> int:
-    """One round; exit status 0 unless the round itself failed."""
+    """One check; exit status 0 unless a notification could not be sent."""
     began = time.monotonic()
-    cluster = _as_checker(load_cluster(folder / "cluster.yaml", locked=False), folder)
+    cluster = _as_checking_user(load_cluster(folder / "cluster.yaml", locked=False), folder)
     entries = json.loads((folder / "expected.json").read_text())
     expected: dict[str, str] = {name: digest for name, (digest, _) in entries.items()}
     with ThreadPoolExecutor(PARALLEL) as pool:
@@ -49,7 +58,7 @@ def main(folder: Path, state: Path) -> int:
             )
         )
     history = advanced(read_history(state / "state.json"), found, time.time())
-    problems, history = _tell(cluster, found, history, urls_of(folder / "notify.json"))
+    problems, history = _notify(cluster, found, history, urls_of(folder / "notify.json"))
     write_atomically(state / "state.json", history_text(history), mode=0o644)
     seconds = time.monotonic() - began
     text = push_metrics(cluster.name, found, history, seconds, time.time())
@@ -57,25 +66,25 @@ def main(folder: Path, state: Path) -> int:
     counts = Counter(one.state for one in found.values())
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())), f"in {seconds:.1f} s")
     for problem in problems:
-        print(f"{problem} could not be sent; it is tried again with the next check", file=sys.stderr)
+        print(f"{problem} could not be sent; the next check tries again", file=sys.stderr)
     return 1 if problems else 0
 
 
-def _tell(
+def _notify(
     cluster: Cluster, found: dict[str, Found], history: History, urls: list[str]
 ) -> tuple[list[str], History]:
-    """What could not be sent, and the history with what is told now. Told is what one URL took."""
-    changes = untold(history, found)
+    """(failed notifications, updated history). A change counts as reported once one URL took it."""
+    changes = unreported(history, found)
     for change in changes:
         print(f"{change.node}: {change.before} -> {change.found.state}: {', '.join(change.found.detail)}")
     if not changes or not urls:
-        return [], told(history)
+        return [], reported(history)
     failed = send(urls, *message(cluster.name, changes, history))
-    return failed, history if len(failed) == len(urls) else told(history)
+    return failed, history if len(failed) == len(urls) else reported(history)
 
 
-def _as_checker(cluster: Cluster, folder: Path) -> Cluster:
-    """The cluster as reached by the one user and key that may only ask."""
+def _as_checking_user(cluster: Cluster, folder: Path) -> Cluster:
+    """The cluster as reached by the user and key that can only run the check."""
     reached = {
         "user": paths.USER,
         "key": folder / "key",
@@ -89,35 +98,35 @@ def _node(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
     try:
         client = connect(cluster, node)
         try:
-            said = run(client, paths.WORD, sudo=False, stdin=None, timeout=NODE_SECONDS)
+            answer = run(client, paths.WORD, sudo=False, stdin=None, timeout=NODE_SECONDS)
         finally:
             client.close()
     except ConnectionFailed as error:
         return Found(State.UNREACHABLE, (error.message,))
-    if said.exit_status == TIMED_OUT:
-        return Found(State.UNKNOWN, ("its check did not end",))
-    if said.exit_status != 0:
-        last = (said.stderr.strip() or said.stdout.strip() or "nothing").splitlines()[-1][:200]
-        return Found(State.UNKNOWN, (f"its check exited {said.exit_status} saying {last}",))
-    return judge(said.stdout, expected.get(node.name), node.options)
+    if answer.exit_status == TIMED_OUT:
+        return Found(State.UNKNOWN, ("its check timed out",))
+    if answer.exit_status != 0:
+        last = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[-1][:200]
+        return Found(State.UNKNOWN, (f"its check exited {answer.exit_status}: {last}",))
+    return judge(answer.stdout, expected.get(node.name), node.options)
 
 
 def judge(reply: str, expected: str | None, roles: Iterable[str] = ()) -> Found:
-    """What a node's reply means to somebody who knows what digest to expect of it, and its roles."""
+    """The state behind a node's reply, given the digest expected of it and its roles."""
     try:
-        said = json.loads(reply)
-        state, changed, baseline = State(said["state"]), said["changed"], said["expected"]
+        answer = json.loads(reply)
+        state, changed, baseline = State(answer["state"]), answer["changed"], answer["expected"]
         detail = tuple(str(one)[:200] for one in changed[:_SHOWN])
-        count = int(said.get("count", 0))
-        counts = said.get("operations", {})
+        count = int(answer.get("count", 0))
+        counts = answer.get("operations", {})
         operations = {role: int(counts[role]) for role in roles if role in counts}
     except (ValueError, KeyError, TypeError):
-        return Found(State.UNKNOWN, ("its check did not answer in words that are understood here",))
+        return Found(State.UNKNOWN, ("its check printed something other than its JSON",))
     if state is State.UNKNOWN:
-        return Found(state, (str(said.get("reason", ""))[:200],))
+        return Found(state, (str(answer.get("reason", ""))[:200],))
     if baseline != expected:
-        # Somebody else's apply moved it, or somebody on the node blessed what he did there.
-        return Found(State.UNKNOWN, ("what it compares itself with was not placed by this side",))
+        # another user's apply updated it, or a user of the node accepted a change made there
+        return Found(State.UNKNOWN, ("its expected answers were not installed by this checker",))
     if count > len(detail):
         detail = (*detail, f"and {count - len(detail)} more")
     return Found(state, detail, count, operations)

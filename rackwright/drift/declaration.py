@@ -1,7 +1,7 @@
 """What `rackwright drift install` declares, in a file beside the cluster file.
 
-It stands there and not in somebody's state folder, so that whoever applies the cluster file knows
-that expected digests have to move along, and so that it can be committed with it.
+It is there and not in a user's state folder, so that it can be committed, and so that every user's
+apply updates the expected digests.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _UNITS = {"m": 60, "min": 60, "h": _HOUR, "d": _DAY}
 
 
 class Declaration(Frozen):
-    """How drift is looked for on this cluster."""
+    """How this cluster is checked for drift."""
 
     version: Literal[1] = 1
     every_seconds: int
     mode: Literal["push", "pull"] = "push"
     on: Literal["head", "here"] = "here"
-    """Which machine asks, in push mode."""
+    """The checker, in push mode."""
     textfiles: str = TEXTFILES
     python: str | None = None
-    """The interpreter of the asking machine that has rackwright, in push mode."""
+    """The interpreter on the checker that has rackwright, in push mode."""
     notify: bool = False
-    """Whether there are URLs in the secrets store."""
+    """Whether the secrets store has notification URLs."""
     agreed: bool = True
-    """False while its first plan is shown: a program killed then leaves nothing that an apply would install."""
+    """False while its plan is shown: if rackwright is killed then, no later apply installs it."""
 
     @property
     def calendar(self) -> str:
-        """The interval as systemd's OnCalendar, which knows what was missed while a machine was off."""
+        """The interval as systemd's OnCalendar, which catches up after a machine was off."""
         if self.every_seconds < _HOUR:
             return f"*-*-* *:00/{self.every_seconds // 60}:00"
         if self.every_seconds < _DAY:
@@ -49,12 +49,12 @@ class Declaration(Frozen):
 
     @property
     def delay_seconds(self) -> int:
-        """Checks are spread over so much time, the same for a machine each time."""
+        """Random delay of a machine's checks, the same each time."""
         return min(self.every_seconds // 4, 900)
 
 
 def seconds_of(text: str) -> int:
-    """`30m`, `2h`, `1d`; RackwrightError for what no calendar repeats evenly."""
+    """`30m`, `2h`, `1d`; RackwrightError if it does not divide an hour or a day evenly."""
     match = _EVERY.fullmatch(text.strip())
     seconds = int(match[1]) * _UNITS[match[2]] if match else 0
     even = (seconds <= _HOUR and seconds and _HOUR % seconds == 0) or (
@@ -74,7 +74,7 @@ def path_of(cluster_file: Path) -> Path:
 
 
 def read_declaration(cluster_file: Path) -> Declaration | None:
-    """What is declared, None if nothing is; RackwrightError if the file is unreadable."""
+    """The declaration, None if there is none; RackwrightError if the file cannot be read."""
     path = path_of(cluster_file)
     try:
         text = path.read_text()
@@ -86,8 +86,8 @@ def read_declaration(cluster_file: Path) -> Declaration | None:
         return Declaration.model_validate_json(text)
     except ValidationError as error:
         raise RackwrightError(
-            f"{path} is no drift declaration: {error.errors()[0]['msg']}.",
-            hint="write it anew with: rackwright drift install FILE --every 30m",
+            f"{path} is not a valid drift declaration: {error.errors()[0]['msg']}.",
+            hint="replace it: rackwright drift install FILE --every 30m",
         ) from None
 
 

@@ -1,7 +1,7 @@
-"""Telling people about changes of state, through apprise: webhook, e-mail, Slack and others.
+"""Notifications of changes of state, through apprise: webhook, e-mail, Slack and others.
 
-Its URLs hold credentials. They come in through a file or stdin, are kept in the secrets store and in
-one file that only root and the asking user read, and stand in no command line, unit file or log.
+Its URLs hold credentials. They are read from a file or stdin, are kept in the secrets store and in one
+file that only root and the checking user can read, and appear in no command line, unit file or log.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rackwright.model.ranges import fold
 
 _LINES_MAX = 40
 _OPEN = re.compile(r"(json|jsons|xml|xmls|form|forms)://[A-Za-z0-9.\[\]:-]+(/[A-Za-z0-9._/-]{0,40})?")
-"""URLs that nobody has to keep secret: a host and a short path, no user, no password, no query."""
+"""URLs without a secret: a host and a short path, no user, no password, no query."""
 
 
 def read_urls(given: Sequence[str]) -> list[str]:
-    """What `--notify` means: `@FILE` and `-` hold URLs, one a line; only open ones may stand there bare."""
+    """The URLs of `--notify`: `@FILE` and `-` (stdin) hold one a line; a bare one must have no credential."""
     urls: list[str] = []
     for one in given:
         if one == "-":
@@ -34,11 +34,11 @@ def read_urls(given: Sequence[str]) -> list[str]:
             urls.append(one)
         else:
             raise RackwrightError(
-                "A --notify URL may hold a credential, and command lines can be read by everyone here.",
-                hint="write the URLs into a file of mode 0600 and give --notify @FILE, or --notify - for stdin",
+                "A --notify URL may hold a credential, and every user of this machine can read command lines.",
+                hint="write the URLs to a file of mode 0600 and pass --notify @FILE, or --notify - for stdin",
             )
     for place, url in enumerate(urls, 1):
-        if not _understood(url):
+        if not _is_valid(url):
             raise RackwrightError(
                 f"apprise does not understand notification URL {place} ({_kind(url)}).",
                 hint="see https://appriseit.com for the form each service has",
@@ -49,19 +49,19 @@ def read_urls(given: Sequence[str]) -> list[str]:
 def _from_file(path: Path) -> list[str]:
     try:
         if path.stat().st_mode & 0o077:
-            raise RackwrightError(f"{path} can be read by others.", hint=f"chmod 600 {path}")
+            raise RackwrightError(f"{path} can be read by other users.", hint=f"chmod 600 {path}")
         return path.read_text().split()
     except OSError as error:
         raise RackwrightError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _kind(url: str) -> str:
-    """The service of a URL, which is all of it that is ever shown."""
+    """The scheme of a URL, the only part of it that is ever shown."""
     return url.partition("://")[0] if re.match(r"[a-z]{1,20}://", url) else "no scheme"
 
 
 def message(cluster: str, changes: Iterable[Change], history: Mapping[str, Known]) -> tuple[str, str]:
-    """(title, body): names of nodes and of what drifted on them, never what stands in it."""
+    """(title, body): names of nodes and of what drifted on them, never contents."""
     groups: dict[tuple[State, State, tuple[str, ...]], list[str]] = {}
     for change in changes:
         groups.setdefault((change.found.state, change.before, change.found.detail), []).append(change.node)
@@ -76,11 +76,11 @@ def message(cluster: str, changes: Iterable[Change], history: Mapping[str, Known
         for state in State
         if (count := sum(one.state is state for one in history.values()))
     )
-    return f"{cluster}: {now}", "\n".join([*lines, "", "What differs in detail: rackwright drift FILE"])
+    return f"{cluster}: {now}", "\n".join([*lines, "", "For details: rackwright drift FILE"])
 
 
 def send(urls: Iterable[str], title: str, body: str) -> list[str]:
-    """Tell all; what could not be told is named by its place and service alone."""
+    """Notify all; returns those that failed, by position and scheme alone."""
     failed = []
     for place, url in enumerate(urls, 1):
         if not _sent(url, title, body):
@@ -96,7 +96,7 @@ def _sent(url: str, title: str, body: str) -> bool:
     return bool(target.add(url)) and bool(target.notify(title=title, body=body))
 
 
-def _understood(url: str) -> bool:
+def _is_valid(url: str) -> bool:
     import apprise
 
     logging.getLogger("apprise").disabled = True

@@ -1,4 +1,4 @@
-"""Repair of drift, for roles that allow it (`drift: repair`) and never where it would disturb anybody."""
+"""Repair of drift, for roles that allow it (`drift: repair`), and never by a disruptive operation."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from rackwright.plan.node_plan import NodePlan, PlanResult
 
 @dataclass
 class Repaired:
-    """What came of it, by node."""
+    """The result, by node."""
 
     done: dict[str, int] = field(default_factory=dict)
     """Operations that changed something."""
     left: dict[str, str] = field(default_factory=dict)
-    """Drift of roles that allow repair, and why it was left."""
+    """Drift of roles that allow repair and that was not repaired, and why."""
 
 
 def refuse_read_only(cluster: Cluster) -> None:
-    """RackwrightError where the cluster is reached by the user who may only ask."""
+    """RackwrightError if the cluster is reached as the unprivileged user of the drift check."""
     if cluster.ssh.user == paths.USER:
         raise RackwrightError(
-            f"{paths.USER} may only ask whether a node is as declared; it cannot repair anything.",
+            f"{paths.USER} may only check nodes for drift; it cannot repair anything.",
             hint="repair as the user and with the key that apply uses (ssh.user, ssh.key)",
         )
 
 
 def repairable(node: Node, plan: NodePlan) -> tuple[frozenset[str], str | None]:
-    """Roles of a drifted node to be repaired, and why it must be left all the same, if it must."""
+    """Roles of a drifted node to repair, and why the node must not be repaired now (None: it may)."""
     allowed = {name for name, options in node.options.items() if options.drift == "repair"}
     mine = [operation for operation in plan.operations if operation.role in allowed]
     roles = frozenset(operation.role for operation in mine)
@@ -46,7 +46,7 @@ def repairable(node: Node, plan: NodePlan) -> tuple[frozenset[str], str | None]:
 
 
 def repair(cluster: Cluster, found: PlanResult, watch: Watcher | None = None) -> Repaired:
-    """Apply what may be repaired of a drift check's findings; nodes with the same roles together."""
+    """Repair what a drift check found, where roles allow it; nodes with the same roles together."""
     refuse_read_only(cluster)
     result = Repaired()
     groups: dict[frozenset[str], list[str]] = {}
@@ -65,7 +65,7 @@ def _repair(
     cluster: Cluster, roles: frozenset[str], names: Iterable[str], result: Repaired, watch: Watcher | None
 ) -> None:
     def agree(plan: PlanResult) -> bool:
-        # The nodes moved on since they were checked: what is disruptive now is left, with its wave.
+        # The nodes may have changed since they were checked: a wave with a disruptive operation is left.
         return not any(operation.disruptive for node in plan.nodes.values() for operation in node.operations)
 
     applied = apply(cluster, limit=fold(names), roles=roles, agree=agree, watch=watch)
@@ -73,7 +73,7 @@ def _repair(
     for name, plan in applied.plan.nodes.items():
         if applied.result is None:
             if plan.changes:
-                result.left[name] = "something disruptive came up while it was looked at again"
+                result.left[name] = "a disruptive operation was found when it was planned again"
             continue
         outcome = applied.result.nodes[name]
         result.done[name] = outcome.changed

@@ -1,4 +1,4 @@
-"""Which state each node is in, since when, and which changes of state somebody has to be told."""
+"""The state of each node, since when, and which changes of state are still to be reported."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ class Found:
 
     state: State
     detail: tuple[str, ...] = ()
-    """What drifted, or why it is not known."""
+    """What drifted, or why the state is unknown."""
     count: int = 0
     """Answers that are not the expected ones."""
     operations: dict[str, int] = field(default_factory=dict)
-    """Operations with such answers, by role; empty where that is not known."""
+    """Operations with such answers, by role; empty if unknown."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """One node over all checks; times are seconds since the epoch."""
+    """A node over all checks; times are seconds since the epoch."""
 
     state: State
     since: float
     last_in_sync: float | None = None
-    told: State = State.IN_SYNC
-    """The state somebody was last told of. A node never seen before counts as in sync."""
+    reported: State = State.IN_SYNC
+    """The state of the last notification. A new node counts as in sync."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One node that is not in the state anymore that was told."""
+    """A node that is no longer in the state last reported."""
 
     node: str
     before: State
@@ -55,7 +55,7 @@ History = dict[str, Known]
 
 
 def advanced(history: Mapping[str, Known], found: Mapping[str, Found], now: float) -> History:
-    """The history after one more check; nodes that are no longer asked are forgotten."""
+    """The history after one more check; nodes that were not checked are dropped."""
     after = {}
     for name, one in found.items():
         before = history.get(name)
@@ -68,30 +68,32 @@ def advanced(history: Mapping[str, Known], found: Mapping[str, Found], now: floa
     return after
 
 
-def untold(history: Mapping[str, Known], found: Mapping[str, Found]) -> list[Change]:
-    """Changes of state that nobody was told of yet, in the order of the nodes."""
+def unreported(history: Mapping[str, Known], found: Mapping[str, Found]) -> list[Change]:
+    """Changes of state that were not reported yet, in the order of the nodes."""
     return [
-        Change(name, history[name].told, one)
+        Change(name, history[name].reported, one)
         for name, one in found.items()
-        if history[name].told is not one.state
+        if history[name].reported is not one.state
     ]
 
 
-def told(history: Mapping[str, Known]) -> History:
-    """The history once everything in it was told."""
-    return {name: replace(known, told=known.state) for name, known in history.items()}
+def reported(history: Mapping[str, Known]) -> History:
+    """The history once every change in it was reported."""
+    return {name: replace(known, reported=known.state) for name, known in history.items()}
 
 
 def read_history(path: Path) -> History:
-    """From its file; empty if nothing usable is there."""
+    """From its file; empty if that is missing or damaged."""
     try:
         data = json.loads(path.read_text())["nodes"]
-        return {
-            name: Known(**{**one, "state": State(one["state"]), "told": State(one["told"])})
-            for name, one in data.items()
-        }
+        return {name: _known(**entry) for name, entry in data.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def _known(state: str, since: float, last_in_sync: float | None, **last: str) -> Known:
+    reported = last["told"] if "told" in last else last["reported"]  # `told`: written until 0.1
+    return Known(State(state), since, last_in_sync, State(reported))
 
 
 def history_text(history: Mapping[str, Known]) -> str:

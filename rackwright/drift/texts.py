@@ -20,7 +20,7 @@ def public_key(private: Secret) -> str:
 
 
 def authorized_keys(cluster: Cluster, key: str) -> str:
-    """What the key may do on a node: ask for its check."""
+    """What the key may run on a node: its check."""
     return render(
         "drift/authorized_keys.j2",
         cluster=cluster.name,
@@ -32,7 +32,7 @@ def authorized_keys(cluster: Cluster, key: str) -> str:
 
 
 def sudoers() -> str:
-    """The one thing the user may do as root on a node."""
+    """The one program that the user may run as root on a node."""
     return render("drift/sudoers.j2", user=paths.USER, program=paths.PROGRAM)
 
 
@@ -48,11 +48,11 @@ def node_service(declared: Declaration) -> str:
 
 def node_timer(declared: Declaration) -> str:
     """Pull mode's timer."""
-    return _timer(declared, "Asks now and then whether this node is as declared (rackwright)")
+    return _timer(declared, "Checks this node for drift (rackwright)")
 
 
 def check_service(cluster: Cluster, declared: Declaration) -> str:
-    """Push mode's service, on the machine that asks."""
+    """Push mode's service, on the checker."""
     return render(
         "drift/check.service.j2",
         cluster=cluster.name,
@@ -66,7 +66,7 @@ def check_service(cluster: Cluster, declared: Declaration) -> str:
 
 def check_timer(cluster: Cluster, declared: Declaration) -> str:
     """Push mode's timer."""
-    return _timer(declared, f"Asks now and then whether {cluster.name} is as declared (rackwright)")
+    return _timer(declared, f"Checks the nodes of {cluster.name} for drift (rackwright)")
 
 
 def _timer(declared: Declaration, about: str) -> str:

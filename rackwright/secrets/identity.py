@@ -1,4 +1,4 @@
-"""The user's age identity, which opens the secrets of every cluster shared with it."""
+"""The user's age identity, which decrypts the secrets of every cluster shared with it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rackwright.errors import SecretsError
 
 
 def identity_path() -> Path:
-    """Where the user's age identity is: `rackwright/identity.age.txt` in the configuration folder."""
+    """The user's age identity: `rackwright/identity.age.txt` in the configuration folder."""
     configured = os.environ.get("XDG_CONFIG_HOME", "")
     folder = Path(configured) if os.path.isabs(configured) else Path.home() / ".config"
     return folder / "rackwright" / "identity.age.txt"
 
 
 def load_identities() -> list[Identity]:
-    """The user's identities, the first one writes; created on first use, mode 0600.
+    """The user's identities, the first of which writes; created on first use, mode 0600.
 
-    Raises SecretsError when the file can be read by others, or holds no identity.
+    SecretsError when other users can read the file, or it holds no identity.
     """
     path = identity_path()
     try:
@@ -31,7 +31,7 @@ def load_identities() -> list[Identity]:
             _create_identity(path)
         mode = path.stat().st_mode
         if mode & 0o077:
-            raise SecretsError(f"{path} can be read by others.", hint=f"chmod 600 {path}")
+            raise SecretsError(f"{path} can be read by other users.", hint=f"chmod 600 {path}")
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = reason(error) if isinstance(error, OSError) else "it is not text"

@@ -1,9 +1,9 @@
 """Secrets of a cluster: generated on first use, kept in one age-encrypted file per cluster.
 
 `<stem>.secrets.age` beside the cluster file holds the values, encrypted to the identity in the
-user's configuration folder and to everybody in `<stem>.secrets.recipients` (one age public key a
-line), so that a team shares one cluster. Somebody added there can read the store after the next
-command of anyone who can. Nobody is dropped from it: who knew a secret knows it, so generate anew.
+user's configuration folder and to every key in `<stem>.secrets.recipients` (one age public key a line),
+so that a team shares one cluster. A recipient added there can read the store after the next command of
+a user who can. Removing a line removes no recipient, who has seen the secrets: generate new ones.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LOCK_SECONDS = 30.0
 
 
 def _url_safe(size: int) -> str:
-    """Random text of `size` bytes' strength whose first character no option parser takes for a flag."""
+    """Random text from `size` bytes that does not begin with `-`, so that no command takes it for a flag."""
     while True:
         text = secrets.token_urlsafe(size)
         if text[0].isalnum():
@@ -63,7 +63,7 @@ for everything else."""
 
 
 class Secret:
-    """A secret value. Text, repr, format, copies of it show a mask; `reveal()` gives the value."""
+    """A secret value. Its str(), repr() and format() are a mask; `reveal()` returns the value."""
 
     __slots__ = ("_value", "name")
 
@@ -72,7 +72,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The value itself: only ever into a file's content or a process's stdin."""
+        """The value: only for a file's content or a process's stdin."""
         return self._value
 
     def __repr__(self) -> str:
@@ -117,16 +117,16 @@ class SecretStore:
         Raises SecretsError when the store or the identity cannot be used.
         """
         if not _NAME.fullmatch(name):
-            raise SecretsError(f"{name[:64]!r} is not a secret's name: lower-case words joined by `_`.")
+            raise SecretsError(f"{name[:64]!r} is not a secret's name: use lower-case words joined by `_`.")
         with self._lock:
             if name not in self._values:
                 self._values = self._read_or_generate(name)
             return Secret(name, self._values[name])
 
     def put(self, name: str, value: str) -> None:
-        """Keep a value that was not generated here, in place of what had the name."""
+        """Store a value that was not generated here, replacing any other of that name."""
         if not _NAME.fullmatch(name):
-            raise SecretsError(f"{name[:64]!r} is not a secret's name: lower-case words joined by `_`.")
+            raise SecretsError(f"{name[:64]!r} is not a secret's name: use lower-case words joined by `_`.")
         identities = load_identities()
         with self._lock, _locked(self._folder):
             values, recipients = self._read(identities)
@@ -180,8 +180,8 @@ class SecretStore:
         if "No matching keys" in str(error):
             return SecretsError(
                 f"{self._path} is not encrypted to the identity in {identity_path()}.",
-                hint="put the identity that wrote it there, or have somebody who can read it add your "
-                f"public key to {self._recipients_path.name} and run a command",
+                hint="restore the identity that wrote it, or ask a user who can read it to add your "
+                f"public key to {self._recipients_path.name} and run any rackwright command",
             )
         return SecretsError(
             f"{self._path} is damaged and cannot be decrypted.", hint="restore it from a backup"
@@ -212,8 +212,8 @@ class SecretStore:
                 keys.add(str(Recipient.from_str(key)))
             except RecipientError:
                 raise SecretsError(
-                    f"{self._recipients_path}:{number} is no age public key.",
-                    hint="one `age1...` key a line; secret keys never belong there",
+                    f"{self._recipients_path}:{number} is not an age public key.",
+                    hint="one `age1...` key a line; never a secret key",
                 ) from None
         return keys
 
@@ -243,7 +243,7 @@ def _is_store(content: object) -> bool:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Nobody else changes a store in this folder meanwhile; the folder itself is what is locked."""
+    """Lock the folder: no other process changes a store in it meanwhile."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         deadline = time.monotonic() + _LOCK_SECONDS
@@ -253,7 +253,9 @@ def _locked(folder: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise SecretsError(f"Another process keeps the secrets in {folder} locked.") from None
+                    raise SecretsError(
+                        f"Another process holds the lock on the secrets in {folder}."
+                    ) from None
                 time.sleep(0.05)
         yield
     finally:

@@ -1,7 +1,7 @@
-"""The one way rackwright reaches a node: ssh with host keys that are always checked.
+"""Connections to nodes: ssh with host keys that are always checked.
 
-Used by the engine's pyinfra connector (greenlets), by verify and by burn-in (threads). Nothing
-here is created at import time that gevent's monkey patching would have to replace.
+Used by the engine's pyinfra connector (greenlets), by verify and by burn-in (threads). Nothing here
+creates at import time what gevent's monkey patching would have to replace.
 """
 
 from rackwright.ssh.command import (

@@ -1,4 +1,4 @@
-"""Running one command over a connection, with every side of it bounded."""
+"""Running one command over a connection, with limits on time and output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KILLED = 128
 OPEN_SECONDS = 60
 """A node that does not even start a command within this time counts as lost."""
 PATIENCE_SECONDS = 10
-"""A command with less time than this ends by its own limit: others on the connection may be well."""
+"""A command with less time than this only times out; with more, the connection counts as lost."""
 
 _CHUNK = 32 * 1024
 _LINGER_SECONDS = 1.0
@@ -33,12 +33,12 @@ _LINGER_SECONDS = 1.0
 def run(
     client: paramiko.SSHClient, command: str, *, sudo: bool, stdin: str | bytes | None, timeout: float
 ) -> CommandResult:
-    """Run a shell command to its end and return everything it said.
+    """Run a shell command to its end and return its output.
 
     `sudo` runs it as root through `sudo -n`. After `timeout` seconds the channel is closed and
     the exit status is 124 (what the command left running is not killed: a command that may hang
-    should be given to timeout(1)). More than 16 MiB of output closes it with 125, so that half an
-    output is never read as a whole one. Raises ConnectionFailed when the connection is lost, or
+    should be given to timeout(1)). More than 16 MiB of output closes it with 125, so that truncated
+    output is never taken for complete. Raises ConnectionFailed when the connection is lost, or
     when the node did not begin the command although it had ten seconds or more for it.
     """
     line = f"sudo -n -H sh -c {shlex.quote(command)}" if sudo else command
@@ -84,8 +84,8 @@ def _converse(
         if _drain(channel, out, err):
             quiet_since = time.monotonic()
             if len(out) + len(err) > OUTPUT_MAX_BYTES:
-                said = f"more than {OUTPUT_MAX_BYTES >> 20} MiB of output: stopped reading"
-                return _result(command, TOO_MUCH_OUTPUT, out[:OUTPUT_MAX_BYTES], f"{said}\n".encode())
+                why = f"more than {OUTPUT_MAX_BYTES >> 20} MiB of output: stopped reading"
+                return _result(command, TOO_MUCH_OUTPUT, out[:OUTPUT_MAX_BYTES], f"{why}\n".encode())
             continue  # look again before waiting: draining may have cleared the event
         now = time.monotonic()
         if sending:
@@ -118,14 +118,14 @@ def _raise_if_lost(channel: paramiko.Channel) -> None:
 
 
 def _feed(channel: paramiko.Channel, to_send: memoryview) -> tuple[memoryview, bool]:
-    """Send what the other side's window takes; close our end after the last byte."""
+    """Send what the window of the other side takes; close our end after the last byte."""
     try:
         while to_send and channel.send_ready():
             to_send = to_send[send(channel, bytes(to_send[:_CHUNK])) :]
         if to_send:
             return to_send, True
         end_input(channel)
-    except OSError:  # the command ended without reading all of it: its own affair
+    except OSError:  # the command ended without reading all of it, as it may
         pass
     return memoryview(b""), False
 

@@ -29,7 +29,7 @@ _jump_locks: dict[tuple[int, str, int, str], threading.Lock] = {}
 
 
 class NodeClient(paramiko.SSHClient):
-    """An SSHClient that knows what it is connected to, for messages a reader can act on."""
+    """An SSHClient with a label for messages: node, address and port."""
 
     def __init__(self, label: str) -> None:
         super().__init__()
@@ -39,8 +39,8 @@ class NodeClient(paramiko.SSHClient):
 def connect(cluster: Cluster, node: Node) -> NodeClient:
     """Open an authenticated connection to a node; the caller closes it.
 
-    Raises ConnectionFailed with a sentence that names the node, its address, the cause and what
-    to do about it. Host keys are read from `cluster.ssh.known_hosts` and never added.
+    ConnectionFailed names the node, its address, the cause and what to do. Host keys are read from
+    `cluster.ssh.known_hosts` and never added.
     """
     address = str(cluster.management_address(node))
     label = f"{node.name} ({address}, port {cluster.ssh.port})"
@@ -72,7 +72,7 @@ def _open_socket(cluster: Cluster, node: Node, address: str, label: str) -> sock
 
 
 def _tuned(opened: socket.socket) -> socket.socket:
-    """Send at once, and notice within a minute when the other side is gone without a word."""
+    """Send at once, and notice within a minute that the other side is gone."""
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # paramiko's keepalives do not wait for an answer
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
@@ -187,6 +187,6 @@ def _load_key(path: Path) -> paramiko.PKey:
 
 @lru_cache(maxsize=4)
 def _key_as_of(path: Path, changed_ns: int) -> paramiko.PKey:
-    """One reading for a thousand connections, until the file changes."""
+    """Read once for all connections, until the file changes."""
     key: paramiko.PKey = paramiko.PKey.from_path(path)
     return key

@@ -32,7 +32,7 @@ class RootShell(Protocol):
         ...
 
 
-class _Line:
+class _Connection:
     """The connection to one node."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class _Line:
         self.slots = threading.BoundedSemaphore(CHANNELS_PER_NODE)
         self.client: paramiko.SSHClient | None = None
         self.root = False
-        """Commands were seen to run as root on this connection."""
+        """A command has run as root on this connection."""
         self.failure: ConnectionFailed | None = None
         self.failed_at = 0.0
 
@@ -54,55 +54,55 @@ class Pool:
         self._cluster = cluster
         self._dial = dial
         self._sudo = cluster.ssh.become == "sudo"
-        self._lines = {node.name: _Line() for node in cluster.nodes}
+        self._connections = {node.name: _Connection() for node in cluster.nodes}
         self._closed = False
-        _allow_open_files(len(self._lines))
+        _allow_open_files(len(self._connections))
 
     def run(
         self, node: str, command: str, *, stdin: str | bytes | None = None, timeout: float
     ) -> CommandResult:
         """Run a command as root on a node (see rackwright.ssh.run); KeyError for an unknown node.
 
-        At most six commands of one node run at once, the others wait their turn (the wait does
-        not count against `timeout`).
+        At most six commands of one node run at once; the time that others wait does not count against
+        `timeout`.
         """
-        line = self._lines[node]
-        with line.slots:
-            client = self._client(node, line)
+        connection = self._connections[node]
+        with connection.slots:
+            client = self._client(node, connection)
             try:
                 result = run(client, command, sudo=self._sudo, stdin=stdin, timeout=timeout)
-                if result.exit_status != 0 and self._sudo and not line.root:
-                    self._prove_root(node, line, client)  # was it the command that failed, or sudo?
-                line.root = True
+                if result.exit_status != 0 and self._sudo and not connection.root:
+                    self._prove_root(node, connection, client)  # was it the command that failed, or sudo?
+                connection.root = True
             except ConnectionFailed:
                 client.close()
                 raise
             return result
 
-    def _client(self, node: str, line: _Line) -> paramiko.SSHClient:
-        with line.opening:
-            transport = line.client.get_transport() if line.client is not None else None
-            if line.client is not None and transport is not None and transport.is_active():
-                return line.client
-            if line.failure is not None and time.monotonic() - line.failed_at < PAUSE_SECONDS:
-                raise line.failure
+    def _client(self, node: str, connection: _Connection) -> paramiko.SSHClient:
+        with connection.opening:
+            transport = connection.client.get_transport() if connection.client is not None else None
+            if connection.client is not None and transport is not None and transport.is_active():
+                return connection.client
+            if connection.failure is not None and time.monotonic() - connection.failed_at < PAUSE_SECONDS:
+                raise connection.failure
             if self._closed:
                 raise ConnectionFailed(f"The connection to {node} was closed because the run ended.")
             try:
-                line.client = self._dial(self._cluster, self._cluster.by_name[node])
-                line.root = False
+                connection.client = self._dial(self._cluster, self._cluster.by_name[node])
+                connection.root = False
             except ConnectionFailed as error:
-                line.failure, line.failed_at = error, time.monotonic()
+                connection.failure, connection.failed_at = error, time.monotonic()
                 raise
-            line.failure = None
-            return line.client
+            connection.failure = None
+            return connection.client
 
-    def _prove_root(self, node: str, line: _Line, client: paramiko.SSHClient) -> None:
-        said = run(client, "true", sudo=True, stdin=None, timeout=30)
-        if said.exit_status != 0:
-            reason = (said.stderr.strip().splitlines() or [f"exit status {said.exit_status}"])[-1]
-            line.failure, line.failed_at = self._no_root(node, reason), time.monotonic()
-            raise line.failure
+    def _prove_root(self, node: str, connection: _Connection, client: paramiko.SSHClient) -> None:
+        done = run(client, "true", sudo=True, stdin=None, timeout=30)
+        if done.exit_status != 0:
+            reason = (done.stderr.strip().splitlines() or [f"exit status {done.exit_status}"])[-1]
+            connection.failure, connection.failed_at = self._no_root(node, reason), time.monotonic()
+            raise connection.failure
 
     def _no_root(self, node: str, reason: str) -> ConnectionFailed:
         return ConnectionFailed(
@@ -113,9 +113,9 @@ class Pool:
     def close(self) -> None:
         """Close every connection; commands still running fail with ConnectionFailed."""
         self._closed = True
-        for line in self._lines.values():
-            if line.client is not None:
-                line.client.close()
+        for connection in self._connections.values():
+            if connection.client is not None:
+                connection.client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +125,7 @@ class Pool:
 
 
 def _allow_open_files(connections: int) -> None:
-    """Raise this process's soft limit, commonly 1024, as far as a big cluster needs and it may."""
+    """Raise the soft limit of open files, commonly 1024, as far as the cluster needs and may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections * 2 + 256
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,4 +1,4 @@
-"""Threads that ask many nodes, and that a Ctrl-C does not wait for."""
+"""Threads that ask many nodes, which Ctrl-C does not wait for."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def side_by_side(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """An executor that drops what has not begun when its block is left, and waits for nothing.
+    """An executor that, when its block is left, drops queued tasks and waits for none.
 
-    What has begun ends with the connection it talks on: leave the block that owns the connections last.
+    Running tasks end with the connection they use: leave the block that owns the connections last.
     """
     executor = ThreadPoolExecutor(max(1, threads))
     try:

@@ -1,12 +1,14 @@
-"""paramiko's Transport without what costs time on every connection and changes nothing.
+"""paramiko's Transport without its polling, and with faster ciphers first.
 
-paramiko wakes up ten times a second on every connection, in up to three places, to look whether it
-was closed meanwhile. With a hundred slow nodes that alone takes more of the control node than all
-checks together. Here everybody sleeps until something happens: closing shuts the socket down, which
-wakes the reader, and those who wait for a handshake or a login wait for its event.
+paramiko wakes up ten times a second on every connection, in up to three places, to see whether it was
+closed. With a hundred slow nodes that takes more CPU than all checks together. Here every thread sleeps
+until something happens: closing shuts the socket down, which wakes the reader; a thread that waits for
+a handshake or a login waits for its event.
 
 AES-GCM comes first among the ciphers: it is one pass in C, where AES-CTR also needs a MAC for each
-packet, which paramiko compares byte by byte in Python. Every other algorithm stays on offer.
+packet, which paramiko compares byte by byte in Python. Every other algorithm is still offered.
+
+This uses private names of paramiko 3 and 4, so pyproject.toml caps it below 5.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ import paramiko
 from paramiko.transport import _active_threads  # type: ignore[attr-defined]
 
 _WAKE_SECONDS = 5.0
-"""How often an idle connection is looked at: for its keepalive, and for being due new keys."""
+"""How often an idle connection checks whether a keepalive or new keys are due."""
 _FIRST = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 
 
 class QuietTransport(paramiko.Transport):
-    """Sleeps until something happens."""
+    """A Transport that sleeps until something happens."""
 
     _active_check_timeout = _WAKE_SECONDS
     _preferred_ciphers = (
@@ -59,7 +61,7 @@ class QuietTransport(paramiko.Transport):
         return cast(list[str], handler.wait_for_response(done))  # at once: it is done
 
     def stop_thread(self) -> None:
-        """End the reader: it sleeps on the socket, and closing that alone would not wake it."""
+        """End the reader, which sleeps on the socket; closing that alone would not wake it."""
         self.active = False
         with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
             self.sock.shutdown(socket.SHUT_RDWR)
@@ -67,18 +69,18 @@ class QuietTransport(paramiko.Transport):
 
 
 def is_broken(transport: paramiko.Transport) -> bool:
-    """Whether nobody reads from the connection any more.
+    """Whether the connection's reader has ended.
 
-    paramiko's reader closes the channels of a broken connection before it calls itself inactive:
-    who is woken by that and asks `is_active` takes a broken connection for a killed command.
+    It closes the channels of a broken connection before it calls itself inactive: a thread woken by
+    that which trusts `is_active` alone takes a broken connection for a killed command.
     """
     return not transport.is_active() or transport not in _active_threads
 
 
 def start(channel: Any, command: str, timeout: float) -> None:  # noqa: ANN401 - paramiko's own parts
-    """Have a command begun; SSHException when the other side refuses or does not answer in time.
+    """Start a command; SSHException when the other side refuses or does not answer in time.
 
-    `Channel.exec_command` waits for the answer without end.
+    `Channel.exec_command` waits for the answer forever.
     """
     message = paramiko.Message()
     message.add_byte(bytes([98]))  # SSH_MSG_CHANNEL_REQUEST, RFC 4254
@@ -94,14 +96,14 @@ def start(channel: Any, command: str, timeout: float) -> None:  # noqa: ANN401 -
 
 
 def send(channel: Any, data: bytes) -> int:  # noqa: ANN401
-    """Send what the other side's window takes of `data`; OSError when the channel is closed.
+    """Send as much of `data` as the other side's window takes; OSError when the channel is closed.
 
-    `Channel.send` lets go of the channel before its message is out, and the reader may answer the
-    other side's CLOSE in between. A message that comes after our CLOSE names a channel that is no
-    more, for which sshd ends the whole connection ("packet referred to nonexistent channel").
+    `Channel.send` unlocks the channel before its message is sent, and the reader may answer the other
+    side's CLOSE in between. A message after our CLOSE names a channel that no longer exists, for which
+    sshd ends the whole connection ("packet referred to nonexistent channel").
     """
     if not channel.get_transport().clear_to_send.is_set():
-        return int(channel.send(data))  # new keys are being agreed on: the reader must not wait for us
+        return int(channel.send(data))  # during a key exchange the reader must not wait for us
     with channel.lock:
         if channel.closed:
             raise OSError("the channel is closed")
@@ -116,7 +118,7 @@ def send(channel: Any, data: bytes) -> int:  # noqa: ANN401
 
 
 def end_input(channel: Any) -> None:  # noqa: ANN401
-    """Say that nothing more will be sent, unless the channel is closed already; see `send`."""
+    """Send EOF, unless the channel is closed already; see `send`."""
     if not channel.get_transport().clear_to_send.is_set():
         channel.shutdown_write()
         return

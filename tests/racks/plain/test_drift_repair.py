@@ -41,4 +41,4 @@ def test_the_read_only_user_repairs_nothing(site: Site):
     other = site.folder / "other.yaml"
     other.write_text(site.file.read_text().replace("user: rack", "user: rackwright-drift"))
     ran = site.cli("drift", str(other), "--repair", expect=1)
-    assert "may only ask whether a node is as declared; it cannot repair anything" in ran.err
+    assert "may only check nodes for drift; it cannot repair anything" in ran.err

@@ -69,10 +69,10 @@ def test_nodes_with_the_same_roles_go_together_and_disruption_is_never_agreed_to
     assert done.left == {
         "n4": "it would be disruptive (time: Do it)",
         "n2": "it failed",
-        "n3": "something disruptive came up while it was looked at again",
+        "n3": "a disruptive operation was found when it was planned again",
     }
 
 
 def test_the_read_only_user_is_refused_in_words():
-    with pytest.raises(RackwrightError, match="may only ask whether a node is as declared"):
+    with pytest.raises(RackwrightError, match="may only check nodes for drift"):
         refuse_read_only(make_cluster(ssh=Ssh(user="rackwright-drift")))

@@ -1,4 +1,4 @@
-"""Changes of state: told once, with history, without secrets; metrics; what a reply means."""
+"""Changes of state: reported once, with history, without secrets; metrics; what a reply means."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rackwright.drift.check import judge
 from rackwright.drift.notify import message, read_urls, send
 from rackwright.drift.prometheus import plan_metrics, push_metrics
 from rackwright.drift.report import LastInSync
-from rackwright.drift.states import Found, State, advanced, history_text, read_history, told, untold
+from rackwright.drift.states import Found, State, advanced, history_text, read_history, reported, unreported
 from rackwright.errors import RackwrightError
 from rackwright.plan.node_plan import NodePlan, PlannedOperation, PlanResult
 from tests.factories import make_cluster
@@ -26,8 +26,8 @@ def test_one_change_per_change_of_state():
     history, seen = {}, []
     for now, found in enumerate([SYNC, SYNC, DRIFT, DRIFT, GONE, DRIFT, SYNC, SYNC]):
         history = advanced(history, {"n1": found}, now)
-        seen.append([(change.before, change.found.state) for change in untold(history, {"n1": found})])
-        history = told(history)
+        seen.append([(change.before, change.found.state) for change in unreported(history, {"n1": found})])
+        history = reported(history)
     assert seen == [
         [],
         [],
@@ -40,9 +40,9 @@ def test_one_change_per_change_of_state():
     ]
 
 
-def test_a_node_first_seen_drifted_is_told_and_one_first_seen_in_sync_is_not():
+def test_a_node_first_seen_drifted_is_reported_and_one_first_seen_in_sync_is_not():
     found = {"n1": SYNC, "n2": DRIFT}
-    assert [change.node for change in untold(advanced({}, found, 1), found)] == ["n2"]
+    assert [change.node for change in unreported(advanced({}, found, 1), found)] == ["n2"]
 
 
 def test_history_keeps_since_when_and_last_in_sync_and_survives_its_file(tmp_path: Path):
@@ -53,12 +53,16 @@ def test_history_keeps_since_when_and_last_in_sync_and_survives_its_file(tmp_pat
     path = tmp_path / "state.json"
     path.write_text(history_text(history))
     assert read_history(path) == history
+    path.write_text(history_text(history).replace('"reported"', '"told"'))  # as it was written until 0.1
+    assert read_history(path) == history
     path.write_text('{"nodes": {"n1": {"state": "odd"')
     assert read_history(path) == {}
     assert advanced(history, {"n2": SYNC}, 50).keys() == {"n2"}
 
 
-def test_what_nobody_took_is_told_again_and_what_one_took_is_not(monkeypatch: pytest.MonkeyPatch):
+def test_a_notification_that_failed_is_sent_again_and_one_that_a_url_took_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+):
     cluster, found = make_cluster(), {"head1": DRIFT}
     sent = []
 
@@ -68,23 +72,23 @@ def test_what_nobody_took_is_told_again_and_what_one_took_is_not(monkeypatch: py
 
     monkeypatch.setattr(check, "send", failing)
     history = advanced({}, found, 1)
-    failed, kept = check._tell(cluster, found, history, ["bad"])
-    assert (failed, kept["head1"].told) == (["notification 1"], State.IN_SYNC)
-    failed, kept = check._tell(cluster, found, kept, ["bad", "good"])
-    assert (failed, kept["head1"].told) == (["notification 1"], State.DRIFTED)
-    assert check._tell(cluster, found, kept, ["good"]) == ([], kept)
+    failed, kept = check._notify(cluster, found, history, ["bad"])
+    assert (failed, kept["head1"].reported) == (["notification 1"], State.IN_SYNC)
+    failed, kept = check._notify(cluster, found, kept, ["bad", "good"])
+    assert (failed, kept["head1"].reported) == (["notification 1"], State.DRIFTED)
+    assert check._notify(cluster, found, kept, ["good"]) == ([], kept)
     assert len(sent) == 2
 
 
 def test_the_notification_groups_nodes_and_names_no_content():
     found = {"n1": DRIFT, "n2": DRIFT, "n3": GONE, "n4": SYNC}
     history = advanced({}, found, 1)
-    title, body = message("lab", untold(history, found), history)
+    title, body = message("lab", unreported(history, found), history)
     assert title == "lab: 1 in sync, 2 drifted, 1 unreachable"
     assert body == (
         "n[1-2]: in sync -> drifted: path /etc/hosts\n"
         "n3: in sync -> unreachable: Cannot connect to n2\n"
-        "\nWhat differs in detail: rackwright drift FILE"
+        "\nFor details: rackwright drift FILE"
     )
 
 
@@ -163,7 +167,7 @@ def test_a_credential_is_not_taken_from_the_command_line_nor_repeated(url: str, 
     path = tmp_path / "urls"
     path.write_text(f"{url}\n")
     path.chmod(0o644)
-    with pytest.raises(RackwrightError, match="can be read by others"):
+    with pytest.raises(RackwrightError, match="can be read by other users"):
         read_urls([f"@{path}"])
 
 

@@ -71,7 +71,7 @@ def test_the_declaration_survives_its_file(tmp_path: Path):
     assert (tmp_path / "linked.drift.json").is_symlink()
     assert read_declaration(file) == read_declaration(tmp_path / "linked.yaml") != DECLARED
     (tmp_path / "site.drift.json").write_text('{"every_seconds": 1800, "mode": "sideways"}')
-    with pytest.raises(RackwrightError, match=r"site\.drift\.json is no drift declaration"):
+    with pytest.raises(RackwrightError, match=r"site\.drift\.json is not a valid drift declaration"):
         read_declaration(file)
 
 

@@ -205,7 +205,7 @@ class TestIdentity:
     def test_readable_by_others_is_refused(self, file, mode):
         SecretStore(file).get("one")
         identity_path().chmod(mode)
-        with pytest.raises(SecretsError, match="can be read by others") as caught:
+        with pytest.raises(SecretsError, match="can be read by other users") as caught:
             SecretStore(file).get("one")
         assert caught.value.hint == f"chmod 600 {identity_path()}"
 
@@ -261,5 +261,5 @@ class TestTeam:
 
     def test_a_bad_key_is_named_by_its_line(self, file):
         file.with_name("lab.secrets.recipients").write_text("# team\nage1nonsense\n")
-        with pytest.raises(SecretsError, match=r"lab\.secrets\.recipients:2 is no age public key"):
+        with pytest.raises(SecretsError, match=r"lab\.secrets\.recipients:2 is not an age public key"):
             SecretStore(file).get("one")
