@@ -38,7 +38,8 @@ class UnitState:
         return self.newest.get(path, 0.0) > self.changed
 
 
-_ENABLED = ("enabled", "enabled-runtime", "static", "alias", "indirect", "generated")
+_ENABLED = ("enabled", "static", "alias", "indirect", "generated")
+"""What starts at boot by itself or by another unit; `enabled-runtime` ends with the next boot."""
 
 
 def parse_unit(lines: list[str]) -> UnitState:

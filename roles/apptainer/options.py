@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.claims.containers import NodePath, RuntimeOptions
+from rackwright.containers import NodePath, RuntimeOptions
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import Family, NodeRole, OsRelease
 

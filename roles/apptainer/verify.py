@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, user_namespaces
+from rackwright.claims.containers import user_namespaces
+from rackwright.claims.files import as_rendered
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
 
@@ -22,7 +23,7 @@ def _version(context: CheckContext[ApptainerOptions]) -> str:
 
 
 def _files(context: CheckContext[ApptainerOptions]) -> str:
-    return files_are(context, texts.declared(context.options))
+    return as_rendered(context, texts.declared(context.options))
 
 
 def _starter(context: CheckContext[ApptainerOptions]) -> str:

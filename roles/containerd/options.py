@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from rackwright.claims.containers import NodePath, PullingOptions, source_problems
+from rackwright.containers import NodePath, PullingOptions, source_problems
 from rackwright.model.cluster import Cluster
 from rackwright.model.types import NodeRole
 

@@ -7,7 +7,9 @@ import tomllib
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, same, unit_is_active
+from rackwright.claims.containers import same
+from rackwright.claims.files import as_rendered
+from rackwright.claims.units import runs
 from rackwright.roles.containerd import texts
 from rackwright.roles.containerd.options import ContainerdOptions
 
@@ -19,12 +21,12 @@ _CRI = {
 
 
 def _running(context: CheckContext[ContainerdOptions]) -> str:
-    return unit_is_active(context, texts.UNIT)
+    return runs(context, texts.UNIT)
 
 
 def _files(context: CheckContext[ContainerdOptions]) -> str:
     declared = texts.declared(context.cluster, context.node, context.options)
-    files_are(context, declared)
+    as_rendered(context, declared)
     return f"{len(declared)} files"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import as_locked, declared_gpus, runs
+from rackwright.claims.gpu import as_locked, declared_gpus
+from rackwright.claims.units import runs
 from rackwright.lock.for_roles import group_of
 from rackwright.lock.versions import upstream
 from rackwright.roles.dcgm.options import DcgmOptions

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.claims.containers import (
+from rackwright.containers import (
     AddressPool,
     NodePath,
     PullingOptions,

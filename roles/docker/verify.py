@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, same, unit_is_active
+from rackwright.claims.containers import same
+from rackwright.claims.files import as_rendered
+from rackwright.claims.units import runs
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.docker.settings import CONF, STARTED, UNIT, daemon_json, declared, needs_restart
 
@@ -14,12 +16,12 @@ _JSON = "{{json .}}"
 
 
 def _running(context: CheckContext[DockerOptions]) -> str:
-    return unit_is_active(context, UNIT)
+    return runs(context, UNIT)
 
 
 def _conf(context: CheckContext[DockerOptions]) -> str:
     wanted = daemon_json(context.cluster, context.node, context.options)
-    return files_are(context, {CONF: wanted})
+    return as_rendered(context, {CONF: wanted})
 
 
 def _started(context: CheckContext[DockerOptions]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, user_namespaces
+from rackwright.claims.containers import user_namespaces
+from rackwright.claims.files import as_rendered
 from rackwright.roles.enroot_pyxis import texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 
@@ -19,7 +20,7 @@ def _version(context: CheckContext[EnrootPyxisOptions]) -> str:
 
 
 def _files(context: CheckContext[EnrootPyxisOptions]) -> str:
-    return files_are(context, texts.declared(context.options))
+    return as_rendered(context, texts.declared(context.options))
 
 
 def _flags(context: CheckContext[EnrootPyxisOptions]) -> str:

@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import as_locked, declared_gpus, loaded_driver, runs, smi
+from rackwright.claims.gpu import as_locked, declared_gpus, loaded_driver, smi
+from rackwright.claims.units import runs
 from rackwright.model.cluster import Node
 from rackwright.model.sku import Architecture
 from rackwright.roles.fabricmanager.options import FabricmanagerOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import held_at
+from rackwright.claims.packages import held_at
 from rackwright.lock.versions import upstream
 from rackwright.model.platforms import Capability
 from rackwright.roles.gdrcopy import software

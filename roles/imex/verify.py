@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import as_locked, runs
+from rackwright.claims.gpu import as_locked
+from rackwright.claims.units import runs
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.roles.imex.domains import addresses

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import declared_gpus, held_at, smi
+from rackwright.claims.gpu import declared_gpus, smi
+from rackwright.claims.packages import held_at
 from rackwright.model.cluster import Node
 from rackwright.roles.mig import cuts
 from rackwright.roles.mig.options import MigOptions

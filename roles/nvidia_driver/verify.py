@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
-from rackwright.claims.gpu import as_locked, held_at
+from rackwright.claims.gpu import as_locked
+from rackwright.claims.packages import held_at
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import group_of
 from rackwright.model.cluster import Node

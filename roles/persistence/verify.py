@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import as_locked, declared_gpus, runs
+from rackwright.claims.gpu import as_locked, declared_gpus
+from rackwright.claims.units import runs
 from rackwright.model.platforms import Capability
 from rackwright.roles.persistence.options import PersistenceOptions
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.claims.containers import AddressPool, NodePath, PullingOptions, pool_problems
+from rackwright.containers import AddressPool, NodePath, PullingOptions, pool_problems
 from rackwright.model.cluster import Cluster
 from rackwright.model.types import NodeRole
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import files_are, same
+from rackwright.claims.containers import same
+from rackwright.claims.files import as_rendered
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
 
 
 def _files(context: CheckContext[PodmanOptions]) -> str:
     declared = texts.declared(context.cluster, context.node, context.options)
-    files_are(context, declared)
+    as_rendered(context, declared)
     return f"{len(declared)} files"
 
 

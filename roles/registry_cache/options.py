@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.claims.containers import NodePath
+from rackwright.containers import NodePath
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.types import Family, NodeRole

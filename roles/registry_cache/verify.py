@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from rackwright.claims.check import Check, CheckContext, TestinfraHost, Undetermined, fail
-from rackwright.claims.containers import PullingOptions, unit_is_active
+from rackwright.claims.units import runs
+from rackwright.containers import PullingOptions
 from rackwright.roles.registry_cache import texts
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
 from rackwright.secrets.store import store_of
@@ -18,7 +19,7 @@ _REFUSED = (6, 7, 28, 35, 52, 56, 60)
 def _running(context: CheckContext[RegistryCacheOptions]) -> str:
     names = context.options.registries
     for name in names:
-        unit_is_active(context, texts.unit(name))
+        runs(context, texts.unit(name))
     return f"{', '.join(names)}: active"
 
 

@@ -118,7 +118,7 @@ SUITES = (
         paths=(
             *_ENGINE,
             *_RACKS,
-            "rackwright/claims/containers.py",
+            "rackwright/containers.py",
             "rackwright/verify",
             "roles/access",
             "roles/base",

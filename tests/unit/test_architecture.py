@@ -31,7 +31,7 @@ BANNED_IN_ROLES = {
 }
 _ROOMS = """
     errors state_folder command atomic_write render documents
-    model catalog plan secrets osfamily clusterfile lab data ssh workload facts
+    model catalog plan secrets osfamily containers clusterfile lab data ssh workload facts
     factcache operations lock health claims verify burnin
     pyinfra_driver engine drift why accept cli __main__
 """

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from rackwright.claims.containers import AddressPool
+from rackwright.containers import AddressPool
 from rackwright.model.types import NodeRole, OsRelease
 from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.docker.options import DockerOptions

@@ -1,0 +1,36 @@
+"""What roles claim of packages, read with the fact that the deploy acts on."""
+
+from __future__ import annotations
+
+from rackwright.claims.check import CheckContext, Undetermined, fail
+from rackwright.facts.packages import Packages, PackageState
+from rackwright.model.options import RoleOptions
+
+
+def held_at(context: CheckContext[RoleOptions], packages: tuple[str, ...]) -> str:
+    """Packages, each `name=version`, are installed at that version and held there."""
+    wanted = dict(sorted(package.split("=", 1) for package in packages))
+    if not wanted:
+        raise Undetermined("no package is declared for this node")
+    state = package_state(context, tuple(wanted))
+    wrong = []
+    for name, version in wanted.items():
+        there = state.installed.get(name)
+        if there is None:
+            wrong.append(f"{name} is not installed" + (" whole" if name in state.broken else ""))
+        elif version not in (there, there.partition(":")[2]):
+            wrong.append(f"{name} is {there}, not {version}")
+        elif name not in state.held:
+            wrong.append(f"{name} is not held")
+    if wrong:
+        fail("; ".join(wrong))
+    name, version = next(iter(wanted.items()))
+    more = f" and {len(wanted) - 1} more" if len(wanted) > 1 else ""
+    return f"{name} {version}{more}, held"
+
+
+def package_state(context: CheckContext[RoleOptions], names: tuple[str, ...]) -> PackageState:
+    """What is installed and held; Undetermined when the package tool says nothing of any of them."""
+    tool = {"debian": "dpkg-query", "el": "rpm"}[context.node.family.value]
+    context.output("command -v %s", tool)
+    return context.fact(Packages, context.node.family.value, names, may_be_empty=True)

@@ -1,0 +1,34 @@
+"""What roles claim of systemd units, read with the fact that the deploy acts on."""
+
+from __future__ import annotations
+
+from rackwright.claims.check import CheckContext, Undetermined, fail
+from rackwright.facts.units import Unit, UnitState
+from rackwright.model.options import RoleOptions
+
+
+def runs(context: CheckContext[RoleOptions], unit: str) -> str:
+    """A unit is active, and starts at boot."""
+    state = state_of(context, unit)
+    if not state.active:
+        fail(f"{unit} is {state.active_state}")
+    if not state.enabled:
+        fail(f"{unit} is active, and {state.file_state or 'not enabled'}: it does not start at boot")
+    return f"{unit} is active and enabled"
+
+
+def is_masked(context: CheckContext[RoleOptions], unit: str, why: str | None = None) -> str:
+    """A unit is masked, so that nothing starts it; `why`: what goes wrong otherwise."""
+    state = state_of(context, unit)
+    if not state.masked:
+        loaded = state.file_state or ("loaded" if state.loaded else "not found")
+        fail(f"{unit} is {loaded}, not masked" + (f": {why}" if why else ""))
+    return f"{unit} is masked"
+
+
+def state_of(context: CheckContext[RoleOptions], unit: str) -> UnitState:
+    """What systemd says of a unit; Undetermined when it says nothing."""
+    state = context.fact(Unit, unit)
+    if state.active_state == "missing":
+        raise Undetermined(f"systemctl does not report the state of {unit}")
+    return state

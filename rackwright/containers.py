@@ -1,0 +1,157 @@
+"""What every container runtime of a node has in common: where it runs, its mirror, limits and networks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.types import NodeRole
+
+Problem = tuple[str, str, str | None]
+
+_REGISTRY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
+_PATH = re.compile(r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*")
+
+
+def _is_path(path: str) -> str:
+    if not _PATH.fullmatch(path):
+        raise ValueError(f"{path!r} is not an absolute path of letters, digits, `_`, `.`, `-` and `/`.")
+    return path
+
+
+NodePath = Annotated[str, AfterValidator(_is_path)]
+"""An absolute path on a node that needs quoting in no file and no shell."""
+
+
+class RuntimeOptions(RoleOptions):
+    """Base of the options of roles that run containers."""
+
+    on: tuple[NodeRole, ...] = Field(
+        default=(NodeRole.WORKER,),
+        min_length=1,
+        description="Node roles whose nodes get it; on every other node nothing is installed.",
+    )
+
+    def runs_on(self, node: Node) -> bool:
+        """On nodes that hold one of `on`."""
+        return super().runs_on(node) and node.holds(*self.on)
+
+
+class PullingOptions(RuntimeOptions):
+    """Of runtimes that pull images: through the cluster's `mirrors.containers`, where it names one."""
+
+    insecure_registries: tuple[str, ...] = Field(
+        default=(),
+        description="Registries (host[:port]) that are spoken to in plain HTTP, the mirror among them if it has "
+        "no TLS. Whoever is on the path can change the images.",
+    )
+    memlock_mib: int | Literal["unlimited"] = Field(
+        default="unlimited",
+        description="Memory a container may lock, MiB. RDMA pins its buffers, so fabrics need `unlimited` "
+        "(rdma-core and NCCL fail to register memory below it).",
+    )
+    nofile: int = Field(
+        default=1048576, ge=1024, le=1073741816, description="Files a process in a container may open."
+    )
+
+    @field_validator("insecure_registries")
+    @classmethod
+    def _are_registries(cls, registries: tuple[str, ...]) -> tuple[str, ...]:
+        for name in registries:
+            if not _REGISTRY.fullmatch(name):
+                raise ValueError(f"{name!r} is not a registry: write `host` or `host:port`.")
+        return registries
+
+    @field_validator("memlock_mib")
+    @classmethod
+    def _is_positive(cls, value: int | str) -> int | str:
+        if isinstance(value, int) and value < 1:
+            raise ValueError("memlock_mib is a number of MiB from 1 on, or `unlimited`.")
+        return value
+
+    @property
+    def memlock_bytes(self) -> int:
+        """The limit in bytes; -1 for none."""
+        return -1 if self.memlock_mib == "unlimited" else int(self.memlock_mib) << 20
+
+    def mirror(self, cluster: Cluster) -> str | None:
+        """URL of the cluster's mirror of docker.io: https, unless it is among the insecure registries."""
+        name = cluster.mirrors.containers
+        if name is None:
+            return None
+        return f"{'http' if name in self.insecure_registries else 'https'}://{name}"
+
+
+class AddressPool(Frozen):
+    """A range that is cut into one subnet for each container network."""
+
+    base: IPv4Network = Field(description="The whole range; it may overlap no declared network.")
+    size: int = Field(default=24, ge=8, le=30, description="Prefix length of each subnet cut from it.")
+
+
+def pool_problems(cluster: Cluster, pools: Iterable[tuple[str, IPv4Network]]) -> Iterator[Problem]:
+    """Ranges of container networks that would hide a network of the cluster from the nodes."""
+    for path, pool in pools:
+        for network in cluster.networks.values():
+            if pool.overlaps(network.cidr):
+                yield (
+                    path,
+                    (
+                        f"The range {pool} overlaps the network {network.name}, {network.cidr}: nodes with "
+                        "containers would no longer reach it."
+                    ),
+                    "choose a private range that no network of the site has",
+                )
+
+
+def source_problems(role: str, options: Any, cluster: Cluster) -> Iterator[Problem]:  # noqa: ANN401
+    """Where docker or containerd shall come from a distribution that has none, or from two places on one node.
+
+    `options` has a field `source`: `distribution`, or `docker` for Docker's own repository. The two
+    ship the same daemon under two names (containerd, containerd.io), and one throws the other out.
+    """
+    for node in cluster.nodes:
+        if node.options.get(role) != options:
+            continue
+        if options.source == "distribution" and node.family.value == "el":
+            yield (
+                "source",
+                f"{node.os} has no package {role}, and {node.name} runs it.",
+                "set `source: docker` for Docker's own repository, or use podman",
+            )
+            return
+        other_name = "containerd" if role == "docker" else "docker"
+        other: Any = node.options.get(other_name)
+        if other is not None and other.source != options.source:
+            yield (
+                "source",
+                (
+                    f"{node.name} would get {role} from {options.source} and {other_name} from {other.source}; "
+                    "their containerd packages exclude each other."
+                ),
+                f"give {role} and {other_name} the same source",
+            )
+            return
+
+
+def user_problems(cluster: Cluster, role: str, options: Any, users: Iterable[str]) -> Iterator[Problem]:  # noqa: ANN401
+    """Users that the access role does not make on the nodes."""
+    for node in cluster.nodes:
+        access: Any = node.options.get("access")
+        if node.options.get(role) != options:
+            continue
+        known = {user.name for user in access.users} if access is not None else set()
+        for index, name in enumerate(users):
+            if name not in known:
+                yield (
+                    f"users[{index}]",
+                    f"{node.name} has no user {name} that the access role declares.",
+                    "declare the user under `roles.access.users`",
+                )
+                return
