@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
+from collections.abc import Mapping
 
 from rackwright.facts.files import AtPath
 from rackwright.facts.units import Unit
@@ -40,3 +41,8 @@ def file(
     raw = content.encode() if isinstance(content, str) else content
     told = f"file|{mode}|{owner}|{group}|{len(raw)}\n{hashlib.sha256(raw).hexdigest()}  -\n"
     return {question: told if digest_only else told + base64.encodebytes(raw).decode()}
+
+
+def files(texts: Mapping[str, str]) -> dict[str, Answer]:
+    """Files of root's with these texts, by path."""
+    return {line: answer for path, text in texts.items() for line, answer in file(path, text).items()}

@@ -9,8 +9,6 @@ from rackwright.facts.packages import Packages
 from rackwright.lab import smi_xml
 from tests.unit.roles.fake_host import Answer
 
-RUNNING = "systemctl show -p ActiveState,UnitFileState"
-
 
 def installed(
     versions: dict[str, str], held: bool = True, asked: tuple[str, ...] | None = None

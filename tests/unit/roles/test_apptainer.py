@@ -9,6 +9,7 @@ from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
 from rackwright.roles.apptainer.verify import CHECKS
 from tests.unit.roles.container_site import changed, never_passes, runtimes, sentences
+from tests.unit.roles.fake_facts import file
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.sites import expected, worker
 
@@ -106,7 +107,7 @@ def test_packages_of_epel_and_of_the_ppa():
     assert f'[ "$found" = {FINGERPRINT} ]' in fetch
 
 
-CONF = f"env LC_ALL=C cat {texts.CONF}"
+CONF = texts.declared(OPTIONS)[texts.CONF]
 STARTER = "env LC_ALL=C stat -c '%a %U' /usr/libexec/apptainer/bin/starter-suid"
 GONE = (1, "", "stat: cannot statx '/usr/...': No such file or directory")
 MOST = "cat /proc/sys/user/max_user_namespaces"
@@ -131,13 +132,13 @@ def test_no_check_passes_without_knowing():
         (RELEASE, {"apptainer version": "?\n"}, "UNKNOWN", "`apptainer version` printed '?'"),
         (
             "apptainer's files are as declared",
-            {CONF: texts.declared(OPTIONS)[texts.CONF]},
+            file(texts.CONF, CONF),
             "PASS",
             texts.CONF,
         ),
         (
             "apptainer's files are as declared",
-            {CONF: texts.declared(OPTIONS)[texts.CONF].replace("setuid = no", "setuid = yes")},
+            file(texts.CONF, CONF.replace("setuid = no", "setuid = yes")),
             "FAIL",
             f"{texts.CONF} is not as declared: allow setuid = yes",
         ),

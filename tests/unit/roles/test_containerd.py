@@ -12,6 +12,7 @@ from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.containerd.verify import CHECKS
 from rackwright.roles.docker.options import DockerOptions
 from tests.unit.roles.container_site import MIRROR, changed, never_passes, runtimes, sentences
+from tests.unit.roles.fake_facts import file, files, unit
 from tests.unit.roles.fake_host import FakeHost, errors_in, judged, planned
 from tests.unit.roles.sites import expected, worker
 
@@ -101,9 +102,7 @@ def test_packages(os, source, packages):
     assert changed(planned(made, worker(made)), "containerd", "package") == packages
 
 
-RUNS = "systemctl is-active containerd.service"
-FILES = {f"env LC_ALL=C cat {path}": text for path, text in texts.declared(SITE, GPU, OPTIONS).items()}
-HOSTS = "env LC_ALL=C cat /etc/containerd/certs.d/docker.io/hosts.toml"
+FILES = files(texts.declared(SITE, GPU, OPTIONS))
 VERSION = "containerd --version"
 DUMP = "containerd config dump"
 PLUGINS = "ctr plugins ls"
@@ -122,12 +121,23 @@ def test_no_check_passes_without_knowing():
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("containerd runs", {RUNS: "active\n"}, "PASS", "containerd.service is active"),
-        ("containerd runs", {RUNS: (3, "inactive\n", "")}, "FAIL", "containerd.service is inactive"),
+        ("containerd runs", unit("containerd.service"), "PASS", "containerd.service is active and enabled"),
+        (
+            "containerd runs",
+            unit("containerd.service", active="inactive"),
+            "FAIL",
+            "containerd.service is inactive",
+        ),
+        (
+            "containerd runs",
+            unit("containerd.service", state="disabled"),
+            "FAIL",
+            "containerd.service is active, and disabled: it does not start at boot",
+        ),
         ("containerd's files are as declared", FILES, "PASS", "5 files"),
         (
             "containerd's files are as declared",
-            {**FILES, HOSTS: (1, "", "cat: x: No such file or directory")},
+            {**FILES, **file("/etc/containerd/certs.d/docker.io/hosts.toml", None)},
             "FAIL",
             "/etc/containerd/certs.d/docker.io/hosts.toml is missing",
         ),

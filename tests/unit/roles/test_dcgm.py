@@ -8,9 +8,10 @@ from rackwright.lab.gpus import discovery
 from rackwright.roles.dcgm.options import DcgmOptions
 from rackwright.roles.dcgm.verify import CHECKS
 from tests.gpu_repository import DCGM
+from tests.unit.roles.fake_facts import unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
 from tests.unit.roles.stack_sites import site, worker
-from tests.unit.roles.stack_tools import RUNNING, installed, xml
+from tests.unit.roles.stack_tools import installed, xml
 
 VERSION = f"1:{DCGM}-1"
 PACKAGES = (
@@ -84,9 +85,9 @@ IS = "dcgmi is of the locked version"
         (IS, {"dcgmi --version": "\ndcgmi  version: 4.5.2\n"}, "FAIL", f"dcgmi is 4.5.2, the lock says {DCGM}"),
         (IS, {"dcgmi --version": "?"}, "UNKNOWN", "dcgmi names no version: '?'"),
         (IS, {}, "UNKNOWN", None),
-        (RUNS, {f"{RUNNING} nvidia-dcgm.service": "ActiveState=active\nUnitFileState=enabled\n"}, "PASS",
+        (RUNS, unit("nvidia-dcgm.service"), "PASS",
          "nvidia-dcgm.service is active and enabled"),
-        (RUNS, {f"{RUNNING} nvidia-dcgm.service": "ActiveState=inactive\nUnitFileState=enabled\n"}, "FAIL",
+        (RUNS, unit("nvidia-dcgm.service", active="inactive"), "FAIL",
          "nvidia-dcgm.service is inactive"),
         (RUNS, {}, "UNKNOWN", None),
         (FINDS, {COUNT: SAYS}, "PASS", "8 GPUs"),

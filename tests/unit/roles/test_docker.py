@@ -14,6 +14,7 @@ from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.docker.settings import daemon_json, declared, loses_containers, needs_restart
 from rackwright.roles.docker.verify import CHECKS
 from tests.unit.roles.container_site import MIRROR, changed, never_passes, runtimes, sentences
+from tests.unit.roles.fake_facts import file, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.sites import expected, head, worker
 
@@ -210,8 +211,7 @@ def test_the_group_is_set_whole():
     )
 
 
-RUNS = {"systemctl is-active docker.service": "active\n"}
-CONF = "env LC_ALL=C cat /etc/docker/daemon.json"
+CONF = "/etc/docker/daemon.json"
 STARTED = "cat /run/docker-started-with.json"
 ASK = "docker info --format '{{json .}}'"
 GROUP = "getent group docker"
@@ -253,23 +253,29 @@ MEMBERS = "nobody else is in the group docker"
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("docker runs", RUNS, "PASS", "docker.service is active"),
+        ("docker runs", unit("docker.service"), "PASS", "docker.service is active and enabled"),
         (
             "docker runs",
-            {"systemctl is-active docker.service": (3, "failed\n", "")},
+            unit("docker.service", active="failed"),
             "FAIL",
             "docker.service is failed",
         ),
-        ("daemon.json is as declared", {CONF: JSON}, "PASS", "/etc/docker/daemon.json"),
+        (
+            "docker runs",
+            unit("docker.service", state="disabled"),
+            "FAIL",
+            "docker.service is active, and disabled: it does not start at boot",
+        ),
+        ("daemon.json is as declared", file(CONF, JSON), "PASS", "/etc/docker/daemon.json"),
         (
             "daemon.json is as declared",
-            {CONF: JSON.replace("50m", "5m")},
+            file(CONF, JSON.replace("50m", "5m")),
             "FAIL",
             '/etc/docker/daemon.json is not as declared: "max-size": "5m"',
         ),
         (
             "daemon.json is as declared",
-            {CONF: (1, "", "cat: /etc/docker/daemon.json: No such file or directory\n")},
+            file(CONF, None),
             "FAIL",
             "/etc/docker/daemon.json is missing",
         ),

@@ -12,6 +12,7 @@ from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 from rackwright.roles.enroot_pyxis.verify import CHECKS
 from rackwright.roles.slurm.options import SlurmOptions
 from tests.unit.roles.container_site import changed, never_passes, runtimes, sentences
+from tests.unit.roles.fake_facts import file, files
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, errors_in, judged, planned
 from tests.unit.roles.sites import expected, head, worker
 
@@ -134,7 +135,7 @@ RELEASE, KNOWS, BUILT = (
     "srun knows --container-image",
     "pyxis was built for the installed Slurm",
 )
-FILES = {f"env LC_ALL=C cat {path}": text for path, text in texts.declared(OPTIONS).items()}
+FILES = files(texts.declared(OPTIONS))
 CURRENT = f"sh -c {shlex.quote(texts.built_read(OPTIONS))}"
 
 
@@ -155,7 +156,7 @@ def test_heads_get_the_flags_too():
         ("the files of enroot and pyxis are as declared", FILES, "PASS", ", ".join(texts.declared(OPTIONS))),
         (
             "the files of enroot and pyxis are as declared",
-            {**FILES, f"env LC_ALL=C cat {texts.PYXIS_CONF}": (1, "", "No such file or directory")},
+            {**FILES, **file(texts.PYXIS_CONF, None)},
             "FAIL",
             f"{texts.PYXIS_CONF} is missing",
         ),

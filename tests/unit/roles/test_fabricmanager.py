@@ -12,9 +12,10 @@ from rackwright.roles.fabricmanager.deploy import fabricmanager_cfg
 from rackwright.roles.fabricmanager.options import FabricmanagerOptions
 from rackwright.roles.fabricmanager.verify import CHECKS, joined, parse_version
 from tests.gpu_repository import DRIVER, REVISION
+from tests.unit.roles.fake_facts import unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
 from tests.unit.roles.stack_sites import site, worker
-from tests.unit.roles.stack_tools import RUNNING, installed, xml
+from tests.unit.roles.stack_tools import installed, xml
 
 CFG = """\
 # Written by rackwright; changes made here are undone. Read when Fabric Manager starts.
@@ -153,13 +154,15 @@ SAYS = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/
         (VERSION, {"nv-fabricmanager --version": SAYS}, "UNKNOWN", None),
         (VERSION, {"nv-fabricmanager --version": "?", **xml("dgx-h100")}, "UNKNOWN",
          "nv-fabricmanager names no version: '?'"),
-        (RUNS, {f"{RUNNING} nvidia-fabricmanager.service": "ActiveState=active\nUnitFileState=enabled\n"}, "PASS",
+        (RUNS, unit("nvidia-fabricmanager.service"), "PASS",
          "nvidia-fabricmanager.service is active and enabled"),
-        (RUNS, {f"{RUNNING} nvidia-fabricmanager.service": "ActiveState=failed\nUnitFileState=enabled\n"}, "FAIL",
+        (RUNS, unit("nvidia-fabricmanager.service", active="failed"), "FAIL",
          "nvidia-fabricmanager.service is failed"),
-        (RUNS, {f"{RUNNING} nvidia-fabricmanager.service": "ActiveState=active\nUnitFileState=disabled\n"}, "FAIL",
+        (RUNS, unit("nvidia-fabricmanager.service", state="disabled"), "FAIL",
          "nvidia-fabricmanager.service is active, and disabled: it does not start at boot"),
-        (RUNS, {}, "UNKNOWN", "systemctl does not say whether nvidia-fabricmanager.service runs"),
+        (RUNS, {}, "UNKNOWN", None),
+        (RUNS, dict.fromkeys(unit("nvidia-fabricmanager.service"), ""), "UNKNOWN",
+         "Unit of nvidia-fabricmanager.service: the node printed nothing"),
         (JOINED, xml("dgx-h100"), "PASS", "8 GPUs: Completed, Success"),
         (JOINED, xml("dgx-h100", ("<state>Completed", "<state>In Progress")), "FAIL", None),
         (JOINED, xml("dgx-h100", ("<state>Completed</state>", "<state>N/A</state>")), "UNKNOWN",

@@ -11,9 +11,10 @@ import pytest
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.imex.verify import CHECKS
 from tests.gpu_repository import REVISION
+from tests.unit.roles.fake_facts import unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
 from tests.unit.roles.stack_sites import site, worker
-from tests.unit.roles.stack_tools import RUNNING, installed
+from tests.unit.roles.stack_tools import installed
 
 ARM = {"os": "ubuntu-24.04"}
 
@@ -143,8 +144,8 @@ FIND = "find /dev/nvidia-caps-imex-channels -type c -perm 0666 -name 'channel*'"
         (INSTALLED, installed({"nvidia-imex": REVISION}), "PASS", f"nvidia-imex {REVISION}, held"),
         (INSTALLED, installed({"nvidia-imex": REVISION}, held=False), "FAIL", "nvidia-imex is not held"),
         (INSTALLED, {}, "UNKNOWN", None),
-        (RUNS, {f"{RUNNING} nvidia-imex.service": "ActiveState=active\nUnitFileState=enabled\n"}, "PASS", None),
-        (RUNS, {f"{RUNNING} nvidia-imex.service": "ActiveState=activating\nUnitFileState=enabled\n"}, "FAIL",
+        (RUNS, unit("nvidia-imex.service"), "PASS", None),
+        (RUNS, unit("nvidia-imex.service", active="activating"), "FAIL",
          "nvidia-imex.service is activating"),
         (RUNS, {}, "UNKNOWN", None),
         (DOMAIN, {ASK: told()}, "PASS", "UP, 2 of 2 nodes READY"),

@@ -8,9 +8,10 @@ from rackwright.model.types import Platform
 from rackwright.roles.persistence.options import PersistenceOptions
 from rackwright.roles.persistence.verify import CHECKS
 from tests.unit.roles.driver_sites import SKU, debian
+from tests.unit.roles.fake_facts import unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
 from tests.unit.roles.stack_sites import site, worker
-from tests.unit.roles.stack_tools import RUNNING, installed
+from tests.unit.roles.stack_tools import installed
 
 DROP_IN = "/etc/systemd/system/nvidia-persistenced.service.d/90-rackwright.conf"
 PACKAGES = {"nvidia-persistenced": "535.171.04-1~deb12u1"}
@@ -18,7 +19,7 @@ INSTALLED = "the persistence daemon is installed as locked and held"
 RUNS = "the persistence daemon runs"
 ON = "persistence mode is on for every GPU"
 MODES = "timeout 30 nvidia-smi --query-gpu=persistence_mode --format=csv,noheader"
-UNIT = f"{RUNNING} nvidia-persistenced.service"
+UNIT = "nvidia-persistenced.service"
 
 
 @pytest.fixture
@@ -84,8 +85,8 @@ def test_no_gpus(cluster):
         (INSTALLED, installed({"nvidia-persistenced": "550-1"}), "FAIL",
          "nvidia-persistenced is 550-1, not 535.171.04-1~deb12u1"),
         (INSTALLED, {}, "UNKNOWN", None),
-        (RUNS, {UNIT: "ActiveState=active\nUnitFileState=enabled\n"}, "PASS", None),
-        (RUNS, {UNIT: "ActiveState=failed\nUnitFileState=enabled\n"}, "FAIL", "nvidia-persistenced.service is failed"),
+        (RUNS, unit(UNIT), "PASS", None),
+        (RUNS, unit(UNIT, active="failed"), "FAIL", "nvidia-persistenced.service is failed"),
         (RUNS, {}, "UNKNOWN", None),
         (ON, {MODES: "Enabled\n" * 4}, "PASS", "on for 4 GPUs"),
         (ON, {MODES: "Enabled\n" * 3}, "FAIL", "nvidia-smi lists 3 of 4 declared GPUs"),

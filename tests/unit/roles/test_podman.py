@@ -14,6 +14,7 @@ from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import HIGHEST_UID, SUBIDS, PodmanOptions
 from rackwright.roles.podman.verify import CHECKS
 from tests.unit.roles.container_site import ADA, MIRROR, changed, never_passes, runtimes, sentences
+from tests.unit.roles.fake_facts import file, files
 from tests.unit.roles.fake_host import FakeHost, errors_in, judged, planned
 from tests.unit.roles.sites import expected, worker
 
@@ -97,7 +98,7 @@ def test_packages(os):
     assert changed(planned(made, worker(made)), "podman", "package") == list(texts.packages(os))
 
 
-FILES = {f"env LC_ALL=C cat {path}": text for path, text in DECLARED.items()}
+FILES = files(DECLARED)
 ASK = "podman info --format json"
 INFO = {
     "host": {"cgroupManager": "systemd", "networkBackend": "netavark", "ociRuntime": {"name": "crun"}},
@@ -135,7 +136,7 @@ def test_no_check_passes_without_knowing():
         ("podman's files are as declared", FILES, "PASS", "5 files"),
         (
             "podman's files are as declared",
-            {**FILES, "env LC_ALL=C cat /etc/subuid": IDS + "eve:100000:65536\n"},
+            {**FILES, **file("/etc/subuid", IDS + "eve:100000:65536\n")},
             "FAIL",
             "/etc/subuid is not as declared: eve:100000:65536",
         ),

@@ -12,6 +12,7 @@ from rackwright.roles.registry_cache import texts
 from rackwright.roles.registry_cache.options import Registry, RegistryCacheOptions
 from rackwright.roles.registry_cache.verify import CHECKS
 from tests.unit.roles.container_site import changed, never_passes, runtimes, sentences
+from tests.unit.roles.fake_facts import unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.sites import expected, head, worker
 
@@ -119,10 +120,7 @@ def test_secrets_stand_in_no_command():
         assert not any("(secret" in command for command in operation.commands)
 
 
-UNIT, OTHER = (
-    "systemctl is-active registry-cache@docker-io.service",
-    "systemctl is-active registry-cache@site.service",
-)
+UNIT, OTHER = "registry-cache@docker-io.service", "registry-cache@site.service"
 MASKED = "systemctl show -p LoadState --value docker-registry.service"
 CURL = "curl -s -o /dev/null -w '%{http_code}' --noproxy '*' --max-time 10 http://10.9.0.10:"
 UP = {f"{CURL}5000/v2/": "200", f"{CURL}5001/v2/": "200"}
@@ -156,10 +154,10 @@ def test_no_check_passes_without_knowing():
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("every registry runs", {UNIT: "active\n", OTHER: "active\n"}, "PASS", "docker-io, site: active"),
+        ("every registry runs", {**unit(UNIT), **unit(OTHER)}, "PASS", "docker-io, site: active"),
         (
             "every registry runs",
-            {UNIT: "active\n", OTHER: (3, "failed\n", "")},
+            {**unit(UNIT), **unit(OTHER, active="failed")},
             "FAIL",
             "registry-cache@site.service is failed",
         ),
