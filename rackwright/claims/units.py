@@ -17,6 +17,14 @@ def runs(context: CheckContext[RoleOptions], unit: str) -> str:
     return f"{unit} is active and enabled"
 
 
+def starts_at_boot(context: CheckContext[RoleOptions], unit: str, why: str) -> str:
+    """A unit is enabled, whether or not it is active now; `why`: what goes wrong otherwise."""
+    state = state_of(context, unit)
+    if not state.enabled:
+        fail(f"{unit} is {state.file_state or 'not enabled'}: {why}")
+    return f"{unit} is {state.file_state}"
+
+
 def is_masked(context: CheckContext[RoleOptions], unit: str, why: str | None = None) -> str:
     """A unit is masked, so that nothing starts it; `why`: what goes wrong otherwise."""
     state = state_of(context, unit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.containers import user_namespaces
-from rackwright.claims.files import as_rendered
+from rackwright.claims.files import as_rendered, at_path
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
 
@@ -28,10 +28,8 @@ def _files(context: CheckContext[ApptainerOptions]) -> str:
 
 def _starter(context: CheckContext[ApptainerOptions]) -> str:
     declared = context.options.setuid
-    result = context.host.run("env LC_ALL=C stat -c '%%a %%U' %s", _STARTER)
-    if result.rc != 0 and "No such file" not in result.stderr:
-        raise Undetermined(f"cannot look at {_STARTER}: {result.stderr.strip() or 'stat said nothing'}")
-    found = str(result.stdout).strip() if result.rc == 0 else "missing"
+    state = at_path(context, _STARTER, digest_only=True)
+    found = "missing" if state.kind == "absent" else f"{state.mode} {state.owner}"
     if declared and found != "4755 root":
         fail(f"{_STARTER} is {found}, not 4755 root")
     if not declared and found != "missing":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import partial
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
@@ -18,10 +19,6 @@ _CRI = {
     "2": ("io.containerd.cri.v1.runtime", "io.containerd.cri.v1.images"),
 }
 """By release: the plugins that hold runtimes and registries."""
-
-
-def _running(context: CheckContext[ContainerdOptions]) -> str:
-    return runs(context, texts.UNIT)
 
 
 def _files(context: CheckContext[ContainerdOptions]) -> str:
@@ -90,7 +87,7 @@ def _plugins(context: CheckContext[ContainerdOptions]) -> str:
 
 
 CHECKS = (
-    Check("containerd runs", _running, settle_seconds=20),
+    Check("containerd runs", partial(runs, unit=texts.UNIT), settle_seconds=20),
     Check("containerd's files are as declared", _files),
     Check("containerd is the release its configuration is for", _release),
     Check("containerd has its declared settings", _settings),

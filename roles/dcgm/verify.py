@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.gpu import as_locked, declared_gpus
@@ -34,10 +35,6 @@ def parse_version(text: str) -> str:
     return found[1]
 
 
-def _runs(context: CheckContext[DcgmOptions]) -> str:
-    return runs(context, "nvidia-dcgm.service")
-
-
 def _counts(context: CheckContext[DcgmOptions]) -> str:
     options, declared = context.options, declared_gpus(context)
     engine = f"{options.listen}:{options.port}"
@@ -60,6 +57,6 @@ def _version(context: CheckContext[DcgmOptions]) -> str:
 CHECKS = (
     Check("DCGM is installed as locked and held", as_locked),
     Check("dcgmi is of the locked version", _version),
-    Check("the DCGM host engine runs", _runs, settle_seconds=20),
+    Check("the DCGM host engine runs", partial(runs, unit="nvidia-dcgm.service"), settle_seconds=20),
     Check("DCGM finds the declared GPUs", _counts, settle_seconds=30),
 )

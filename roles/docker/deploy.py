@@ -17,6 +17,7 @@ from rackwright.roles.docker.settings import (
     CONF,
     DROP_IN,
     STARTED,
+    STARTED_READ,
     UNIT,
     daemon_json,
     declared,
@@ -44,7 +45,7 @@ def docker(options: DockerOptions) -> None:
         content=render("docker/unit.conf.j2", conf=CONF, started=STARTED),
     )
     packages.installed(name="Install docker", packages=names(site.node, options).packages)
-    started: str | None = host.get_fact(Answer, read=f"cat {STARTED}")
+    started: str | None = host.get_fact(Answer, read=STARTED_READ)
     wanted = declared(site.cluster, site.node, options)
     restart = needs_restart(started, wanted)
     units.unit(

@@ -14,6 +14,8 @@ from rackwright.roles.docker.options import DockerOptions
 CONF = "/etc/docker/daemon.json"
 DROP_IN = "/etc/systemd/system/docker.service.d/rackwright.conf"
 STARTED = "/run/docker-started-with.json"
+STARTED_READ = f"cat {STARTED}"
+"""Shell: the settings the daemon was started with."""
 UNIT = "docker.service"
 
 _BY_RELOAD = frozenset(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.containers import same
 from rackwright.claims.files import as_rendered
 from rackwright.claims.units import runs
+from rackwright.facts.settings import Answer
 from rackwright.roles.docker.options import DockerOptions
-from rackwright.roles.docker.settings import CONF, STARTED, UNIT, daemon_json, declared, needs_restart
+from rackwright.roles.docker.settings import CONF, STARTED_READ, UNIT, daemon_json, declared, needs_restart
 
 _INFO = "docker info --format %s"
 _JSON = "{{json .}}"
-
-
-def _running(context: CheckContext[DockerOptions]) -> str:
-    return runs(context, UNIT)
 
 
 def _conf(context: CheckContext[DockerOptions]) -> str:
@@ -26,7 +24,7 @@ def _conf(context: CheckContext[DockerOptions]) -> str:
 
 def _started(context: CheckContext[DockerOptions]) -> str:
     settings = declared(context.cluster, context.node, context.options)
-    if needs_restart(context.output("cat %s", STARTED), settings):
+    if needs_restart(context.fact(Answer, STARTED_READ), settings):
         fail("the daemon was started with other settings than the declared ones")
     return "the daemon was started with the declared settings"
 
@@ -86,7 +84,7 @@ def _members(context: CheckContext[DockerOptions]) -> str:
 
 
 CHECKS = (
-    Check("docker runs", _running, settle_seconds=20),
+    Check("docker runs", partial(runs, unit=UNIT), settle_seconds=20),
     Check("daemon.json is as declared", _conf),
     Check("docker was started with its declared settings", _started),
     Check("docker has its declared settings", _settings, settle_seconds=10),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.containers import user_namespaces
-from rackwright.claims.files import as_rendered
+from rackwright.claims.files import as_rendered, links_to
+from rackwright.facts.settings import Answer
 from rackwright.roles.enroot_pyxis import texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 
@@ -40,20 +41,16 @@ def _flags(context: CheckContext[EnrootPyxisOptions]) -> str:
 
 
 def _built(context: CheckContext[EnrootPyxisOptions]) -> str:
-    result = context.host.run("sh -c %s", texts.built_read(context.options))
-    if str(result.stdout).strip() == "current":
+    if context.fact(Answer, texts.built_read(context.options), may_be_empty=True) == "current":
         return f"pyxis {context.options.pyxis_version}, built for the installed Slurm"
-    if result.rc in (126, 127):
-        raise Undetermined(f"cannot find out: {result.stderr.strip()}")
     mark = context.output("cat %s", texts.MARK).strip()
     return fail(f"pyxis was built as {mark}, which is not the declared release with the installed Slurm")
 
 
 def _hooks(context: CheckContext[EnrootPyxisOptions]) -> str:
     hooks = context.options.hooks
-    listed = context.output("ls %s", texts.HOOKS).split()
-    if missing := [hook for hook in hooks if hook not in listed]:
-        fail(f"{missing[0]} is not among enroot's hooks")
+    for hook in hooks:
+        links_to(context, f"{texts.HOOKS}/{hook}", f"{texts.SHIPPED_HOOKS}/{hook}")
     return f"{', '.join(hooks) or 'none'} turned on"
 
 

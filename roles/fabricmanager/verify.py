@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
@@ -50,10 +51,6 @@ def _one_version(context: CheckContext[FabricmanagerOptions]) -> str:
     return f"both are {driver}"
 
 
-def _runs(context: CheckContext[FabricmanagerOptions]) -> str:
-    return runs(context, "nvidia-fabricmanager.service")
-
-
 def _joined(context: CheckContext[FabricmanagerOptions]) -> str:
     return joined(smi(context)["gpus"], declared_gpus(context))
 
@@ -74,6 +71,11 @@ CHECKS = (
         _one_version,
         applies=_needed,
     ),
-    Check("Fabric Manager runs", _runs, settle_seconds=30, applies=_needed),
+    Check(
+        "Fabric Manager runs",
+        partial(runs, unit="nvidia-fabricmanager.service"),
+        settle_seconds=30,
+        applies=_needed,
+    ),
     Check("every GPU has joined the NVLink fabric", _joined, settle_seconds=120, applies=_registers),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.kernel import loaded_modules
 from rackwright.claims.packages import held_at
 from rackwright.lock.versions import upstream
 from rackwright.model.platforms import Capability
@@ -17,10 +18,7 @@ def _installed(context: CheckContext[GdrcopyOptions]) -> str:
 
 
 def _loaded(context: CheckContext[GdrcopyOptions]) -> str:
-    modules = context.output("cat /proc/modules")
-    if not modules.strip():
-        raise Undetermined("/proc/modules is empty")
-    if not any(line.startswith("gdrdrv ") for line in modules.splitlines()):
+    if "gdrdrv" not in loaded_modules(context):
         fail("gdrdrv is not loaded")
     found, wanted = context.output("modinfo -F version gdrdrv").strip(), upstream(context.options.version)
     if found != wanted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.claims.kernel import loaded_modules
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.roles.gpudirect import bridges
@@ -31,10 +32,7 @@ def _dmabuf(context: CheckContext[GpudirectOptions]) -> str:
 
 
 def _peermem(context: CheckContext[GpudirectOptions]) -> str:
-    modules = context.output("cat /proc/modules")
-    if not modules.strip():
-        raise Undetermined("/proc/modules is empty")
-    loaded = any(line.startswith("nvidia_peermem ") for line in modules.splitlines())
+    loaded = "nvidia_peermem" in loaded_modules(context)
     if context.options.peermem and not loaded:
         fail("nvidia_peermem is not loaded")
     if loaded and not context.options.peermem:

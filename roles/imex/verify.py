@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
@@ -33,10 +34,6 @@ def whole(told: Any, declared: tuple[str, ...]) -> str:  # noqa: ANN401 - JSON
     return f"UP, {len(declared)} of {len(declared)} nodes READY"
 
 
-def _runs(context: CheckContext[ImexOptions]) -> str:
-    return runs(context, "nvidia-imex.service")
-
-
 def _domain(context: CheckContext[ImexOptions]) -> str:
     declared = addresses(context.cluster, context.node, context.options)
     return whole(context.json("timeout 20 nvidia-imex-ctl -N -j"), tuple(map(str, declared)))
@@ -62,7 +59,7 @@ def _needed(node: Node, options: ImexOptions) -> bool:
 
 CHECKS = (
     Check("IMEX is installed as locked and held", as_locked, applies=_needed),
-    Check("IMEX runs", _runs, settle_seconds=60, applies=_needed),
+    Check("IMEX runs", partial(runs, unit="nvidia-imex.service"), settle_seconds=60, applies=_needed),
     Check(
         "the NVLink domain is up with every declared node",
         _domain,

@@ -7,6 +7,7 @@ from typing import Any
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.gpu import declared_gpus, smi
 from rackwright.claims.packages import held_at
+from rackwright.claims.units import starts_at_boot
 from rackwright.model.cluster import Node
 from rackwright.roles.mig import cuts
 from rackwright.roles.mig.options import MigOptions
@@ -37,12 +38,7 @@ def _layout(context: CheckContext[MigOptions]) -> str:
 
 
 def _at_boot(context: CheckContext[MigOptions]) -> str:
-    said = context.host.run("systemctl is-enabled %s", "rackwright-mig.service").stdout.strip()
-    if not said:
-        raise Undetermined("systemctl does not say whether rackwright-mig.service is enabled")
-    if said != "enabled":
-        fail(f"rackwright-mig.service is {said}: the instances are gone after a reboot")
-    return "rackwright-mig.service is enabled"
+    return starts_at_boot(context, "rackwright-mig.service", "the instances are gone after a reboot")
 
 
 def _installed(context: CheckContext[MigOptions]) -> str:

@@ -11,9 +11,8 @@ from rackwright.lock.for_roles import component, group_for
 from rackwright.lock.versions import at_least, upstream
 from rackwright.operations import files, packages, settings, units
 from rackwright.render import render
-from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
+from rackwright.roles.nvidia_container_toolkit.options import CONFIG, MODE_READ, NvidiaContainerToolkitOptions
 
-CONFIG = "/etc/nvidia-container-runtime/config.toml"
 CONTAINERD = "/etc/containerd/conf.d/99-nvidia.toml"
 SPEC = "/var/run/cdi/nvidia.yaml"
 OWN_UNIT = "rackwright-cdi.service"
@@ -35,7 +34,7 @@ def nvidia_container_toolkit(options: NvidiaContainerToolkitOptions) -> None:
     settings.setting(
         name="Choose how the runtime gives devices",
         target="mode of nvidia-container-runtime",
-        read=f"sed -n '/^\\[nvidia-container-runtime\\]/,/^\\[/s/^ *mode *= *\"\\(.*\\)\"/\\1/p' {CONFIG}",
+        read=MODE_READ,
         want=options.mode,
         write="nvidia-ctk config --in-place "
         f"--set {quote(f'nvidia-container-runtime.mode={options.mode}')} --config-file={CONFIG}",

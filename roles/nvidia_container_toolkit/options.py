@@ -8,6 +8,10 @@ from pydantic import Field
 
 from rackwright.lock.stack_options import StackOptions
 
+CONFIG = "/etc/nvidia-container-runtime/config.toml"
+MODE_READ = f"sed -n '/^\\[nvidia-container-runtime\\]/,/^\\[/s/^ *mode *= *\"\\(.*\\)\"/\\1/p' {CONFIG}"
+"""Shell: how nvidia-container-runtime gives devices."""
+
 
 class NvidiaContainerToolkitOptions(StackOptions):
     """The toolkit's four packages at the locked version, and a CDI spec of the node's GPUs.

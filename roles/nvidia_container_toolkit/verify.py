@@ -6,10 +6,11 @@ import re
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.gpu import as_locked, declared_gpus
+from rackwright.facts.settings import Answer
 from rackwright.lock.for_roles import group_of
 from rackwright.lock.versions import upstream
 from rackwright.model.cluster import Node
-from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
+from rackwright.roles.nvidia_container_toolkit.options import CONFIG, MODE_READ, NvidiaContainerToolkitOptions
 
 
 def devices(node: Node, gpus: int) -> set[str]:
@@ -62,15 +63,12 @@ def _version(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
 
 
 def _mode(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
-    options = context.options
-    text = context.output("cat /etc/nvidia-container-runtime/config.toml")
-    section = re.search(r"^\[nvidia-container-runtime\]\n((?:(?!\[).*\n?)*)", text, re.MULTILINE)
-    mode = re.search(r'^ *mode *= *"(\w+)"', section[1], re.MULTILINE) if section else None
+    mode = context.fact(Answer, MODE_READ, may_be_empty=True)
     if mode is None:
-        raise Undetermined("config.toml names no mode of nvidia-container-runtime")
-    if mode[1] != options.mode:
-        fail(f"nvidia-container-runtime gives devices by {mode[1]}, not {options.mode}")
-    return mode[1]
+        raise Undetermined(f"{CONFIG} names no mode of nvidia-container-runtime")
+    if mode != context.options.mode:
+        fail(f"nvidia-container-runtime gives devices by {mode}, not {context.options.mode}")
+    return mode
 
 
 CHECKS = (

@@ -6,6 +6,7 @@ from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
 from rackwright.claims.gpu import as_locked
+from rackwright.claims.kernel import loaded_modules
 from rackwright.claims.packages import held_at
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import group_of
@@ -124,8 +125,7 @@ def _parameters(context: CheckContext[NvidiaDriverOptions]) -> str:
 
 def _no_nouveau(context: CheckContext[NvidiaDriverOptions], *, loaded: bool) -> str:
     if loaded:
-        modules = [line.split()[0] for line in context.output("cat /proc/modules").splitlines() if line]
-        if "nouveau" in modules:
+        if "nouveau" in loaded_modules(context):
             fail(f"nouveau is loaded and holds the GPUs: {_REBOOT}")
         return "nouveau is not loaded"
     if "blacklist nouveau" not in context.output("modprobe --showconfig").splitlines():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.gpu import as_locked, declared_gpus
 from rackwright.claims.units import runs
@@ -9,10 +11,6 @@ from rackwright.model.platforms import Capability
 from rackwright.roles.persistence.options import PersistenceOptions
 
 _DEVICE = frozenset({Capability.KERNEL_MODULES})
-
-
-def _runs(context: CheckContext[PersistenceOptions]) -> str:
-    return runs(context, "nvidia-persistenced.service")
 
 
 def parse_modes(text: str) -> list[bool]:
@@ -37,6 +35,11 @@ def _on(context: CheckContext[PersistenceOptions]) -> str:
 
 CHECKS = (
     Check("the persistence daemon is installed as locked and held", as_locked),
-    Check("the persistence daemon runs", _runs, needs=_DEVICE, settle_seconds=20),
+    Check(
+        "the persistence daemon runs",
+        partial(runs, unit="nvidia-persistenced.service"),
+        needs=_DEVICE,
+        settle_seconds=20,
+    ),
     Check("persistence mode is on for every GPU", _on, needs=_DEVICE, settle_seconds=20),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.containers import same
-from rackwright.claims.files import as_rendered
+from rackwright.claims.files import as_rendered, text_of
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
 
@@ -54,7 +54,7 @@ def _subids(context: CheckContext[PodmanOptions]) -> str:
     declared = users(context.node.options.get("access"))
     for path in (texts.SUBUID, texts.SUBGID):
         found: dict[str, tuple[int, int]] = {}
-        for line in context.output("cat %s", path).splitlines():
+        for line in text_of(context, path).splitlines():
             fields = line.split(":")
             if len(fields) != 3 or not (fields[1] + fields[2]).isdigit():
                 raise Undetermined(f"{path} has an unreadable line: {line!r}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from rackwright.claims.check import Check, CheckContext, TestinfraHost, Undetermined, fail
-from rackwright.claims.units import runs
+from rackwright.claims.files import has_access, holds_secret_text
+from rackwright.claims.units import is_masked, runs
 from rackwright.containers import PullingOptions
 from rackwright.roles.registry_cache import texts
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
@@ -20,32 +19,20 @@ def _running(context: CheckContext[RegistryCacheOptions]) -> str:
     names = context.options.registries
     for name in names:
         runs(context, texts.unit(name))
-    return f"{', '.join(names)}: active"
+    return f"{', '.join(names)}: active and enabled"
 
 
 def _packaged_is_off(context: CheckContext[RegistryCacheOptions]) -> str:
-    state = context.output("systemctl show -p LoadState --value %s", texts.PACKAGED_UNIT).strip()
-    if not state:
-        raise Undetermined(f"systemd did not say whether {texts.PACKAGED_UNIT} is masked")
-    if state != "masked":
-        fail(f"{texts.PACKAGED_UNIT} is {state}, not masked: it listens on every address")
-    return f"{texts.PACKAGED_UNIT} is masked"
+    return is_masked(context, texts.PACKAGED_UNIT, "it listens on every address")
 
 
 def _confs(context: CheckContext[RegistryCacheOptions]) -> str:
-    """Compared by digest: the files hold secrets."""
     options, store = context.options, store_of(context.cluster)
     for name in options.registries:
         path = texts.conf_path(name)
         wanted = texts.config_yml(name, context.cluster, options, lambda secret: store.get(secret).reveal())
-        if context.host.run("test -e %s", path).rc == 1:
-            fail(f"{path} is missing")
-        found = context.output("sha256sum %s", path).split()
-        if found[:1] != [hashlib.sha256(wanted.encode()).hexdigest()]:
-            fail(f"{path} is not as declared")
-        access = context.output("stat -c '%%a %%U:%%G' %s", path).strip()
-        if access != f"640 root:{texts.USER}":
-            fail(f"{path} is {access}, not 640 root:{texts.USER}")
+        holds_secret_text(context, path, wanted)
+        has_access(context, path, "640", "root", texts.USER)
     return f"{len(options.registries)} registries"
 
 

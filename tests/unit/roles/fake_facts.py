@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 
 from rackwright.facts.files import AtPath
+from rackwright.facts.settings import Answer as SettingAnswer
 from rackwright.facts.units import Unit
 from tests.unit.roles.fake_host import Answer
 
@@ -41,6 +42,16 @@ def file(
     raw = content.encode() if isinstance(content, str) else content
     told = f"file|{mode}|{owner}|{group}|{len(raw)}\n{hashlib.sha256(raw).hexdigest()}  -\n"
     return {question: told if digest_only else told + base64.encodebytes(raw).decode()}
+
+
+def link(path: str, target: str) -> dict[str, Answer]:
+    """A symbolic link."""
+    return {asked(AtPath().command(path)): f"link|777|root|root|{len(target)}\n{target}\n"}
+
+
+def answer(read: str, printed: str) -> dict[str, Answer]:
+    """What a shell command prints that a deploy reads with settings.setting."""
+    return {asked(SettingAnswer().command(read)): printed}
 
 
 def files(texts: Mapping[str, str]) -> dict[str, Answer]:

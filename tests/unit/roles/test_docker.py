@@ -11,10 +11,16 @@ from rackwright.containers import AddressPool
 from rackwright.model.types import NodeRole, OsRelease
 from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.docker.options import DockerOptions
-from rackwright.roles.docker.settings import daemon_json, declared, loses_containers, needs_restart
+from rackwright.roles.docker.settings import (
+    STARTED_READ,
+    daemon_json,
+    declared,
+    loses_containers,
+    needs_restart,
+)
 from rackwright.roles.docker.verify import CHECKS
 from tests.unit.roles.container_site import MIRROR, changed, never_passes, runtimes, sentences
-from tests.unit.roles.fake_facts import file, unit
+from tests.unit.roles.fake_facts import answer, file, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.sites import expected, head, worker
 
@@ -212,7 +218,6 @@ def test_the_group_is_set_whole():
 
 
 CONF = "/etc/docker/daemon.json"
-STARTED = "cat /run/docker-started-with.json"
 ASK = "docker info --format '{{json .}}'"
 GROUP = "getent group docker"
 INFO = {
@@ -281,15 +286,21 @@ MEMBERS = "nobody else is in the group docker"
         ),
         (
             "docker was started with its declared settings",
-            {STARTED: JSON},
+            answer(STARTED_READ, JSON),
             "PASS",
             "the daemon was started with the declared settings",
         ),
         (
             "docker was started with its declared settings",
-            {STARTED: JSON.replace("50m", "5m")},
+            answer(STARTED_READ, JSON.replace("50m", "5m")),
             "FAIL",
             "the daemon was started with other settings than the declared ones",
+        ),
+        (
+            "docker was started with its declared settings",
+            answer(STARTED_READ, ""),
+            "UNKNOWN",
+            "Answer of cat /run/docker-started-with.json: the node printed nothing",
         ),
         (SETTINGS, info(), "PASS", "docker 26.1.5: overlay2 in /scratch/docker"),
         (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
 from rackwright.model.types import OsRelease
@@ -12,7 +10,7 @@ from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 from rackwright.roles.enroot_pyxis.verify import CHECKS
 from rackwright.roles.slurm.options import SlurmOptions
 from tests.unit.roles.container_site import changed, never_passes, runtimes, sentences
-from tests.unit.roles.fake_facts import file, files
+from tests.unit.roles.fake_facts import answer, file, files, link
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, errors_in, judged, planned
 from tests.unit.roles.sites import expected, head, worker
 
@@ -135,8 +133,11 @@ RELEASE, KNOWS, BUILT = (
     "srun knows --container-image",
     "pyxis was built for the installed Slurm",
 )
+ON = {
+    **link("/etc/enroot/hooks.d/50-slurm-pmi.sh", "/usr/share/enroot/hooks.d/50-slurm-pmi.sh"),
+    **link("/etc/enroot/hooks.d/50-slurm-pytorch.sh", "/usr/share/enroot/hooks.d/50-slurm-pytorch.sh"),
+}
 FILES = files(texts.declared(OPTIONS))
-CURRENT = f"sh -c {shlex.quote(texts.built_read(OPTIONS))}"
 
 
 def test_no_check_passes_without_knowing():
@@ -162,20 +163,40 @@ def test_heads_get_the_flags_too():
         ),
         (
             "enroot's declared hooks are on",
-            {"ls /etc/enroot/hooks.d": "50-slurm-pmi.sh\n50-slurm-pytorch.sh\n98-nvidia.sh\n"},
+            ON,
             "PASS",
             "50-slurm-pmi.sh, 50-slurm-pytorch.sh turned on",
         ),
         (
             "enroot's declared hooks are on",
-            {"ls /etc/enroot/hooks.d": "98-nvidia.sh\n"},
+            {**ON, **file("/etc/enroot/hooks.d/50-slurm-pmi.sh", None)},
             "FAIL",
-            "50-slurm-pmi.sh is not among enroot's hooks",
+            "/etc/enroot/hooks.d/50-slurm-pmi.sh is missing",
         ),
-        (BUILT, {CURRENT: "current\n"}, "PASS", "pyxis 0.24.0, built for the installed Slurm"),
+        (
+            "enroot's declared hooks are on",
+            {**ON, **link("/etc/enroot/hooks.d/50-slurm-pytorch.sh", "/tmp/mine.sh")},
+            "FAIL",
+            (
+                "/etc/enroot/hooks.d/50-slurm-pytorch.sh is a link to /tmp/mine.sh, not to "
+                "/usr/share/enroot/hooks.d/50-slurm-pytorch.sh"
+            ),
+        ),
+        (
+            "enroot's declared hooks are on",
+            {**ON, **file("/etc/enroot/hooks.d/50-slurm-pmi.sh", "#!/bin/sh\n")},
+            "FAIL",
+            "/etc/enroot/hooks.d/50-slurm-pmi.sh is not a link but a file",
+        ),
         (
             BUILT,
-            {CURRENT: (1, "", ""), f"cat {texts.MARK}": "0.24.0 slurm-wlm 22.05.8\n"},
+            answer(texts.built_read(OPTIONS), "current\n"),
+            "PASS",
+            "pyxis 0.24.0, built for the installed Slurm",
+        ),
+        (
+            BUILT,
+            {**answer(texts.built_read(OPTIONS), ""), f"cat {texts.MARK}": "0.24.0 slurm-wlm 22.05.8\n"},
             "FAIL",
             "pyxis was built as 0.24.0 slurm-wlm 22.05.8, which is not the declared release with the installed Slurm",
         ),

@@ -17,6 +17,7 @@ from rackwright.roles.mig.deploy import program
 from rackwright.roles.mig.options import MigOptions
 from rackwright.roles.mig.verify import CHECKS
 from tests.gpu_repository import MIG_PARTED
+from tests.unit.roles.fake_facts import unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
 from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import installed, xml
@@ -212,7 +213,7 @@ def test_units_are_units():
 
 LAYOUT = "every GPU is cut as declared"
 BOOT = "the GPUs are cut again at boot"
-ENABLED = "systemctl is-enabled rackwright-mig.service"
+UNIT = "rackwright-mig.service"
 ASKED = "mig-parted is installed as declared and held"
 
 
@@ -226,10 +227,11 @@ ASKED = "mig-parted is installed as declared and held"
         (LAYOUT, xml("dgx-h100", ("<current_mig>Enabled", "<current_mig>[Unknown]"), mig=("3g.40gb", "3g.40gb")), "UNKNOWN",
          "nvidia-smi does not say the MIG mode of GPU 0"),
         (LAYOUT, {}, "UNKNOWN", None),
-        (BOOT, {ENABLED: "enabled\n"}, "PASS", "rackwright-mig.service is enabled"),
-        (BOOT, {ENABLED: (1, "disabled\n", "")}, "FAIL",
+        (BOOT, unit(UNIT, active="inactive"), "PASS", "rackwright-mig.service is enabled"),
+        (BOOT, unit(UNIT, state="disabled"), "FAIL",
          "rackwright-mig.service is disabled: the instances are gone after a reboot"),
-        (BOOT, {}, "UNKNOWN", "systemctl does not say whether rackwright-mig.service is enabled"),
+        (BOOT, {}, "UNKNOWN", None),
+        (BOOT, dict.fromkeys(unit(UNIT), ""), "UNKNOWN", "Unit of rackwright-mig.service: the node printed nothing"),
         (ASKED, installed({"nvidia-mig-manager": MIG_PARTED}), "PASS", f"nvidia-mig-manager {MIG_PARTED}, held"),
         (ASKED, installed({"nvidia-mig-manager": "0.10.0-1"}), "FAIL", f"nvidia-mig-manager is 0.10.0-1, not {MIG_PARTED}"),
         (ASKED, {}, "UNKNOWN", None),

@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 
-from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
+from rackwright.roles.nvidia_container_toolkit.options import CONFIG, MODE_READ, NvidiaContainerToolkitOptions
 from rackwright.roles.nvidia_container_toolkit.verify import CHECKS, devices
 from tests.gpu_repository import TOOLKIT
+from tests.unit.roles.fake_facts import answer
 from tests.unit.roles.fake_host import FakeHost, commands, content, judged, planned
 from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import installed
@@ -81,7 +82,7 @@ def test_containerds_drop_in(tmp_path, declared, version, plugin):
     )
 
 
-CONFIG = """\
+TOML = """\
 disable-require = false
 
 [nvidia-container-cli]
@@ -100,10 +101,13 @@ default-kind = "nvidia.com/gpu"
 
 def test_the_mode_is_read_from_its_section(tmp_path):
     path = tmp_path / "config.toml"
-    path.write_text(CONFIG)
-    read = r"sed -n '/^\[nvidia-container-runtime\]/,/^\[/s/^ *mode *= *\"\(.*\)\"/\1/p' "
+    path.write_text(TOML)
     done = subprocess.run(
-        ["sh", "-c", f"{read}{path}"], capture_output=True, text=True, check=True, timeout=240
+        ["sh", "-c", MODE_READ.replace(CONFIG, str(path))],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=240,
     )
     assert done.stdout == "cdi\n"
 
@@ -120,7 +124,6 @@ def spec(*names):
 
 EIGHT = (*map(str, range(8)), *(f"GPU-0000000{n}" for n in range(8)), "all")
 LIST, CTK = "timeout 30 nvidia-ctk cdi list", "nvidia-ctk --version"
-FILE = "cat /etc/nvidia-container-runtime/config.toml"
 INSTALLED = "the container toolkit is installed as locked and held"
 IS = "nvidia-ctk is of the locked version"
 MODE = "the runtime gives devices as declared"
@@ -138,9 +141,9 @@ SPEC = "the CDI spec has the declared GPUs"
         (IS, {CTK: "NVIDIA Container Toolkit CLI version 1.17.7\n"}, "FAIL", f"nvidia-ctk is 1.17.7, the lock says {TOOLKIT}"),
         (IS, {CTK: "?"}, "UNKNOWN", None),
         (IS, {}, "UNKNOWN", None),
-        (MODE, {FILE: CONFIG}, "PASS", "cdi"),
-        (MODE, {FILE: CONFIG.replace('"cdi"', '"auto"', 1)}, "FAIL", "nvidia-container-runtime gives devices by auto, not cdi"),
-        (MODE, {FILE: "\n"}, "UNKNOWN", "config.toml names no mode of nvidia-container-runtime"),
+        (MODE, answer(MODE_READ, "cdi\n"), "PASS", "cdi"),
+        (MODE, answer(MODE_READ, "auto\n"), "FAIL", "nvidia-container-runtime gives devices by auto, not cdi"),
+        (MODE, answer(MODE_READ, ""), "UNKNOWN", f"{CONFIG} names no mode of nvidia-container-runtime"),
         (MODE, {}, "UNKNOWN", None),
         (SPEC, {LIST: (0, spec(*EIGHT), "level=info msg=\"Found 17 CDI devices\"")}, "PASS", "8 devices, and all of them as one"),
         (SPEC, {LIST: spec(*EIGHT[1:])}, "FAIL", "the CDI spec lacks nvidia.com/gpu=0: restart nvidia-cdi-refresh.service"),

@@ -106,7 +106,6 @@ INFO = {
     "registries": {"docker.io": {"Mirrors": [{"Location": MIRROR, "Insecure": True}]}},
     "version": {"Version": "5.4.2"},
 }
-SUBUID, SUBGID = "cat /etc/subuid", "cat /etc/subgid"
 IDS = texts.subids(GPU)
 SETTINGS, PULLS = "podman has its declared settings", "podman pulls by way of the declared mirror"
 OWN_IDS, MAY_USE = "every user has subordinate ids of their own", "users may use their subordinate ids"
@@ -114,6 +113,10 @@ OWN_IDS, MAY_USE = "every user has subordinate ids of their own", "users may use
 
 def info(**changes):
     return {ASK: json.dumps({**INFO, **changes})}
+
+
+def ids(uid=IDS, gid=IDS):
+    return {**file("/etc/subuid", uid), **file("/etc/subgid", gid)}
 
 
 def helpers(mode, caps):
@@ -162,20 +165,21 @@ def test_no_check_passes_without_knowing():
             f"podman's mirror of docker.io is [], not ['{MIRROR}']",
         ),
         (PULLS, {ASK: "{}"}, "UNKNOWN", "podman does not say its registries"),
-        (OWN_IDS, {SUBUID: IDS, SUBGID: IDS}, "PASS", "1 users, 65536 ids each"),
+        (OWN_IDS, ids(), "PASS", "1 users, 65536 ids each"),
         (
             OWN_IDS,
-            {SUBUID: IDS, SUBGID: IDS + "eve:196608000:65536\n"},
+            ids(gid=IDS + "eve:196608000:65536\n"),
             "FAIL",
             "eve and ada share ids in /etc/subgid",
         ),
         (
             OWN_IDS,
-            {SUBUID: "ada:100000:65536\n", SUBGID: IDS},
+            ids("ada:100000:65536\n"),
             "FAIL",
             "ada's range in /etc/subuid is (100000, 65536), not (196608000, 65536)",
         ),
-        (OWN_IDS, {SUBUID: "ada:x\n", SUBGID: IDS}, "UNKNOWN", "/etc/subuid has an unreadable line: 'ada:x'"),
+        (OWN_IDS, ids(None), "FAIL", "/etc/subuid is missing"),
+        (OWN_IDS, ids("ada:x\n"), "UNKNOWN", "/etc/subuid has an unreadable line: 'ada:x'"),
         (MAY_USE, helpers("4755", ""), "PASS", "newuidmap and newgidmap have their rights"),
         (MAY_USE, helpers("755", "cap_set{}id=ep"), "PASS", "newuidmap and newgidmap have their rights"),
         (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pytest
 
 from rackwright.model.types import OsRelease
@@ -12,7 +10,7 @@ from rackwright.roles.registry_cache import texts
 from rackwright.roles.registry_cache.options import Registry, RegistryCacheOptions
 from rackwright.roles.registry_cache.verify import CHECKS
 from tests.unit.roles.container_site import changed, never_passes, runtimes, sentences
-from tests.unit.roles.fake_facts import unit
+from tests.unit.roles.fake_facts import file, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.sites import expected, head, worker
 
@@ -121,7 +119,7 @@ def test_secrets_stand_in_no_command():
 
 
 UNIT, OTHER = "registry-cache@docker-io.service", "registry-cache@site.service"
-MASKED = "systemctl show -p LoadState --value docker-registry.service"
+PACKAGED = "docker-registry.service"
 CURL = "curl -s -o /dev/null -w '%{http_code}' --noproxy '*' --max-time 10 http://10.9.0.10:"
 UP = {f"{CURL}5000/v2/": "200", f"{CURL}5001/v2/": "200"}
 REACHED = "every node that pulls reaches the registries"
@@ -137,13 +135,12 @@ def _store(monkeypatch):
     monkeypatch.setattr("rackwright.roles.registry_cache.verify.store_of", lambda cluster: Store())
 
 
-def files(access="640 root:docker-registry", **other):
+def files(mode="640", group="docker-registry", **other):
     answers = {}
     for name in OPTIONS.registries:
         text = other.get(name.replace("-", "_")) or texts.config_yml(name, SITE, OPTIONS, secret)
         path = texts.conf_path(name)
-        answers[f"sha256sum {path}"] = f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n"
-        answers[f"stat -c '%a %U:%G' {path}"] = f"{access}\n"
+        answers |= file(path, text, mode, group=group, digest_only=True)
     return answers
 
 
@@ -154,7 +151,7 @@ def test_no_check_passes_without_knowing():
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("every registry runs", {**unit(UNIT), **unit(OTHER)}, "PASS", "docker-io, site: active"),
+        ("every registry runs", {**unit(UNIT), **unit(OTHER)}, "PASS", "docker-io, site: active and enabled"),
         (
             "every registry runs",
             {**unit(UNIT), **unit(OTHER, active="failed")},
@@ -162,16 +159,22 @@ def test_no_check_passes_without_knowing():
             "registry-cache@site.service is failed",
         ),
         (
+            "every registry runs",
+            {**unit(UNIT), **unit(OTHER, state="disabled")},
+            "FAIL",
+            "registry-cache@site.service is active, and disabled: it does not start at boot",
+        ),
+        (
             "the package's own registry is off",
-            {MASKED: "masked\n"},
+            unit(PACKAGED, active="inactive", state="masked", load="masked"),
             "PASS",
             "docker-registry.service is masked",
         ),
         (
             "the package's own registry is off",
-            {MASKED: "loaded\n"},
+            unit(PACKAGED),
             "FAIL",
-            "docker-registry.service is loaded, not masked: it listens on every address",
+            "docker-registry.service is enabled, not masked: it listens on every address",
         ),
         ("the registries' settings are as declared", files(), "PASS", "2 registries"),
         (
@@ -182,13 +185,13 @@ def test_no_check_passes_without_knowing():
         ),
         (
             "the registries' settings are as declared",
-            {**files(), "test -e /etc/docker/registry/site.yml": (1, "", "")},
+            {**files(), **file("/etc/docker/registry/site.yml", None, digest_only=True)},
             "FAIL",
             "/etc/docker/registry/site.yml is missing",
         ),
         (
             "the registries' settings are as declared",
-            files(access="644 root:root"),
+            files(mode="644", group="root"),
             "FAIL",
             "/etc/docker/registry/docker-io.yml is 644 root:root, not 640 root:docker-registry",
         ),
