@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.types import NodeRole
 
@@ -88,6 +89,19 @@ class PullingOptions(RuntimeOptions):
         return f"{'http' if name in self.insecure_registries else 'https'}://{name}"
 
 
+class DaemonOptions(PullingOptions):
+    """Of docker and containerd: distributions and Docker's own repository ship containerd in packages that
+    exclude each other (containerd, containerd.io), so all such roles of a node have one source.
+    """
+
+    source: Literal["distribution", "docker"] = "distribution"
+    repository: str = Field(
+        default="https://download.docker.com/linux",
+        pattern=r"^https?://[A-Za-z0-9./:_-]+$",
+        description="Base URL of Docker's repository or of the site's copy of it, for `source: docker`.",
+    )
+
+
 class AddressPool(Frozen):
     """A range that is cut into one subnet for each container network."""
 
@@ -110,14 +124,10 @@ def pool_problems(cluster: Cluster, pools: Iterable[tuple[str, IPv4Network]]) ->
                 )
 
 
-def source_problems(role: str, options: Any, cluster: Cluster) -> Iterator[Problem]:  # noqa: ANN401
-    """Where docker or containerd shall come from a distribution that has none, or from two places on one node.
-
-    `options` has a field `source`: `distribution`, or `docker` for Docker's own repository. The two
-    ship the same daemon under two names (containerd, containerd.io), and one throws the other out.
-    """
-    for node in cluster.nodes:
-        if node.options.get(role) != options:
+def source_problems(role: str, options: DaemonOptions, cluster: Cluster) -> Iterator[Problem]:
+    """A source that a node's distribution does not have, or two sources of containerd on one node."""
+    for node in cluster.running(role):
+        if node.options[role] != options:
             continue
         if options.source == "distribution" and node.family.value == "el":
             yield (
@@ -126,27 +136,28 @@ def source_problems(role: str, options: Any, cluster: Cluster) -> Iterator[Probl
                 "set `source: docker` for Docker's own repository, or use podman",
             )
             return
-        other_name = "containerd" if role == "docker" else "docker"
-        other: Any = node.options.get(other_name)
-        if other is not None and other.source != options.source:
-            yield (
-                "source",
-                (
-                    f"{node.name} would get {role} from {options.source} and {other_name} from {other.source}; "
-                    "their containerd packages exclude each other."
-                ),
-                f"give {role} and {other_name} the same source",
-            )
-            return
+        for other, given in node.options.items():
+            if isinstance(given, DaemonOptions) and given.source != options.source:
+                yield (
+                    "source",
+                    (
+                        f"{node.name} would get {role} from {options.source} and {other} from {given.source}; "
+                        "their containerd packages exclude each other."
+                    ),
+                    f"give {role} and {other} the same source",
+                )
+                return
 
 
-def user_problems(cluster: Cluster, role: str, options: Any, users: Iterable[str]) -> Iterator[Problem]:  # noqa: ANN401
-    """Users that the access role does not make on the nodes."""
-    for node in cluster.nodes:
-        access: Any = node.options.get("access")
-        if node.options.get(role) != options:
+def user_problems(
+    cluster: Cluster, role: str, options: RoleOptions, users: Iterable[str]
+) -> Iterator[Problem]:
+    """Users of a role that no role on its nodes creates."""
+    for node in cluster.running(role):
+        if node.options[role] != options:
             continue
-        known = {user.name for user in access.users} if access is not None else set()
+        declared = node.offers(DeclaresUsers)
+        known = {account.name for account in declared.accounts} if declared is not None else set()
         for index, name in enumerate(users):
             if name not in known:
                 yield (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator, model_validator
 
+from rackwright.model.interfaces import DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
 
 if TYPE_CHECKING:  # the model imports rackwright.model.options, so a run-time import would be a circle
@@ -128,7 +129,7 @@ class AdminUser(Frozen):
         return shell
 
 
-class AccessOptions(RoleOptions):
+class AccessOptions(RoleOptions, DeclaresUsers):
     """Who may log in to the nodes, and how nodes log in to each other."""
 
     users: tuple[AdminUser, ...] = Field(
@@ -201,6 +202,11 @@ class AccessOptions(RoleOptions):
                 if gid == other_gid:
                     raise ValueError(f"Groups {other} and {name} have the same gid {gid}.")
         return self
+
+    @property
+    def accounts(self) -> tuple[AdminUser, ...]:
+        """The admin users, for roles that need to know who is on a node."""
+        return self.users
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """What would lock rackwright itself out of the nodes; nothing is applied while there is any."""

@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from rackwright.containers import NodePath, PullingOptions, source_problems
+from rackwright.containers import DaemonOptions, NodePath, source_problems
 from rackwright.model.cluster import Cluster
 from rackwright.model.types import NodeRole
 
 
-class ContainerdOptions(PullingOptions):
+class ContainerdOptions(DaemonOptions):
     """containerd, for Kubernetes, for ctr and nerdctl, and below docker."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -21,11 +21,6 @@ class ContainerdOptions(PullingOptions):
         default="distribution",
         description="`distribution`: containerd of Debian or Ubuntu (1.6 and 1.7). `docker`: containerd.io of Docker's "
         "own repository; the only one on EL.",
-    )
-    repository: str = Field(
-        default="https://download.docker.com/linux",
-        pattern=r"^https?://[A-Za-z0-9./:_-]+$",
-        description="Base URL of Docker's repository or of the site's copy of it, for `source: docker`.",
     )
     release: Literal["1.7", "2"] | None = Field(
         default=None,

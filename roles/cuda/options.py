@@ -11,6 +11,7 @@ from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import Trouble
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster
+from rackwright.model.interfaces import SetsUpGpuRepository
 
 
 class CudaOptions(StackOptions):
@@ -31,7 +32,7 @@ class CudaOptions(StackOptions):
             yield "", "No node of the role cuda has NVIDIA's GPUs.", "remove the section"
         if stack is None or stack.source == "distribution":
             return
-        if any("nvidia_driver" not in node.options for node in nodes):
+        if any(node.offers(SetsUpGpuRepository) is None for node in nodes):
             yield (
                 "",
                 "The toolkit comes from the repository that the role nvidia_driver sets up, and it does not run.",

@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import (
     AddressPool,
+    DaemonOptions,
     NodePath,
-    PullingOptions,
     pool_problems,
     source_problems,
     user_problems,
@@ -20,7 +20,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.types import NodeRole
 
 
-class DockerOptions(PullingOptions):
+class DockerOptions(DaemonOptions):
     """Docker Engine."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -29,11 +29,6 @@ class DockerOptions(PullingOptions):
         default="distribution",
         description="`distribution`: docker.io of Debian or Ubuntu. `docker`: docker-ce of Docker's own repository, "
         "whose key is checked by its published fingerprint; the only one on EL.",
-    )
-    repository: str = Field(
-        default="https://download.docker.com/linux",
-        pattern=r"^https?://[A-Za-z0-9./:_-]+$",
-        description="Base URL of Docker's repository or of the site's copy of it, for `source: docker`.",
     )
     users: tuple[str, ...] = Field(
         default=(),

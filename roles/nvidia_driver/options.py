@@ -12,6 +12,7 @@ from rackwright.lock.for_roles import Trouble, known_bad
 from rackwright.lock.lock_file import read_lock
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster
+from rackwright.model.interfaces import SetsUpGpuRepository
 from rackwright.model.options import Frozen
 from rackwright.roles.nvidia_driver.keys import fingerprint_of
 from rackwright.roles.nvidia_driver.sources import origin
@@ -58,7 +59,7 @@ class Signing(Frozen):
     certificate: str = Field(pattern=r"^/", description="Path on the node of the certificate, DER.")
 
 
-class NvidiaDriverOptions(StackOptions):
+class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
     """NVIDIA's driver on nodes that are declared to have its GPUs, as the lock says."""
 
     role: ClassVar[str] = "nvidia_driver"

@@ -9,7 +9,8 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from rackwright.containers import AddressPool, NodePath, PullingOptions, pool_problems
-from rackwright.model.cluster import Cluster
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import DeclaresUsers
 from rackwright.model.types import NodeRole
 
 SUBIDS = 65536
@@ -70,10 +71,10 @@ class PodmanOptions(PullingOptions):
                 *((f"subnet_pools[{index}].base", pool.base) for index, pool in enumerate(self.subnet_pools)),
             ],
         )
-        for node in cluster.nodes:
-            if node.options.get("podman") != self:
+        for node in cluster.running("podman"):
+            if node.options["podman"] != self:
                 continue
-            for name, uid in users(node.options.get("access")):
+            for name, uid in users(node):
                 if uid > HIGHEST_UID:
                     yield (
                         "",
@@ -86,6 +87,8 @@ class PodmanOptions(PullingOptions):
                     return
 
 
-def users(access: object) -> list[tuple[str, int]]:
-    """Name and uid of every user that the access role declares, ordered by uid."""
-    return sorted(((user.name, user.uid) for user in getattr(access, "users", ())), key=lambda user: user[1])
+def users(node: Node) -> list[tuple[str, int]]:
+    """Name and uid of every declared user of a node, ordered by uid."""
+    declared = node.offers(DeclaresUsers)
+    accounts = declared.accounts if declared is not None else ()
+    return sorted(((account.name, account.uid) for account in accounts), key=lambda user: user[1])

@@ -43,7 +43,7 @@ def has_netavark(os: OsRelease) -> bool:
 
 def subids(node: Node) -> str:
     """/etc/subuid and /etc/subgid: a range per declared user that follows from the uid."""
-    lines = [f"{name}:{uid * SUBIDS}:{SUBIDS}\n" for name, uid in users(node.options.get("access"))]
+    lines = [f"{name}:{uid * SUBIDS}:{SUBIDS}\n" for name, uid in users(node)]
     return "".join(lines)
 
 

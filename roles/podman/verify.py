@@ -51,7 +51,7 @@ def _mirror(context: CheckContext[PodmanOptions]) -> str:
 
 def _subids(context: CheckContext[PodmanOptions]) -> str:
     """What newuidmap will allow, as the kernel's own helper sees it: no two ranges may meet."""
-    declared = users(context.node.options.get("access"))
+    declared = users(context.node)
     for path in (texts.SUBUID, texts.SUBGID):
         found: dict[str, tuple[int, int]] = {}
         for line in text_of(context, path).splitlines():

@@ -58,11 +58,7 @@ def _answers(context: CheckContext[RegistryCacheOptions]) -> str:
 def _reached(context: CheckContext[RegistryCacheOptions]) -> str:
     """From every other node that pulls images, by whatever runtime."""
     options = context.options
-    pulling = [
-        node
-        for node in context.cluster.nodes
-        if any(isinstance(role, PullingOptions) for role in node.options.values())
-    ]
+    pulling = [node for node in context.cluster.nodes if node.offers(PullingOptions) is not None]
     urls = [texts.url(name, context.cluster, options) for name in options.registries]
     for node in pulling:
         for url in urls:

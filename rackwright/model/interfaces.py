@@ -1,0 +1,31 @@
+"""What one role may need to know of another role on the same node, which it finds with `node.offers(Interface)`.
+
+Options classes implement these interfaces; no role names or imports another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class UserAccount(Protocol):
+    """A user with the same number on every node."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> int: ...
+
+
+class DeclaresUsers:
+    """Options of the role that creates the site's users on a node."""
+
+    @property
+    def accounts(self) -> Sequence[UserAccount]:
+        """Every user it creates."""
+        raise NotImplementedError
+
+
+class SetsUpGpuRepository:
+    """Options of the role that sets up the repository from which the locked GPU stack is installed."""
