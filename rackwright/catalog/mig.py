@@ -1,6 +1,6 @@
-"""MIG: how a node's GPUs are cut, declared once and read by the mig role, Slurm and the health checks.
+"""MIG: how a node's GPUs are partitioned, declared once and read by the mig role, Slurm and the health checks.
 
-Every GPU of a node is cut alike. A layout is checked against the catalogue's profiles and placed as the
+Every GPU of a node is partitioned alike. A layout is checked against the catalogue's profiles and placed as the
 hardware would place it, so that one which cannot be made is refused before the first connection.
 """
 
@@ -33,7 +33,7 @@ Placed = tuple[tuple[str, int], ...]
 
 
 def profiles_of(gpus: Gpus | None) -> MigGpu | None:
-    """The GPU's row in the table of MIG profiles; None where it cannot be cut."""
+    """The GPU's row in the table of MIG profiles; None where it cannot be partitioned."""
     if gpus is None or gpus.mig is None:
         return None
     return next((row for row in mig_table().rows if row.gpu == gpus.mig), None)
@@ -72,7 +72,7 @@ def mistakes(
 ) -> Iterator[tuple[str | None, str, str | None]]:
     """What is wrong with a layout: (profile or None for all of it, a sentence, a hint)."""
     if gpus is None:
-        yield None, f"{sku} has no GPUs that could be cut.", None
+        yield None, f"{sku} has no GPUs that can be partitioned.", None
         return
     row = profiles_of(gpus)
     if row is None:

@@ -64,7 +64,7 @@ class XidTable(Table):
 
 
 class MigProfile(Frozen):
-    """One way to cut a GPU, and how often it fits."""
+    """One way to partition a GPU, and how often it fits."""
 
     name: str = Field(pattern=r"^[1-7]g\.[0-9]+gb(\+me)?$")
     most: int = Field(ge=1, le=7)

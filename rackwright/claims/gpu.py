@@ -19,7 +19,7 @@ def as_locked(context: CheckContext[StackOptions]) -> str:
 
 
 def smi(context: CheckContext[RoleOptions]) -> dict[str, Any]:
-    """nvidia-smi's document as the health probe reads it; MIG profiles of GPUs that are cut included."""
+    """nvidia-smi's document as the health probe reads it, with the MIG profiles of partitioned GPUs."""
     try:
         found = parse(context.output("timeout 30 nvidia-smi -q -x"))
     except Unavailable as error:
@@ -35,7 +35,7 @@ def loaded_driver(context: CheckContext[RoleOptions]) -> str:
     """Version of the driver that nvidia-smi talks to."""
     version = smi(context)["driver_version"]
     if not isinstance(version, str):
-        raise Undetermined("nvidia-smi names no driver version")
+        raise Undetermined("nvidia-smi reports no driver version")
     return version
 
 

@@ -1,6 +1,6 @@
-"""MIG: each GPU cut as the node's `mig:` declares, now and after every reboot.
+"""MIG: each GPU partitioned as the node's `mig:` declares, now and after every reboot.
 
-GPU instances live in the driver's memory and are gone when it is unloaded, and from Hopper on the mode is too;
-a unit cuts the GPUs again at boot, before anything uses them. Cutting anew ends what runs on a GPU, so it is
+GPU instances live in the driver's memory and are gone when it is unloaded; from Hopper on, so is the mode. A unit
+partitions the GPUs again at boot, before anything uses them. Partitioning ends what runs on a GPU, so it is
 disruptive: a worker is drained first.
 """

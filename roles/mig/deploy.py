@@ -8,7 +8,7 @@ from rackwright.data import site_of
 from rackwright.model.cluster import Node
 from rackwright.operations import files, packages, settings, units
 from rackwright.render import render
-from rackwright.roles.mig import cuts
+from rackwright.roles.mig import partitions
 from rackwright.roles.mig.options import MigOptions
 
 PROGRAM = "/usr/local/sbin/rackwright-mig"
@@ -18,30 +18,30 @@ CONFIG = "/etc/rackwright/mig.yaml"
 
 @deploy("mig")
 def mig(options: MigOptions) -> None:
-    """What cuts the GPUs at boot, and the cut itself where they are not as declared."""
+    """The script and unit that partition the GPUs at boot; now too, where the layout is not as declared."""
     node = site_of().node
     if options.tool == "mig-parted":
         _mig_parted(node, options)
     files.file(
-        name="Write what cuts the GPUs",
+        name="Write the script that partitions the GPUs",
         path=PROGRAM,
         content=program(node, options),
         mode="755",
         validate="sh -n %s",
     )
     files.file(
-        name="Write the unit that cuts them at boot",
+        name="Write the unit that partitions the GPUs at boot",
         path=f"/etc/systemd/system/{UNIT}",
         content=render("mig/rackwright-mig.service.j2"),
     )
-    units.unit(name="Cut the GPUs at every boot", unit=UNIT, running=None)
+    units.unit(name="Partition the GPUs at every boot", unit=UNIT, running=None)
     if node.simulates_gpus:
-        return  # its nvidia-smi tells of the declared layout, and takes no other
+        return  # its nvidia-smi always shows the declared layout and cannot change it
     settings.setting(
-        name="Cut the GPUs as declared",
+        name="Partition the GPUs as declared",
         target="MIG layout",
-        read=cuts.SUMMARY,
-        want=cuts.wanted_summary(node),
+        read=partitions.SUMMARY,
+        want=partitions.wanted_summary(node),
         write=f"systemctl restart {UNIT} || {{ journalctl -u {UNIT} -n 15 --no-pager -o cat >&2; exit 1; }}",
         disruptive=True,
     )
@@ -51,9 +51,9 @@ def program(node: Node, options: MigOptions) -> str:
     """/usr/local/sbin/rackwright-mig."""
     return render(
         "mig/rackwright-mig.sh.j2",
-        read=cuts.READ,
-        wanted=cuts.wanted(node),
-        creation=cuts.creation(node),
+        read=partitions.READ,
+        wanted=partitions.wanted(node),
+        creation=partitions.creation(node),
         tool=options.tool,
         config=CONFIG,
         stop_services=options.stop_services,
@@ -67,9 +67,9 @@ def _mig_parted(node: Node, options: MigOptions) -> None:
         start_daemons=False,
         hold=True,
     )
-    # its unit makes up a layout of its own at each boot, and reboots the node where a GPU cannot be reset
+    # its unit applies its own layout at each boot, and reboots the node if a GPU cannot be reset
     units.unit(name="Mask mig-parted's own unit", unit="nvidia-mig-manager.service", masked=True)
-    files.directory(name="Make rackwright's folder", path="/etc/rackwright")
+    files.directory(name="Create rackwright's folder", path="/etc/rackwright")
     files.file(
         name="Write the layout for mig-parted",
         path=CONFIG,

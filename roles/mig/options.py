@@ -18,13 +18,13 @@ _UNIT = re.compile(r"[A-Za-z0-9@_.:-]+\.service")
 
 
 class MigOptions(RoleOptions):
-    """Who cuts the GPUs, and what has to let go of them meanwhile."""
+    """Which tool partitions the GPUs, and which services must release them meanwhile."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER, NodeRole.LOGIN})
 
     tool: Literal["nvidia-smi", "mig-parted"] = Field(
         default="nvidia-smi",
-        description="nvidia-smi comes with the driver; mig-parted is NVIDIA's own for layouts, in the package "
+        description="nvidia-smi comes with the driver; mig-parted is NVIDIA's own tool for layouts, in the package "
         "nvidia-mig-manager, which NVIDIA publishes as files and not in its repositories.",
     )
     version: str | None = Field(
@@ -34,7 +34,7 @@ class MigOptions(RoleOptions):
     )
     stop_services: tuple[str, ...] = Field(
         default=("nvidia-dcgm.service", "nvidia-dcgm-exporter.service"),
-        description="Units that keep GPUs open; those that run are stopped for the cut and started again.",
+        description="Units that keep GPUs open; those that run are stopped while the GPUs are partitioned, and started again.",
     )
 
     @field_validator("stop_services")
@@ -42,11 +42,11 @@ class MigOptions(RoleOptions):
     def _are_services(cls, units: tuple[str, ...]) -> tuple[str, ...]:
         for unit in units:
             if not _UNIT.fullmatch(unit):
-                raise mistake(f"{unit} is no service unit.", "e.g. `nvidia-dcgm.service`")
+                raise mistake(f"{unit} is not a service unit.", "e.g. `nvidia-dcgm.service`")
         return units
 
     def runs_on(self, node: Node) -> bool:
-        """On nodes with GPUs that can be cut; where nothing is declared, MIG is kept off."""
+        """On nodes with GPUs that can be partitioned; where no layout is declared, MIG is kept off."""
         return super().runs_on(node) and profiles_of(node.sku.gpus) is not None
 
     def problems(self, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:

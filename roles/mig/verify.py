@@ -9,7 +9,7 @@ from rackwright.claims.gpu import declared_gpus, smi
 from rackwright.claims.packages import held_at
 from rackwright.claims.units import starts_at_boot
 from rackwright.model.cluster import Node
-from rackwright.roles.mig import cuts
+from rackwright.roles.mig import partitions
 from rackwright.roles.mig.options import MigOptions
 
 
@@ -17,17 +17,17 @@ def as_declared(gpus: list[dict[str, Any]], node: Node, declared: int) -> str:
     """Every GPU has its MIG mode, with no change pending, and exactly the declared instances."""
     if len(gpus) != declared:
         fail(f"nvidia-smi lists {len(gpus)} of {declared} GPUs")
-    wanted, wrong = sorted(cuts.instances(node)), []
+    wanted, wrong = sorted(partitions.instances(node)), []
     for gpu in gpus:
-        name, told = f"GPU {gpu['index']}", gpu["mig"]
-        if told["current"] is None or told["pending"] is None:
-            raise Undetermined(f"nvidia-smi does not say the MIG mode of {name}")
-        if told["current"] != bool(wanted):
-            wrong.append(f"MIG of {name} is {'on' if told['current'] else 'off'}")
-        elif told["pending"] != bool(wanted):
+        name, mig = f"GPU {gpu['index']}", gpu["mig"]
+        if mig["current"] is None or mig["pending"] is None:
+            raise Undetermined(f"nvidia-smi does not report the MIG mode of {name}")
+        if mig["current"] != bool(wanted):
+            wrong.append(f"MIG of {name} is {'on' if mig['current'] else 'off'}")
+        elif mig["pending"] != bool(wanted):
             wrong.append(f"MIG of {name} changes at its next reset")
-        elif sorted(told["profiles"]) != wanted:
-            wrong.append(f"{name} is cut into {' '.join(sorted(told['profiles'])) or 'nothing'}")
+        elif sorted(mig["profiles"]) != wanted:
+            wrong.append(f"{name} has {' '.join(sorted(mig['profiles'])) or 'no instances'}")
     if wrong:
         fail(f"{'; '.join(wrong)}; declared: {' '.join(wanted) or 'off'}")
     return f"{declared} GPUs: {' '.join(wanted) or 'MIG is off'}"
@@ -51,7 +51,7 @@ def _by_mig_parted(node: Node, options: MigOptions) -> bool:
 
 
 CHECKS = (
-    Check("every GPU is cut as declared", _layout),
-    Check("the GPUs are cut again at boot", _at_boot),
+    Check("every GPU is partitioned as declared", _layout),
+    Check("the GPUs are partitioned again at boot", _at_boot),
     Check("mig-parted is installed as declared and held", _installed, applies=_by_mig_parted),
 )

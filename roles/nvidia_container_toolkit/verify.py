@@ -14,7 +14,7 @@ from rackwright.roles.nvidia_container_toolkit.options import CONFIG, MODE_READ,
 
 
 def devices(node: Node, gpus: int) -> set[str]:
-    """Names the spec has to have: each GPU's number, or number and instance where MIG cuts it; and `all`."""
+    """Names the spec has to have: each GPU's number, or number and instance where MIG partitions it; and `all`."""
     each = sum(node.mig.values())
     numbers = (
         {f"{gpu}:{one}" for gpu in range(gpus) for one in range(each)} if each else set(map(str, range(gpus)))
@@ -32,9 +32,9 @@ def listed(text: str, wanted: set[str]) -> str:
         fail(
             f"the CDI spec lacks nvidia.com/gpu={', '.join(missing[:5])}: restart nvidia-cdi-refresh.service"
         )
-    cut = any(":" in name for name in wanted)
+    partitioned = any(":" in name for name in wanted)
     strange = sorted(
-        name for name in there - wanted if re.fullmatch(r"\d+:\d+" if cut else r"\d+(:\d+)?", name)
+        name for name in there - wanted if re.fullmatch(r"\d+:\d+" if partitioned else r"\d+(:\d+)?", name)
     )
     if strange:
         fail(f"the CDI spec has nvidia.com/gpu={', '.join(strange[:5])}, which is not declared")

@@ -41,7 +41,7 @@ ON_ALL = {
     ("gpudirect", "nvidia-peermem is loaded only as declared"): (OUT, NO_MODULES),
     ("gpudirect", "the IOMMU passes through"): (OUT, NO_KERNEL),
     ("gpudirect", "no PCI bridge redirects peers"): (OUT, NO_HARDWARE),
-    ("mig", "the GPUs are cut again at boot"): ("PASS", "rackwright-mig.service is enabled"),
+    ("mig", "the GPUs are partitioned again at boot"): ("PASS", "rackwright-mig.service is enabled"),
     ("nvidia_container_toolkit", "the container toolkit is installed as locked and held"): (
         "PASS",
         f"libnvidia-container-tools {TOOLKIT}-1 and 3 more, held",
@@ -61,7 +61,7 @@ GPU1 = {
     ),
     ("fabricmanager", "Fabric Manager runs"): ("PASS", "nvidia-fabricmanager.service is active and enabled"),
     ("fabricmanager", "every GPU has joined the NVLink fabric"): ("PASS", "8 GPUs: Completed, Success"),
-    ("mig", "every GPU is cut as declared"): ("PASS", "8 GPUs: 3g.40gb 3g.40gb"),
+    ("mig", "every GPU is partitioned as declared"): ("PASS", "8 GPUs: 3g.40gb 3g.40gb"),
     ("nvidia_container_toolkit", "the CDI spec has the declared GPUs"): (
         "PASS",
         "16 devices, and all of them as one",
@@ -73,7 +73,7 @@ GB1 = {
     ("imex", "IMEX runs"): ("PASS", "nvidia-imex.service is active and enabled"),
     ("imex", "the NVLink domain is up with every declared node"): ("PASS", "UP, 1 of 1 nodes READY"),
     ("imex", "the declared IMEX channels exist"): (OUT, NO_MODULES),
-    ("mig", "every GPU is cut as declared"): ("PASS", "4 GPUs: MIG is off"),
+    ("mig", "every GPU is partitioned as declared"): ("PASS", "4 GPUs: MIG is off"),
     ("nvidia_container_toolkit", "the CDI spec has the declared GPUs"): (
         "PASS",
         "4 devices, and all of them as one",
@@ -119,7 +119,7 @@ def test_drift_of_a_hold_a_version_and_a_file_is_found_and_repaired(site: Site):
             "FAIL",
             "nvidia-fabricmanager is not held",
         ),
-        ("gpu1", "mig", "the GPUs are cut again at boot"): (
+        ("gpu1", "mig", "the GPUs are partitioned again at boot"): (
             "FAIL",
             "rackwright-mig.service is disabled: the instances are gone after a reboot",
         ),
@@ -159,7 +159,7 @@ def test_an_upgrade_moves_nothing(site: Site):
 
 @pytest.fixture
 def other_layout(site: Site) -> Iterator[None]:
-    """Another layout is declared for gpu1, for a while; the GPUs are cut as before afterwards."""
+    """Another layout is declared for gpu1, for a while; afterwards the GPUs are partitioned as before."""
     with site.declaring(lambda content: lay_out(content, {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1})):
         yield
     _cut(site)
@@ -175,7 +175,7 @@ def _cut(site: Site) -> None:
 
 
 def _settle(site: Site, *, instances: int) -> None:
-    """The container engines hear of the new instances, and dcgm runs again; no cut waits for either."""
+    """The container engines hear of the new instances, and dcgm runs again; partitioning waits for neither."""
     listed = "nvidia-ctk cdi list 2>/dev/null | grep -c gpu=7:"
     settled = f'[ "$({listed})" = {instances} ] && systemctl is-active --quiet nvidia-dcgm'
     site.on("gpu1", f"for _ in $(seq 240); do if {settled}; then exit 0; fi; sleep 1; done; exit 1")
@@ -196,7 +196,7 @@ def _busy_gpus(site: Site) -> Iterator[None]:
 def test_another_layout_is_disruptive_and_waits_for_an_idle_gpu(site: Site):
     with _busy_gpus(site):
         failed = site.apply(1, "--limit", "gpu1", "--role", "mig")
-    assert "Cut the GPUs as declared (disruptive)" in failed.out
+    assert "Partition the GPUs as declared (disruptive)" in failed.out
     before, after = "8 GPUs: Enabled 3g.40gb 3g.40gb", "8 GPUs: Enabled 1g.10gb 1g.10gb 2g.20gb 3g.40gb"
     assert f"~ setting MIG layout ({before} -> {after})" in failed.out
     assert "GPUs are in use by process 4711: drain the node first" in failed.out + failed.err
@@ -220,5 +220,5 @@ def test_the_layout_comes_back_after_a_reboot(site: Site):
     site.on("gpu1", "systemctl start multi-user.target; systemctl start rackwright-mig")
     _settle(site, instances=2)
     found = verified(site)
-    assert found["gpu1", "mig", "every GPU is cut as declared"] == ("PASS", "8 GPUs: 3g.40gb 3g.40gb")
+    assert found["gpu1", "mig", "every GPU is partitioned as declared"] == ("PASS", "8 GPUs: 3g.40gb 3g.40gb")
     assert {status for status, _ in found.values()} == {"PASS", OUT}

@@ -47,7 +47,7 @@ def _with(mig, sku="dgx-h100"):
 @pytest.mark.parametrize(
     ("mig", "sku", "path", "message", "hint"),
     [
-        ("{1g.10gb: 7}", "cpu-16c-64g", "", "cpu-16c-64g has no GPUs that could be cut.", None),
+        ("{1g.10gb: 7}", "cpu-16c-64g", "", "cpu-16c-64g has no GPUs that can be partitioned.", None),
         (
             "{1g.10gb: 7}",
             "l40s-8x",

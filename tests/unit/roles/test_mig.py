@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from rackwright.lab import smi_xml
-from rackwright.roles.mig import cuts
+from rackwright.roles.mig import partitions
 from rackwright.roles.mig.deploy import program
 from rackwright.roles.mig.options import MigOptions
 from rackwright.roles.mig.verify import CHECKS
@@ -69,23 +69,23 @@ class Gpus:
         )
 
     def layout(self):
-        return self.run(cuts.READ).stdout.strip()
+        return self.run(partitions.READ).stdout.strip()
 
 
-def cut(mig, count=1):
+def partitioning(mig, count=1):
     """The program for a node of fewer GPUs, to keep the test short."""
     declared = node(mig)
     gpus = declared.sku.gpus.model_copy(update={"count": count})
     small = declared.model_copy(update={"sku": declared.sku.model_copy(update={"gpus": gpus})})
-    return program(small, MigOptions()), cuts.wanted(small)
+    return program(small, MigOptions()), partitions.wanted(small)
 
 
-def test_gpus_are_cut_and_cut_again_and_put_back(tmp_path):
+def test_gpus_are_partitioned_once_and_restored(tmp_path):
     gpus = Gpus(tmp_path, count=2)
     assert gpus.layout() == "0: Disabled\n1: Disabled"
-    assert gpus.run(cuts.SUMMARY).stdout == "2 GPUs: Disabled\n"
+    assert gpus.run(partitions.SUMMARY).stdout == "2 GPUs: Disabled\n"
     for layout in (MIXED, {}):
-        script, wanted = cut(layout, count=2)
+        script, wanted = partitioning(layout, count=2)
         done = gpus.run(script)
         assert done.returncode == 0, done.stderr
         assert gpus.layout() == wanted
@@ -100,14 +100,14 @@ def test_gpus_are_cut_and_cut_again_and_put_back(tmp_path):
 
 def test_an_ampere_board_takes_its_mode_with_a_reset(tmp_path):
     gpus = Gpus(tmp_path, needs_reset=True)
-    script, wanted = cut(SEVEN)
+    script, wanted = partitioning(SEVEN)
     assert gpus.run(script).returncode == 0
     assert gpus.layout() == wanted
 
 
 def test_a_board_that_cannot_be_reset_says_what_is_left_to_do(tmp_path):
     gpus = Gpus(tmp_path, needs_reset=True, can_reset=False)
-    done = gpus.run(cut(SEVEN)[0])
+    done = gpus.run(partitioning(SEVEN)[0])
     assert done.returncode == 1
     assert "GPU 0 takes its MIG mode at the next reboot" in done.stderr
     assert "--no-block start nvidia-dcgm.service" in (tmp_path / "systemctl").read_text()  # whatever happened
@@ -115,7 +115,7 @@ def test_a_board_that_cannot_be_reset_says_what_is_left_to_do(tmp_path):
 
 def test_gpus_in_use_are_left_alone(tmp_path):
     gpus = Gpus(tmp_path, apps=[4711, 4712])
-    done = gpus.run(cut(SEVEN)[0])
+    done = gpus.run(partitioning(SEVEN)[0])
     assert (done.returncode, done.stderr) == (
         1,
         "GPUs are in use by process 4711 4712: drain the node first\n",
@@ -124,9 +124,9 @@ def test_gpus_in_use_are_left_alone(tmp_path):
 
 
 def test_where_instances_go_is_written_out():
-    assert cuts.creation(node(MIXED)) == "3g.40gb:4,2g.20gb:0,1g.10gb:2,1g.10gb:3"
-    assert cuts.creation(node(SEVEN)) == ",".join(f"1g.10gb:{start}" for start in range(7))
-    assert cuts.creation(node()) == ""
+    assert partitions.creation(node(MIXED)) == "3g.40gb:4,2g.20gb:0,1g.10gb:2,1g.10gb:3"
+    assert partitions.creation(node(SEVEN)) == ",".join(f"1g.10gb:{start}" for start in range(7))
+    assert partitions.creation(node()) == ""
 
 
 def test_what_a_node_gets(tmp_path):
@@ -148,7 +148,7 @@ def test_what_a_node_gets(tmp_path):
         "[Install]\n"
         "WantedBy=multi-user.target\n"
     )
-    (operation,) = [op for op in plan.operations if op.name == "Cut the GPUs as declared"]
+    (operation,) = [op for op in plan.operations if op.name == "Partition the GPUs as declared"]
     (change,) = operation.changes
     assert change.disruptive  # so a worker is drained first
     assert change.after == f"8 GPUs: Enabled {' '.join(['1g.10gb'] * 7)}"
@@ -207,12 +207,12 @@ def test_problems(tmp_path, options, sku, problems):
 
 
 def test_units_are_units():
-    with pytest.raises(ValidationError, match="is no service unit"):
+    with pytest.raises(ValidationError, match="is not a service unit"):
         MigOptions(stop_services=("nvidia-dcgm",))
 
 
-LAYOUT = "every GPU is cut as declared"
-BOOT = "the GPUs are cut again at boot"
+LAYOUT = "every GPU is partitioned as declared"
+BOOT = "the GPUs are partitioned again at boot"
 UNIT = "rackwright-mig.service"
 ASKED = "mig-parted is installed as declared and held"
 
@@ -225,7 +225,7 @@ ASKED = "mig-parted is installed as declared and held"
         (LAYOUT, xml("dgx-h100", mig=("3g.40gb",)), "FAIL", None),
         (LAYOUT, xml("dgx-h100", ("<pending_mig>Enabled", "<pending_mig>Disabled"), mig=("3g.40gb", "3g.40gb")), "FAIL", None),
         (LAYOUT, xml("dgx-h100", ("<current_mig>Enabled", "<current_mig>[Unknown]"), mig=("3g.40gb", "3g.40gb")), "UNKNOWN",
-         "nvidia-smi does not say the MIG mode of GPU 0"),
+         "nvidia-smi does not report the MIG mode of GPU 0"),
         (LAYOUT, {}, "UNKNOWN", None),
         (BOOT, unit(UNIT, active="inactive"), "PASS", "rackwright-mig.service is enabled"),
         (BOOT, unit(UNIT, state="disabled"), "FAIL",

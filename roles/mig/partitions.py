@@ -1,11 +1,11 @@
-"""A declared layout as text: what nvidia-smi has to show, how to make it, mig-parted's file. Pure."""
+"""A declared MIG layout as text: what nvidia-smi must show, and how to create it. Pure."""
 
 from __future__ import annotations
 
 from rackwright.catalog.mig import placed, profiles_of
 from rackwright.model.cluster import Node
 
-# One line per GPU, `0: Enabled 1g.10gb 1g.10gb`: its MIG mode and its instances, sorted.
+# One line for each GPU, `0: Enabled 1g.10gb 1g.10gb`: its MIG mode and its instances, sorted.
 READ = """\
 { LC_ALL=C; export LC_ALL
 nvidia-smi --query-gpu=index,mig.mode.current --format=csv,noheader; nvidia-smi -L; } | awk '
@@ -20,22 +20,22 @@ END { for (gpu = 0; gpu < count; gpu++) {
   for (a = 1; a <= last; a++) line = line " " word[a]
   print line } }'"""
 
-# The same for all GPUs together, `8 GPUs: Enabled 1g.10gb 1g.10gb`: one line where they are alike.
+# All GPUs together, `8 GPUs: Enabled 1g.10gb 1g.10gb`: one line if all are alike.
 SUMMARY = READ + """ | sed 's/^[0-9]*: //' | sort | uniq -c | awk '{ $1 = $1 " GPUs:"; print }'"""
 
 
 def instances(node: Node) -> tuple[str, ...]:
-    """Profiles of one GPU, one entry per instance, sorted as bytes."""
+    """Profiles of one GPU, one entry for each instance, in byte order."""
     return tuple(sorted(name for name, count in node.mig.items() for _ in range(count)))
 
 
 def wanted(node: Node) -> str:
-    """What READ prints on a node that is as declared."""
+    """What READ prints on a node whose GPUs are as declared."""
     return "\n".join(f"{index}: {_each(node)}" for index in range(_count(node)))
 
 
 def wanted_summary(node: Node) -> str:
-    """What SUMMARY prints there."""
+    """What SUMMARY prints on a node whose GPUs are as declared."""
     return f"{_count(node)} GPUs: {_each(node)}"
 
 
@@ -48,9 +48,9 @@ def _count(node: Node) -> int:
 
 
 def creation(node: Node) -> str:
-    """The argument of `nvidia-smi mig -cgi`: each profile with the memory slice it starts at.
+    """The argument of `nvidia-smi mig -cgi`: each profile with the memory slice at which it starts.
 
-    With the starts written out the driver cannot place an instance where another then does not fit.
+    The explicit starts keep the driver from placing an instance where it leaves no room for another one.
     """
     row = profiles_of(node.sku.gpus)
     places = placed(node.mig, row) if row is not None else None
