@@ -49,8 +49,8 @@ class PullingOptions(RuntimeOptions):
 
     insecure_registries: tuple[str, ...] = Field(
         default=(),
-        description="Registries (host[:port]) that are spoken to in plain HTTP, the mirror among them if it has "
-        "no TLS. Whoever is on the path can change the images.",
+        description="Registries (host[:port]) reached by plain HTTP, the mirror among them if it has "
+        "no TLS. An attacker on the path can change the images.",
     )
     memlock_mib: int | Literal["unlimited"] = Field(
         default="unlimited",
@@ -103,10 +103,10 @@ class DaemonOptions(PullingOptions):
 
 
 class AddressPool(Frozen):
-    """A range that is cut into one subnet for each container network."""
+    """A range that is divided into one subnet for each container network."""
 
     base: IPv4Network = Field(description="The whole range; it may overlap no declared network.")
-    size: int = Field(default=24, ge=8, le=30, description="Prefix length of each subnet cut from it.")
+    size: int = Field(default=24, ge=8, le=30, description="Prefix length of each subnet.")
 
 
 def pool_problems(cluster: Cluster, pools: Iterable[tuple[str, IPv4Network]]) -> Iterator[Problem]:

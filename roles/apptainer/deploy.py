@@ -29,7 +29,7 @@ def apptainer(options: ApptainerOptions) -> None:
     if not options.setuid:
         packages.absent(name="Remove the setuid starter", packages=("apptainer-suid",))
     if options.cache_root is not None:
-        files.directory(name="Make the folder of users' images", path=options.cache_root, mode="1777")
+        files.directory(name="Create the folder of users' images", path=options.cache_root, mode="1777")
     else:
         files.absent(name="Leave caches in homes", path=texts.PROFILE)
     for path, content in host.loop(texts.declared(options).items()):  # type: ignore[no-untyped-call]
@@ -38,7 +38,7 @@ def apptainer(options: ApptainerOptions) -> None:
 
 def _release(site: Site, options: ApptainerOptions) -> None:
     packages.installed(name="Install what downloads", packages=("curl",))
-    files.directory(name="Make the folder of downloads", path=_DOWNLOADS)
+    files.directory(name="Create the download folder", path=_DOWNLOADS)
     for file in host.loop(options.package_files(site.node)):  # type: ignore[no-untyped-call]
         path = f"{_DOWNLOADS}/{file}"
         url = texts.url(site.cluster, options, file)
@@ -52,7 +52,7 @@ def _ppa(site: Site, options: ApptainerOptions) -> None:
     key = "/etc/apt/keyrings/apptainer.asc"
     fingerprint = options.ppa_fingerprint or ""
     packages.installed(name="Install what reads keys", packages=("curl", "gpg"))
-    files.directory(name="Make the folder of archive keys", path="/etc/apt/keyrings")
+    files.directory(name="Create the folder of archive keys", path="/etc/apt/keyrings")
     archives.key(
         name="Fetch the key of the PPA", path=key, url=f"{_KEY_SERVER}{fingerprint}", fingerprint=fingerprint
     )

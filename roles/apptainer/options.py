@@ -66,7 +66,7 @@ class ApptainerOptions(RuntimeOptions):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """Package names; the setuid starter is one of its own."""
+        """Package names; the setuid starter is a separate package."""
         return ("apptainer", "apptainer-suid") if self.setuid else ("apptainer",)
 
     def package_files(self, node: Node) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ def containerd(options: ContainerdOptions) -> None:
         docker_archive(site, options.repository)
     declared = texts.declared(site.cluster, site.node, options)
     # the mode that containerd 1.7.24 of Debian 13 was seen to give it
-    files.directory(name="Make containerd's data folder", path=options.root, mode="700")
+    files.directory(name="Create containerd's data folder", path=options.root, mode="700")
     folders = [path.rpartition("/")[0] for path in declared if path != texts.CRICTL]
     for folder in host.loop([*dict.fromkeys(folders), texts.REGISTRIES]):  # type: ignore[no-untyped-call]
         files.directory(name=f"Make {folder}", path=folder)

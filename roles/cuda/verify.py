@@ -18,7 +18,7 @@ def parse_nvcc(text: str) -> str:
     """`Cuda compilation tools, release 11.8, V11.8.89`: the release."""
     found = re.search(r"\brelease (\d+\.\d+),", text)
     if found is None:
-        raise Undetermined(f"nvcc names no release: {text.strip()[:80]!r}")
+        raise Undetermined(f"nvcc reports no release: {text.strip()[:80]!r}")
     return found[1]
 
 
@@ -26,7 +26,7 @@ def _release(context: CheckContext[CudaOptions]) -> str:
     group = group_of(context.cluster, context.node)
     found = parse_nvcc(context.output("%s --version", f"{tools(group)}/nvcc"))
     if found != group.cuda:
-        fail(f"nvcc is of release {found}, the lock says {group.cuda}")
+        fail(f"nvcc is release {found}, the lock has {group.cuda}")
     return found
 
 
@@ -45,7 +45,7 @@ def _runs_on_driver(context: CheckContext[CudaOptions]) -> str:
     release = group_of(context.cluster, context.node).cuda or ""
     floor = next((row.driver for row in cuda_table().floors if str(row.major) == release.split(".")[0]), None)
     if floor is None:
-        raise Undetermined(f"no table says which driver CUDA {release} needs")
+        raise Undetermined(f"the tables do not list which driver CUDA {release} needs")
     driver = loaded_driver(context)
     if not at_least(driver, floor):
         fail(f"driver {driver} is loaded, CUDA {release} needs {floor}")

@@ -21,7 +21,7 @@ def dcgm(options: DcgmOptions) -> None:
     """Where it listens, four packages of one version, the host engine."""
     site = site_of()
     # before the unit it belongs to: systemd 252 overlooks a folder made after it first saw the unit
-    files.directory(name="Make the folder of the host engine's drop-ins", path=DROP_IN)
+    files.directory(name="Create the folder of the host engine's drop-ins", path=DROP_IN)
     files.file(
         name="Write where the host engine listens",
         path=f"{DROP_IN}/90-rackwright.conf",

@@ -13,17 +13,17 @@ from rackwright.lock.versions import upstream
 from rackwright.roles.dcgm.options import DcgmOptions
 
 _DEFAULT = "127.0.0.1:5555"
-"""Where dcgmi asks by itself."""
+"""The host engine that dcgmi connects to by default."""
 
 
 def parse_discovery(text: str) -> int:
     """`dcgmi discovery -l` begins with `8 GPUs found.` or `1 GPU found.`; and lists each by its number."""
     found = re.search(r"^\s*(\d+) GPUs? found\.", text, re.MULTILINE)
     if found is None:
-        raise Undetermined(f"dcgmi counts no GPUs: {text.strip()[:80]!r}")
+        raise Undetermined(f"dcgmi reports no number of GPUs: {text.strip()[:80]!r}")
     listed = len(re.findall(r"PCI Bus ID:", text))
     if listed != int(found[1]):
-        raise Undetermined(f"dcgmi says {found[1]} GPUs and lists {listed}")
+        raise Undetermined(f"dcgmi reports {found[1]} GPUs and lists {listed}")
     return listed
 
 
@@ -31,7 +31,7 @@ def parse_version(text: str) -> str:
     """`dcgmi  version: 4.6.0`."""
     found = re.search(r"version:\s*([0-9.]+)", text)
     if found is None:
-        raise Undetermined(f"dcgmi names no version: {text.strip()[:80]!r}")
+        raise Undetermined(f"dcgmi reports no version: {text.strip()[:80]!r}")
     return found[1]
 
 
@@ -50,7 +50,7 @@ def _version(context: CheckContext[DcgmOptions]) -> str:
     locked = upstream(packages["datacenter-gpu-manager-4-core"])
     found = parse_version(context.output("dcgmi --version"))
     if found != locked:
-        fail(f"dcgmi is {found}, the lock says {locked}")
+        fail(f"dcgmi is {found}, the lock has {locked}")
     return found
 
 

@@ -33,12 +33,12 @@ def docker(options: DockerOptions) -> None:
     site = site_of()
     if options.source == "docker":
         docker_archive(site, options.repository)
-    users.group(name="Make group docker", group="docker", system=True)
-    files.directory(name="Make docker's folder", path="/etc/docker")
-    # 710 is what dockerd gives it: nobody looks into the layers of others
-    files.directory(name="Make docker's data folder", path=options.data_root, mode="710")
+    users.group(name="Create group docker", group="docker", system=True)
+    files.directory(name="Create docker's folder", path="/etc/docker")
+    # dockerd gives it 710, so that users cannot read the layers of others
+    files.directory(name="Create docker's data folder", path=options.data_root, mode="710")
     files.file(name="Write daemon.json", path=CONF, content=daemon_json(site.cluster, site.node, options))
-    files.directory(name="Make the folder of docker's unit settings", path=DROP_IN.rpartition("/")[0])
+    files.directory(name="Create the folder of docker's unit settings", path=DROP_IN.rpartition("/")[0])
     files.file(
         name="Write docker's unit settings",
         path=DROP_IN,

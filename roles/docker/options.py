@@ -41,7 +41,7 @@ class DockerOptions(DaemonOptions):
     )
     storage_driver: Literal["overlay2", "fuse-overlayfs", "btrfs", "zfs", "vfs"] = Field(
         default="overlay2",
-        description="overlay2 wants ext4, or xfs with ftype=1, below data_root. vfs copies every layer whole.",
+        description="overlay2 needs ext4, or xfs with ftype=1, below data_root. vfs copies every layer whole.",
     )
     log_driver: Literal["json-file", "local", "journald", "none"] = Field(
         default="json-file", description="Where the output of containers goes."
@@ -89,7 +89,7 @@ class DockerOptions(DaemonOptions):
         return self
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Overlapping ranges, a source the distribution lacks, users nobody declares."""
+        """Overlapping ranges, a source the distribution lacks, undeclared users."""
         pools = ((f"address_pools[{index}].base", pool.base) for index, pool in enumerate(self.address_pools))
         yield from pool_problems(cluster, pools)
         yield from source_problems("docker", self, cluster)

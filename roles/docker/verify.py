@@ -25,7 +25,7 @@ def _conf(context: CheckContext[DockerOptions]) -> str:
 def _started(context: CheckContext[DockerOptions]) -> str:
     settings = declared(context.cluster, context.node, context.options)
     if needs_restart(context.fact(Answer, STARTED_READ), settings):
-        fail("the daemon was started with other settings than the declared ones")
+        fail("the daemon was started with settings that differ from the declared ones")
     return "the daemon was started with the declared settings"
 
 
@@ -47,7 +47,7 @@ def _settings(context: CheckContext[DockerOptions]) -> str:
         ("DefaultRuntime", options.default_runtime),
     ):
         if key not in info:
-            raise Undetermined(f"docker does not say its {key}")
+            raise Undetermined(f"docker does not report its {key}")
         same(info[key], wanted, f"docker's {key}")
     missing = sorted(set(options.runtimes) - set(info.get("Runtimes") or {}))
     if missing:
@@ -59,7 +59,7 @@ def _registries(context: CheckContext[DockerOptions]) -> str:
     options, info = context.options, _info(context)
     config = info.get("RegistryConfig")
     if not isinstance(config, dict):
-        raise Undetermined("docker does not say its registries")
+        raise Undetermined("docker does not report its registries")
     mirror = options.mirror(context.cluster)
     found = [url.rstrip("/") for url in config.get("Mirrors") or []]
     same(found, [] if mirror is None else [mirror], "docker's mirror")
@@ -80,7 +80,7 @@ def _members(context: CheckContext[DockerOptions]) -> str:
         fail(f"{', '.join(extra)} may become root through the group docker, and nothing declares it")
     if missing := [name for name in wanted if name not in found]:
         fail(f"{', '.join(missing)} is not in the group docker")
-    return f"{', '.join(found)}: each is root on this node" if found else "nobody"
+    return f"{', '.join(found)}: each is root on this node" if found else "no members"
 
 
 CHECKS = (
@@ -89,5 +89,5 @@ CHECKS = (
     Check("docker was started with its declared settings", _started),
     Check("docker has its declared settings", _settings, settle_seconds=10),
     Check("docker knows the declared mirror and insecure registries", _registries, settle_seconds=10),
-    Check("nobody else is in the group docker", _members),
+    Check("only declared users are in the group docker", _members),
 )

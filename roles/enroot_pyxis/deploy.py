@@ -18,18 +18,18 @@ _FOLDERS = 'stat -c "%a %n" /run/enroot {root}/cache {root}/data {root}/tmp | gr
 def enroot_pyxis(options: EnrootPyxisOptions) -> None:
     """enroot, its settings and hooks, and the plugin before the line that makes Slurm load it."""
     site = site_of()
-    files.directory(name="Make the folder of downloads", path=texts.DOWNLOADS)
+    files.directory(name="Create the download folder", path=texts.DOWNLOADS)
     if site.node.family is Family.DEBIAN:
         packages.installed(name="Install what downloads", packages=("curl",))
     _packages(site, options)
     if options.pyxis_source == "build":
         _build(site, options)
     declared = texts.declared(options)
-    files.directory(name="Make the folder of hooks", path=texts.HOOKS)
+    files.directory(name="Create the folder of hooks", path=texts.HOOKS)
     for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content)
     settings.setting(
-        name="Make the folders of users' images",
+        name="Create the folders of users' images",
         target="folders of users' images",
         read=_FOLDERS.format(root=options.root),
         want="4",

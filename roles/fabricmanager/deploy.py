@@ -36,7 +36,7 @@ def fabricmanager(options: FabricmanagerOptions) -> None:
         hold=True,
         disruptive=True,
     )
-    files.directory(name="Make Fabric Manager's folder", path=FOLDER)
+    files.directory(name="Create Fabric Manager's folder", path=FOLDER)
     files.file(name="Write fabricmanager.cfg", path=CONF, content=fabricmanager_cfg(options))
     units.unit(name="Run Fabric Manager", unit=UNIT, restart_on=(CONF,))
 

@@ -13,7 +13,7 @@ from rackwright.model.cluster import Node
 from rackwright.model.sku import Architecture
 from rackwright.roles.fabricmanager.options import FabricmanagerOptions
 
-# Boards up to Ampere say N/A: only from Hopper on does a GPU register with the fabric.
+# GPUs up to Ampere report N/A: only from Hopper on does a GPU register with the fabric.
 _REGISTERS = (Architecture.HOPPER, Architecture.BLACKWELL)
 
 
@@ -21,12 +21,12 @@ def parse_version(text: str) -> str:
     """`Fabric Manager version is : 580.173.02`, in newer ones followed by a line about the build."""
     found = re.search(r"version is\s*:\s*([0-9.]+)", text)
     if found is None:
-        raise Undetermined(f"nv-fabricmanager names no version: {text.strip()[:80]!r}")
+        raise Undetermined(f"nv-fabricmanager reports no version: {text.strip()[:80]!r}")
     return found[1]
 
 
 def joined(gpus: list[dict[str, Any]], declared: int) -> str:
-    """Every declared GPU says Completed and Success; one that says nothing leaves it open."""
+    """Every declared GPU reports Completed and Success; Undetermined if one reports nothing."""
     wrong, silent = [], []
     for gpu in gpus:
         state, status = gpu["fabric"]["state"], gpu["fabric"]["status"]
@@ -39,7 +39,7 @@ def joined(gpus: list[dict[str, Any]], declared: int) -> str:
     if wrong:
         fail("; ".join(wrong))
     if silent:
-        raise Undetermined(f"nvidia-smi does not say the fabric state of GPU {', '.join(silent)}")
+        raise Undetermined(f"nvidia-smi does not report the fabric state of GPU {', '.join(silent)}")
     return f"{declared} GPUs: Completed, Success"
 
 

@@ -27,7 +27,7 @@ def gdrcopy(options: GdrcopyOptions) -> None:
     packages.installed(name="Install GDRCopy", packages=software.packages(node.family, options), hold=True)
     if not has(node.platform, Capability.KERNEL_MODULES):
         return
-    # Up to 2.5 the package's own script makes the device at boot, later ones leave it to udev.
+    # Up to 2.5 the package's own script creates the device at boot, later ones leave it to udev.
     settings.setting(
         name="Load gdrdrv, and let every user open it",
         target="/dev/gdrdrv",

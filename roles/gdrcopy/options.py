@@ -17,7 +17,7 @@ class GdrcopyOptions(RoleOptions):
     """gdrdrv built by DKMS, its library and, if asked for, its tests.
 
     NVIDIA publishes GDRCopy's packages as files (developer.download.nvidia.com/compute/redist/gdrcopy/, read
-    2026-11-21), so a site puts them into its own repository, and says here which version that is.
+    2026-11-21), so a site puts them into its own repository and declares their version here.
     """
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER, NodeRole.LOGIN})

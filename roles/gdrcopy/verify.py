@@ -31,7 +31,7 @@ def _device(context: CheckContext[GdrcopyOptions]) -> str:
     said = result.stdout.strip()
     if result.rc != 0:
         if "No such file" not in result.stderr:
-            raise Undetermined(f"cannot look at /dev/gdrdrv: {result.stderr.strip() or 'nothing was said'}")
+            raise Undetermined(f"cannot look at /dev/gdrdrv: {result.stderr.strip() or 'no output'}")
         fail("/dev/gdrdrv is missing")
     if said != "character special file 666":
         fail(f"/dev/gdrdrv is a {said}, not a character special file 666: jobs cannot open it")

@@ -9,7 +9,7 @@ from rackwright.claims.check import Undetermined
 from rackwright.health.probe.pci import ACS_REDIRECT_BITS
 from rackwright.model.cluster import Node
 
-# Every bridge (class 0604) with what setpci says of its ACS control register: four digits, or why not.
+# Every bridge (class 0604) with what setpci reports of its ACS control register: four digits, or why not.
 READ = """\
 lspci -Dn | awk '$2 == "0604:" { print $1 }' | while read -r bridge; do
   echo "$bridge $(setpci -s "$bridge" ECAP_ACS+6.w 2>&1)"
@@ -17,7 +17,7 @@ done"""
 
 
 def kernel_arguments(node: Node) -> tuple[str, ...]:
-    """An IOMMU that maps one to one. AMD's is on by itself, Intel's and Arm's have to be told."""
+    """An IOMMU that maps one to one. AMD's is on by default, Intel's and Arm's need the argument."""
     if node.sku.cpu_architecture == "aarch64":
         return ("iommu.passthrough=1",)
     amd = node.sku.cpu_model is not None and "AMD" in node.sku.cpu_model.upper()
@@ -45,9 +45,7 @@ def parse(text: str) -> Bridges:
         elif re.search(r"capabilit", said, re.IGNORECASE) and "not found" in said:
             quiet += 1  # a bridge without ACS
         else:
-            raise Undetermined(
-                f"setpci cannot read the ACS control of {bridge}: {said or 'nothing was said'}"
-            )
+            raise Undetermined(f"setpci cannot read the ACS control of {bridge}: {said or 'no output'}")
     if quiet + len(redirecting) == 0:
         raise Undetermined("lspci lists no PCI bridge")
     return Bridges(quiet, redirecting)

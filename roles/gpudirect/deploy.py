@@ -35,7 +35,7 @@ def gpudirect(options: GpudirectOptions) -> None:
 def _iommu(node: Node) -> None:
     arguments = bridges.kernel_arguments(node)
     if node.family is Family.DEBIAN:
-        files.directory(name="Make the folder of grub's settings", path="/etc/default/grub.d")
+        files.directory(name="Create the folder of GRUB's settings", path="/etc/default/grub.d")
         files.file(
             name="Declare the IOMMU's kernel arguments",
             path=GRUB,

@@ -28,13 +28,13 @@ class GpudirectOptions(RoleOptions):
     iommu: Literal["passthrough", "leave"] = Field(
         default="passthrough",
         description="passthrough: `iommu=pt` at the next boot, so that devices address memory directly. "
-        "leave: the kernel command line is the site's own affair.",
+        "leave: the site manages the kernel command line.",
     )
     acs: Literal["off", "leave"] = Field(
         default="off",
         description="off: a unit clears the ACS control bits of every PCI bridge at each boot (they come back "
         "with a reset), as NCCL's troubleshooting guide asks for on bare metal. leave: for hosts of guests, which "
-        "ACS keeps apart, and for boards whose maker wants it on (HGX B300 guests with ATS).",
+        "ACS keeps apart, and for boards whose vendor requires it (HGX B300 guests with ATS).",
     )
 
     def runs_on(self, node: Node) -> bool:
@@ -66,7 +66,7 @@ class GpudirectOptions(RoleOptions):
             if group is not None and not group.open_modules:
                 yield (
                     "peermem",
-                    f"{node.name} is locked to proprietary kernel modules, which know no dma-buf.",
+                    f"{node.name} is locked to proprietary kernel modules, which do not support dma-buf.",
                     "set `peermem: true` (with DOCA-OFED), or take the role from such nodes",
                 )
                 return

@@ -19,9 +19,9 @@ def can_dmabuf(module: str, kernel: str) -> str:
     """From /proc/driver/nvidia/version and `uname -r`."""
     version = re.match(r"(\d+)\.(\d+)", kernel)
     if version is None or "NVRM version" not in module:
-        raise Undetermined("neither the driver nor the kernel names its version")
+        raise Undetermined("the driver or the kernel does not report its version")
     if "Open Kernel Module" not in module:
-        fail("the loaded driver is the proprietary one, which knows no dma-buf")
+        fail("the loaded driver is the proprietary one, which does not support dma-buf")
     if (int(version[1]), int(version[2])) < _KERNEL:
         fail(f"the kernel is {kernel.strip()}; dma-buf for peers came with 5.12")
     return f"open kernel modules on {kernel.strip()}"
@@ -36,7 +36,7 @@ def _peermem(context: CheckContext[GpudirectOptions]) -> str:
     if context.options.peermem and not loaded:
         fail("nvidia_peermem is not loaded")
     if loaded and not context.options.peermem:
-        raise Warned("nvidia_peermem is loaded though not declared: which way NCCL takes is its own choice")
+        raise Warned("nvidia_peermem is loaded though not declared: NCCL may use either")
     return "nvidia_peermem is loaded" if loaded else "dma-buf alone"
 
 
@@ -49,7 +49,7 @@ def _iommu(context: CheckContext[GpudirectOptions]) -> str:
         fail(f"the kernel runs without {' '.join(missing)}: reboot the node, or see what its boot loader has")
     kinds = set(context.output("cat /sys/kernel/iommu_groups/*/type").split())
     if not kinds:
-        raise Undetermined("the kernel names no IOMMU group")
+        raise Undetermined("the kernel lists no IOMMU group")
     if kinds != {"identity"}:
         fail(f"IOMMU groups are {', '.join(sorted(kinds))}, not identity alone")
     return "every IOMMU group is identity"

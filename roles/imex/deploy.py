@@ -27,7 +27,7 @@ def imex(options: ImexOptions) -> None:
     if not options.needed_on(site.node):
         units.unit(name="Keep IMEX off without a domain", unit=UNIT, running=False, enabled=False)
         return
-    files.directory(name="Make IMEX's folder", path=FOLDER)
+    files.directory(name="Create IMEX's folder", path=FOLDER)
     files.file(name="Write the nodes of the NVLink domain", path=NODES, content=nodes_config(site, options))
     files.file(name="Write IMEX's configuration", path=CONF, content=config(site, options))
     packages.installed(
@@ -55,12 +55,12 @@ def config(site: Site, options: ImexOptions) -> str:
 def _channels(site: Site, options: ImexOptions) -> None:
     path = f"/etc/systemd/system/{CHANNELS_UNIT}"
     if options.channels == 0:
-        units.unit(name="Make no channels at boot", unit=CHANNELS_UNIT, running=False, enabled=False)
+        units.unit(name="Create no channels at boot", unit=CHANNELS_UNIT, running=False, enabled=False)
         files.absent(name="Remove the channels' unit", path=path)
         files.absent(name="Remove the channels' script", path=CHANNELS)
         return
     files.file(
-        name="Write what makes channels",
+        name="Write the script that creates the channels",
         path=CHANNELS,
         content=render("imex/channels.sh.j2", channels=options.channels),
         mode="755",
@@ -69,7 +69,7 @@ def _channels(site: Site, options: ImexOptions) -> None:
     files.file(name="Write the channels' unit", path=path, content=render("imex/channels.service.j2"))
     driver = has(site.node.platform, Capability.KERNEL_MODULES)
     units.unit(
-        name="Make the channels, now and at boot",
+        name="Create the channels, now and at boot",
         unit=CHANNELS_UNIT,
         running=True if driver else None,
         restart_on=(CHANNELS,) if driver else (),

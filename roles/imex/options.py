@@ -86,7 +86,7 @@ class ImexOptions(StackOptions):
             if node.rack is None:
                 yield (
                     "domains",
-                    f"{node.name} stands in no rack, so nothing says whose NVLink domain it is in.",
+                    f"{node.name} has no rack, so its NVLink domain is unknown.",
                     "give the node its rack, or name the domains here",
                 )
                 return

@@ -18,7 +18,7 @@ def whole(told: Any, declared: tuple[str, ...]) -> str:  # noqa: ANN401 - JSON
     """`nvidia-imex-ctl -N -j`: the domain is UP, and its members are the declared nodes, all READY."""
     nodes = told.get("nodes") if isinstance(told, dict) else None
     if not isinstance(nodes, dict) or not isinstance(told.get("status"), str):
-        raise Undetermined("nvidia-imex-ctl tells neither nodes nor a status")
+        raise Undetermined("nvidia-imex-ctl reports no nodes or no status")
     ready = {str(node.get("host")): str(node.get("status")) for node in nodes.values()}
     missing = [address for address in declared if address not in ready]
     strange = [address for address in ready if address not in declared]

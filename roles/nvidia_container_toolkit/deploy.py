@@ -48,9 +48,9 @@ def _containerd(options: NvidiaContainerToolkitOptions) -> None:
         files.absent(name="Give containerd no runtime of NVIDIA's", path=CONTAINERD)
         return
     version, plugin = _PLUGINS[options.containerd]
-    files.directory(name="Make the folder of containerd's drop-ins", path="/etc/containerd/conf.d")
+    files.directory(name="Create the folder of containerd's drop-ins", path="/etc/containerd/conf.d")
     files.file(
-        name="Tell containerd of the nvidia runtime",
+        name="Add the nvidia runtime to containerd",
         path=CONTAINERD,
         content=render("nvidia_container_toolkit/containerd.toml.j2", version=version, plugin=plugin),
     )
@@ -64,13 +64,13 @@ def _spec(version: str) -> None:
     else:
         service = OWN_UNIT
         files.file(
-            name="Write the unit that makes the CDI spec",
+            name="Write the unit that creates the CDI spec",
             path=f"/etc/systemd/system/{OWN_UNIT}",
             content=render("nvidia_container_toolkit/cdi.service.j2"),
         )
-    units.unit(name="Make the CDI spec at boot", unit=service, running=None)
+    units.unit(name="Create the CDI spec at boot", unit=service, running=None)
     settings.setting(
-        name="Make the CDI spec",
+        name="Create the CDI spec",
         target=SPEC,
         read=f"[ -s {SPEC} ] && echo there",
         want="there",

@@ -24,8 +24,8 @@ class NvidiaContainerToolkitOptions(StackOptions):
 
     mode: Literal["auto", "cdi", "legacy"] = Field(
         default="cdi",
-        description="How nvidia-container-runtime, where an engine is told to use it, gives devices: by the CDI "
-        "spec, by the old hook, or as it sees fit.",
+        description="How nvidia-container-runtime gives devices, where an engine is configured to use it: by the CDI "
+        "spec, by the old hook, or as it detects.",
     )
     containerd: Literal["off", "v2", "v3"] = Field(
         default="off",

@@ -26,7 +26,7 @@ def listed(text: str, wanted: set[str]) -> str:
     """`nvidia-ctk cdi list` prints `nvidia.com/gpu=0` and the like, by number and by UUID."""
     there = set(re.findall(r"^nvidia\.com/gpu=(\S+)$", text, re.MULTILINE))
     if not there and "Found 0 CDI devices" not in text:
-        raise Undetermined(f"nvidia-ctk lists no devices and does not say so: {text.strip()[:80]!r}")
+        raise Undetermined(f"nvidia-ctk reports neither devices nor their absence: {text.strip()[:80]!r}")
     missing = sorted(wanted - there)
     if missing:
         fail(
@@ -56,16 +56,16 @@ def _version(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
     said = context.output("nvidia-ctk --version")
     found = re.search(r"version ([0-9.]+)", said)
     if found is None:
-        raise Undetermined(f"nvidia-ctk names no version: {said.strip()[:80]!r}")
+        raise Undetermined(f"nvidia-ctk reports no version: {said.strip()[:80]!r}")
     if found[1] != locked:
-        fail(f"nvidia-ctk is {found[1]}, the lock says {locked}")
+        fail(f"nvidia-ctk is {found[1]}, the lock has {locked}")
     return found[1]
 
 
 def _mode(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
     mode = context.fact(Answer, MODE_READ, may_be_empty=True)
     if mode is None:
-        raise Undetermined(f"{CONFIG} names no mode of nvidia-container-runtime")
+        raise Undetermined(f"{CONFIG} has no mode of nvidia-container-runtime")
     if mode != context.options.mode:
         fail(f"nvidia-container-runtime gives devices by {mode}, not {context.options.mode}")
     return mode

@@ -68,7 +68,7 @@ def _repository(site: Site, options: NvidiaDriverOptions, group: GroupLock) -> N
 
 
 def _modprobe(options: NvidiaDriverOptions, group: GroupLock) -> None:
-    # before any package: the initramfs that a kernel package makes has read it
+    # before any package: a kernel package builds an initramfs, which reads it
     files.file(
         name="Write the modules' options and keep nouveau out",
         path=texts.MODPROBE,
@@ -82,7 +82,7 @@ def _modprobe(options: NvidiaDriverOptions, group: GroupLock) -> None:
     if options.signing is None:
         files.absent(name="Leave DKMS its own signing key", path=texts.DKMS_SIGNING)
         return
-    files.directory(name="Make the folder of DKMS's settings", path="/etc/dkms/framework.conf.d")
+    files.directory(name="Create the folder of DKMS's settings", path="/etc/dkms/framework.conf.d")
     files.file(
         name="Name the key DKMS signs with",
         path=texts.DKMS_SIGNING,
@@ -117,7 +117,7 @@ def _install(site: Site, options: NvidiaDriverOptions, group: GroupLock) -> None
 
 def _boot(group: GroupLock) -> None:
     if group.kernel is not None:
-        files.directory(name="Make the folder of GRUB's settings", path="/etc/default/grub.d")
+        files.directory(name="Create the folder of GRUB's settings", path="/etc/default/grub.d")
         files.file(
             name="Let GRUB boot the locked kernel",
             path=texts.GRUB,

@@ -17,14 +17,14 @@ def fingerprint_of(key: str) -> str:
     """Fingerprint of the first key of an armoured file, 40 capital hex digits. Raises ValueError."""
     found = _ARMOUR.search(key.replace("\r\n", "\n"))
     if found is None:
-        raise ValueError("it is no armoured OpenPGP public key")
+        raise ValueError("it is not an armoured OpenPGP public key")
     raw = base64.b64decode("".join(found[1].split()))
     if len(raw) < 6 or not raw[0] & 0x80:
-        raise ValueError("it is no OpenPGP key")
+        raise ValueError("it is not an OpenPGP key")
     tag, start, length = _header(raw)
     body = raw[start : start + length]
     if tag != _PUBLIC_KEY or len(body) != length or body[:1] != b"\x04":
-        raise ValueError("its first packet is no public key of version 4")
+        raise ValueError("its first packet is not a version 4 public key")
     prefix = b"\x99" + length.to_bytes(2, "big")
     return hashlib.sha1(prefix + body, usedforsecurity=False).hexdigest().upper()
 

@@ -87,7 +87,7 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
     )
     headers: tuple[str, ...] | None = Field(
         default=None,
-        description="Packages of kernel headers where the lock names no kernel. None: those of the release's "
+        description="Packages of kernel headers where the lock has no kernel. None: those of the release's "
         "usual kernel.",
     )
     known_bad: Literal["refuse", "try"] = Field(
@@ -102,31 +102,31 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
         if not nodes:
             yield "", "No node of the role nvidia_driver has NVIDIA's GPUs.", "remove the section"
         if stack is None:
-            return  # said by lock_problems
+            return  # lock_problems reports it
         if self.signing is not None and not stack.secure_boot:
             yield (
                 "signing",
-                "Without Secure Boot nobody asks for signed modules.",
+                "Without Secure Boot, modules need no signature.",
                 "set gpu_stack.secure_boot",
             )
         if stack.source != "distribution":
             yield from self._repository_problems(cluster)
 
     def key_text(self, cluster: Cluster) -> str:
-        """The repository's key. Raises OSError, or ValueError where the file is no text."""
+        """The repository's key. Raises OSError, or ValueError if the file is not ASCII text."""
         return (cluster.path.parent / (self.repository_key or "")).read_text(encoding="ascii")
 
     def _repository_problems(self, cluster: Cluster) -> Iterator[Trouble]:
         stack = cluster.gpu_stack
         if stack is not None and stack.source == "mirror" and self.repository is None:
-            yield "repository", "The driver comes from a mirror, and nobody says where it is.", None
+            yield "repository", "The driver comes from a mirror, and its URL is not declared.", None
         kinds = sorted({node.os for node in self.nodes(cluster)})
         wanted = {self.repository_fingerprint or origin(os).fingerprint for os in kinds}
         if self.repository_key is None:
             url = " and ".join(dict.fromkeys(origin(os).key_url for os in kinds))
             yield (
                 "repository_key",
-                "The repository's packages are trusted by its key, and no file with it is named.",
+                "The repository's packages are trusted by its key, and no key file is declared.",
                 f"download {url}, put it beside the cluster file and name it here",
             )
             return
@@ -140,7 +140,7 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
             yield (
                 "repository_key",
                 f"The key's fingerprint is {found}, expected is {expected}.",
-                "download it anew over https, or name a mirror's own key in `repository_fingerprint`",
+                "download it again over https, or name a mirror's own key in `repository_fingerprint`",
             )
 
     def lock_problems(self, cluster: Cluster) -> Iterable[Trouble]:

@@ -1,4 +1,4 @@
-"""Reads what tools say about the driver."""
+"""Reads what tools report about the driver."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parse_parameters(text: str) -> dict[str, str]:
     """/proc/driver/nvidia/params: `RestrictProfilingToAdminUsers: 0` by name."""
     found = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     if not found:
-        raise Undetermined("/proc/driver/nvidia/params names no parameter")
+        raise Undetermined("/proc/driver/nvidia/params lists no parameter")
     return found
 
 
@@ -62,4 +62,4 @@ def parse_secure_boot(status: int, out: str, err: str) -> bool:
         return True
     if "SecureBoot disabled" in said or "EFI variables are not supported" in said:
         return False
-    raise Undetermined(f"mokutil does not say whether Secure Boot is on: {said.strip()[:80]!r}")
+    raise Undetermined(f"mokutil does not report whether Secure Boot is on: {said.strip()[:80]!r}")

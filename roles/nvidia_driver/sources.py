@@ -72,7 +72,7 @@ def kernel_packages(group: GroupLock, node: Node) -> tuple[str, ...]:
 
 
 def module_name(group: GroupLock) -> str:
-    """What modprobe's options call the driver: Debian's packages install it under names of their own."""
+    """What modprobe's options call the driver: Debian's packages install it under other names."""
     if group.source != "distribution" or group.os.family is not Family.DEBIAN:
         return "nvidia"
     package = next(name for name in group.components["modules"] if name.endswith("-dkms"))

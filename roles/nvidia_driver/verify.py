@@ -33,7 +33,7 @@ def _group(context: CheckContext[NvidiaDriverOptions]) -> GroupLock:
 def _kernel(context: CheckContext[NvidiaDriverOptions]) -> str:
     group = _group(context)
     if group.kernel is None:
-        raise NotInScope(f"the lock names no kernel: the tables know none of {group.os}")
+        raise NotInScope(f"the lock has no kernel: the tables list none for {group.os}")
     return group.kernel
 
 
@@ -45,8 +45,8 @@ def _kernel_held(context: CheckContext[NvidiaDriverOptions]) -> str:
 def _audit(context: CheckContext[NvidiaDriverOptions]) -> str:
     said = context.output("dpkg --audit").strip()
     if said:
-        fail(f"dpkg is not whole: {' '.join(said.split())[:200]}")
-    return "dpkg has nothing half-way"
+        fail(f"dpkg reports incomplete packages: {' '.join(said.split())[:200]}")
+    return "dpkg reports no incomplete package"
 
 
 def _kernels_to_build_for(context: CheckContext[NvidiaDriverOptions]) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _module_file(context: CheckContext[NvidiaDriverOptions]) -> str:
 def _runs_kernel(context: CheckContext[NvidiaDriverOptions]) -> str:
     locked, found = _kernel(context), context.output("uname -r").strip()
     if found != locked:
-        fail(f"{found} runs, the lock says {locked}: {_REBOOT}")
+        fail(f"{found} runs, the lock has {locked}: {_REBOOT}")
     return found
 
 
@@ -102,10 +102,10 @@ def _loaded(context: CheckContext[NvidiaDriverOptions]) -> str:
         raise Undetermined(f"/proc/driver/nvidia/version cannot be read: {result.stderr.strip()}")
     version, is_open = parse_loaded(result.stdout)
     if version != group.driver_version:
-        fail(f"{version} is loaded, the lock says {group.driver_version}: {_REBOOT}")
+        fail(f"{version} is loaded, the lock has {group.driver_version}: {_REBOOT}")
     if is_open != group.open_modules:
         kinds = {True: "open", False: "proprietary"}
-        fail(f"{kinds[is_open]} modules are loaded, the lock says {kinds[group.open_modules]}: {_REBOOT}")
+        fail(f"{kinds[is_open]} modules are loaded, the lock has {kinds[group.open_modules]}: {_REBOOT}")
     return f"{version}, {'open' if is_open else 'proprietary'} modules"
 
 
@@ -117,7 +117,7 @@ def _parameters(context: CheckContext[NvidiaDriverOptions]) -> str:
         key = {"RestrictProfilingToAdminUsers": "RmProfilingAdminOnly"}.get(key, key)
         there = found.get(key)
         if there is None:
-            raise Undetermined(f"the loaded driver does not tell its {key}")
+            raise Undetermined(f"the loaded driver does not report its {key}")
         if there.strip('"') != wanted:
             fail(f"{key} is {there}, not {wanted}: {_REBOOT}")
     return f"{len(declared)} parameters"
@@ -129,7 +129,7 @@ def _no_nouveau(context: CheckContext[NvidiaDriverOptions], *, loaded: bool) -> 
             fail(f"nouveau is loaded and holds the GPUs: {_REBOOT}")
         return "nouveau is not loaded"
     if "blacklist nouveau" not in context.output("modprobe --showconfig").splitlines():
-        fail("modprobe may load nouveau: no configuration it reads keeps it out")
+        fail("modprobe may load nouveau: no configuration it reads blacklists it")
     return "nouveau is blacklisted"
 
 
@@ -150,7 +150,7 @@ def _secure_boot(context: CheckContext[NvidiaDriverOptions]) -> str:
 
 def _signed_by_site(context: CheckContext[NvidiaDriverOptions]) -> str:
     if not _declares_secure_boot(context):
-        raise NotInScope("`gpu_stack.secure_boot` is declared off: nobody asks for signatures")
+        raise NotInScope("`gpu_stack.secure_boot` is declared off: no signature is needed")
     signing = context.options.signing
     certificate = "/var/lib/dkms/mok.pub" if signing is None else signing.certificate
     said = context.host.run("mokutil --test-key %s", certificate)
@@ -158,7 +158,7 @@ def _signed_by_site(context: CheckContext[NvidiaDriverOptions]) -> str:
         return f"{certificate} is enrolled"
     if "is not enrolled" in said.stdout + said.stderr:
         fail(f"{certificate} is not enrolled: `mokutil --import {certificate}`, then reboot at the console")
-    raise Undetermined(f"mokutil does not say whether {certificate} is enrolled")
+    raise Undetermined(f"mokutil does not report whether {certificate} is enrolled")
 
 
 def _on_debian(node: Node, options: NvidiaDriverOptions) -> bool:
@@ -170,7 +170,7 @@ _KERNEL = frozenset({Capability.KERNEL})
 CHECKS = (
     Check("the driver is installed as locked and held", as_locked),
     Check("the locked kernel is installed and held", _kernel_held),
-    Check("no package is left half-way", _audit, applies=_on_debian),
+    Check("every package is completely installed", _audit, applies=_on_debian),
     Check("the driver's modules are built for the locked kernel", _built),
     Check("modprobe would load the locked driver", _module_file),
     Check("the locked kernel runs", _runs_kernel, needs=_KERNEL),

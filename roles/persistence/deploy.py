@@ -21,7 +21,7 @@ def persistence(options: PersistenceOptions) -> None:
     site = site_of()
     group = group_for(site)
     # before the unit it belongs to: systemd 252 overlooks a folder made after it first saw the unit
-    files.directory(name="Make the folder of the persistence daemon's drop-ins", path=DROP_IN)
+    files.directory(name="Create the folder of the persistence daemon's drop-ins", path=DROP_IN)
     files.file(
         name="Write how the persistence daemon starts",
         path=f"{DROP_IN}/90-rackwright.conf",

@@ -19,7 +19,7 @@ class PersistenceOptions(StackOptions):
     role: ClassVar[str] = "persistence"
     parts: ClassVar[tuple[str, ...]] = ("persistenced",)
 
-    verbose: bool = Field(default=False, description="Says in the journal what it does with each GPU.")
+    verbose: bool = Field(default=False, description="Log to the journal what it does with each GPU.")
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
         """A role that has nothing to do."""
@@ -28,7 +28,7 @@ class PersistenceOptions(StackOptions):
 
 
 def user(group: GroupLock) -> str:
-    """The account its package makes for it: Debian's own is called otherwise than NVIDIA's.
+    """The account its package creates: Debian's package names it differently from NVIDIA's.
 
     Sources: nvidia-persistenced's postinst in bookworm (`adduser --system nvpd`), read 2026-11-21; NVIDIA's
     package: README of NVIDIA/nvidia-persistenced and init/systemd/nvidia-persistenced.service.template.

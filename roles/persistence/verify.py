@@ -17,7 +17,7 @@ def parse_modes(text: str) -> list[bool]:
     """One line per GPU, `Enabled` or `Disabled`."""
     words = text.split()
     if not words or not set(words) <= {"Enabled", "Disabled"}:
-        raise Undetermined(f"nvidia-smi does not tell persistence modes: {text.strip()[:80]!r}")
+        raise Undetermined(f"nvidia-smi does not report persistence modes: {text.strip()[:80]!r}")
     return [word == "Enabled" for word in words]
 
 

@@ -15,12 +15,12 @@ from rackwright.roles.podman.options import PodmanOptions
 def podman(options: PodmanOptions) -> None:
     """Settings, then the packages: podman has no daemon, so nothing is ever restarted."""
     site = site_of()
-    files.directory(name="Make podman's folder", path="/etc/containers")
-    files.directory(name="Make the folder of registries", path=texts.REGISTRIES.rpartition("/")[0])
-    files.directory(name="Make podman's data folder", path=options.graph_root, mode="700")
+    files.directory(name="Create podman's folder", path="/etc/containers")
+    files.directory(name="Create the folder of registries", path=texts.REGISTRIES.rpartition("/")[0])
+    files.directory(name="Create podman's data folder", path=options.graph_root, mode="700")
     if options.rootless_root is not None:
-        # as /tmp: everybody makes a folder of their own, and nobody takes another one's away
-        files.directory(name="Make the folder of users' images", path=options.rootless_root, mode="1777")
+        # sticky, as /tmp: every user creates a folder and cannot remove those of others
+        files.directory(name="Create the folder of users' images", path=options.rootless_root, mode="1777")
     for path, content in host.loop(texts.declared(site.cluster, site.node, options).items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content)
     packages.installed(name="Install podman", packages=texts.packages(site.node.os))

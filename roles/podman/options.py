@@ -34,10 +34,10 @@ class PodmanOptions(PullingOptions):
         "homes, which does not work where homes are on NFS (no overlay, no subordinate ids there).",
     )
     storage_driver: Literal["overlay", "btrfs", "vfs"] = Field(
-        default="overlay", description="overlay wants a kernel from 5.13 on for users without root."
+        default="overlay", description="For users without root, overlay needs kernel 5.13 or later."
     )
     cgroup_manager: Literal["systemd", "cgroupfs"] = Field(
-        default="systemd", description="Who makes cgroups."
+        default="systemd", description="What creates cgroups."
     )
     pids_limit: int = Field(
         default=2048,

@@ -32,7 +32,7 @@ _PACKAGES: dict[OsRelease, tuple[str, ...]] = {
 
 
 def packages(os: OsRelease) -> tuple[str, ...]:
-    """podman, its runtime, and what it makes networks with."""
+    """podman, its runtime, and what it creates networks with."""
     return _PACKAGES[os]
 
 

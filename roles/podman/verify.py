@@ -19,10 +19,10 @@ def _files(context: CheckContext[PodmanOptions]) -> str:
 
 
 def _said(info: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
-    """A value of `podman info`; Undetermined where it is not said."""
+    """A value of `podman info`; Undetermined if it is missing."""
     for key in keys:
         if not isinstance(info, Mapping) or key not in info:
-            raise Undetermined(f"podman does not say its {'.'.join(keys)}")
+            raise Undetermined(f"podman does not report its {'.'.join(keys)}")
         info = info[key]
     return info
 
@@ -85,6 +85,6 @@ CHECKS = (
     Check("podman's files are as declared", _files),
     Check("podman has its declared settings", _settings),
     Check("podman pulls by way of the declared mirror", _mirror),
-    Check("every user has subordinate ids of their own", _subids),
+    Check("every user has separate subordinate ids", _subids),
     Check("users may use their subordinate ids", _helpers),
 )

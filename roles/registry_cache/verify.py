@@ -12,7 +12,7 @@ from rackwright.secrets.store import store_of
 
 _ASK = "curl -s -o /dev/null -w '%%{http_code}' --noproxy '*' --max-time 10 %s"
 _REFUSED = (6, 7, 28, 35, 52, 56, 60)
-"""Exit statuses of curl that say something of the other side: no name, no connection, no answer, no trust."""
+"""Exit statuses of curl that describe the server: no name, no connection, no answer, no trust."""
 
 
 def _running(context: CheckContext[RegistryCacheOptions]) -> str:
@@ -37,7 +37,7 @@ def _confs(context: CheckContext[RegistryCacheOptions]) -> str:
 
 
 def _status(host: TestinfraHost, url: str) -> str:
-    """HTTP status of the API's root; fails where nobody answers."""
+    """HTTP status of the API's root; fails if the server does not answer."""
     result = host.run(_ASK, f"{url}/v2/")
     if result.rc in _REFUSED:
         fail(f"{url}/v2/ does not answer (curl exited {result.rc})")
@@ -56,7 +56,7 @@ def _answers(context: CheckContext[RegistryCacheOptions]) -> str:
 
 
 def _reached(context: CheckContext[RegistryCacheOptions]) -> str:
-    """From every other node that pulls images, by whatever runtime."""
+    """From every node that pulls images, with any runtime."""
     options = context.options
     pulling = [node for node in context.cluster.nodes if node.offers(PullingOptions) is not None]
     urls = [texts.url(name, context.cluster, options) for name in options.registries]

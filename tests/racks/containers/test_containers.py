@@ -141,12 +141,12 @@ FAILS = {
     ("worker1", "daemon.json is as declared"),
     ("worker1", "docker was started with its declared settings"),
     ("worker1", "docker has its declared settings"),
-    ("worker1", "nobody else is in the group docker"),
+    ("worker1", "only declared users are in the group docker"),
     ("worker1", "containerd runs"),
     ("worker1", "containerd's files are as declared"),
     ("worker1", "podman's files are as declared"),
     ("worker1", "podman has its declared settings"),
-    ("worker1", "every user has subordinate ids of their own"),
+    ("worker1", "every user has separate subordinate ids"),
 }
 NOT_KNOWN = {("worker1", "containerd's CRI plugin works")}
 REPAIRS: Operations = {

@@ -127,7 +127,7 @@ def test_drift_of_a_hold_a_version_and_a_file_is_found_and_repaired(site: Site):
             "FAIL",
             f"datacenter-gpu-manager-4-core is {older}, not 1:{DCGM}-1",
         ),
-        ("gb1", "dcgm", "dcgmi is of the locked version"): ("FAIL", f"dcgmi is 4.5.2, the lock says {DCGM}"),
+        ("gb1", "dcgm", "dcgmi is of the locked version"): ("FAIL", f"dcgmi is 4.5.2, the lock has {DCGM}"),
     }
     planned = site.apply().out
     assert f"~ package nvidia-fabricmanager ({REVISION}, not held -> {REVISION}, held)" in planned

@@ -252,7 +252,7 @@ SETTINGS, REGISTRIES = (
     "docker has its declared settings",
     "docker knows the declared mirror and insecure registries",
 )
-MEMBERS = "nobody else is in the group docker"
+MEMBERS = "only declared users are in the group docker"
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ MEMBERS = "nobody else is in the group docker"
             "docker was started with its declared settings",
             answer(STARTED_READ, JSON.replace("50m", "5m")),
             "FAIL",
-            "the daemon was started with other settings than the declared ones",
+            "the daemon was started with settings that differ from the declared ones",
         ),
         (
             "docker was started with its declared settings",
@@ -311,7 +311,7 @@ MEMBERS = "nobody else is in the group docker"
         ),
         (SETTINGS, info(Driver="vfs"), "FAIL", "docker's Driver is 'vfs', not 'overlay2'"),
         (SETTINGS, info(ServerVersion=""), "UNKNOWN", "the docker daemon does not answer"),
-        (SETTINGS, {ASK: '{"ServerVersion": "26"}'}, "UNKNOWN", "docker does not say its DockerRootDir"),
+        (SETTINGS, {ASK: '{"ServerVersion": "26"}'}, "UNKNOWN", "docker does not report its DockerRootDir"),
         (REGISTRIES, info(), "PASS", f"mirror http://{MIRROR}, insecure: {MIRROR}"),
         (
             REGISTRIES,
@@ -325,7 +325,7 @@ MEMBERS = "nobody else is in the group docker"
             "FAIL",
             f"docker's list of insecure registries is ['x'], not ['{MIRROR}']",
         ),
-        (REGISTRIES, info(RegistryConfig=None), "UNKNOWN", "docker does not say its registries"),
+        (REGISTRIES, info(RegistryConfig=None), "UNKNOWN", "docker does not report its registries"),
         (MEMBERS, {GROUP: "docker:x:103:ada\n"}, "PASS", "ada: each is root on this node"),
         (
             MEMBERS,

@@ -116,7 +116,7 @@ def test_proprietary_modules_have_no_dmabuf(tmp_path):
     assert list(GpudirectOptions().lock_problems(cluster)) == [
         (
             "peermem",
-            "gpu1 is locked to proprietary kernel modules, which know no dma-buf.",
+            "gpu1 is locked to proprietary kernel modules, which do not support dma-buf.",
             "set `peermem: true` (with DOCA-OFED), or take the role from such nodes",
         )
     ]
@@ -172,9 +172,9 @@ ASK = f"sh -c {shlex.quote(bridges.READ)}"
     ("name", "answers", "status", "evidence"),
     [
         (DMABUF, {DRIVER: OPEN, UNAME: "6.12.107+deb13-amd64\n"}, "PASS", "open kernel modules on 6.12.107+deb13-amd64"),
-        (DMABUF, {DRIVER: OLD, UNAME: "6.12.107\n"}, "FAIL", "the loaded driver is the proprietary one, which knows no dma-buf"),
+        (DMABUF, {DRIVER: OLD, UNAME: "6.12.107\n"}, "FAIL", "the loaded driver is the proprietary one, which does not support dma-buf"),
         (DMABUF, {DRIVER: OPEN, UNAME: "5.4.0-200-generic\n"}, "FAIL", "the kernel is 5.4.0-200-generic; dma-buf for peers came with 5.12"),
-        (DMABUF, {DRIVER: "", UNAME: "6.1.0\n"}, "UNKNOWN", "neither the driver nor the kernel names its version"),
+        (DMABUF, {DRIVER: "", UNAME: "6.1.0\n"}, "UNKNOWN", "the driver or the kernel does not report its version"),
         (DMABUF, {}, "UNKNOWN", None),
         (PEERMEM, {MODULES: "nvidia 1 0 - Live 0x0\n"}, "PASS", "dma-buf alone"),
         (PEERMEM, {MODULES: "nvidia_peermem 1 0 - Live 0x0\n"}, "WARN", None),

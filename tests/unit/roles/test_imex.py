@@ -105,7 +105,7 @@ MANY = tuple(tray(number) for number in range(1, 20))
     ("nodes", "options", "problem"),
     [
         ((worker("h100", 20, "dgx-h100"),), {}, ("", "No node of the role imex shares an NVLink domain with others.", "remove the section")),
-        ((tray(1, rack=None),), {}, ("domains", "gb1 stands in no rack, so nothing says whose NVLink domain it is in.",
+        ((tray(1, rack=None),), {}, ("domains", "gb1 has no rack, so its NVLink domain is unknown.",
          "give the node its rack, or name the domains here")),
         (MANY, {}, ("domains", "The rack r1 holds 76 GPUs, and an NVLink domain of dgx-gb200 has 72.", "name the domains in `imex.domains`")),
         ((tray(1), tray(2)), {"domains": {"a": "gb1"}}, ("domains", "gb2 is in no NVLink domain.", "name every node of the role")),
@@ -154,7 +154,7 @@ FIND = "find /dev/nvidia-caps-imex-channels -type c -perm 0666 -name 'channel*'"
         (DOMAIN, {ASK: told(gb2=("10.9.0.99", "READY"))}, "FAIL",
          "the domain is UP: 10.9.0.12 is not in it; 10.9.0.99 is, and is not declared"),
         (DOMAIN, {ASK: told("DEGRADED")}, "FAIL", "the domain is DEGRADED, though every node is READY: look at the connections"),
-        (DOMAIN, {ASK: "{}"}, "UNKNOWN", "nvidia-imex-ctl tells neither nodes nor a status"),
+        (DOMAIN, {ASK: "{}"}, "UNKNOWN", "nvidia-imex-ctl reports no nodes or no status"),
         (DOMAIN, {ASK: "Connection to IMEX daemon failed"}, "UNKNOWN", None),
         (DOMAIN, {}, "UNKNOWN", None),
         (CHANNELS, {FIND: "/dev/nvidia-caps-imex-channels/channel0\n"}, "PASS", "channels 0 to 0"),

@@ -41,10 +41,10 @@ def test_what_a_node_gets(tmp_path):
         "nvidia-ctk config --in-place --set nvidia-container-runtime.mode=cdi "
         "--config-file=/etc/nvidia-container-runtime/config.toml"
     )
-    assert commands(plan, "Make the CDI spec") == ("systemctl restart nvidia-cdi-refresh.service",)
+    assert commands(plan, "Create the CDI spec") == ("systemctl restart nvidia-cdi-refresh.service",)
     names = [op.name for op in plan.operations if op.role == ROLE]
     assert "Renew the CDI spec with the driver" in names
-    assert "Write the unit that makes the CDI spec" not in names
+    assert "Write the unit that creates the CDI spec" not in names
 
 
 def test_before_1_18_the_unit_is_ours(tmp_path):
@@ -54,7 +54,7 @@ def test_before_1_18_the_unit_is_ours(tmp_path):
     assert "ExecStart=/usr/bin/nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml\n" in content(
         plan, "/etc/systemd/system/rackwright-cdi.service"
     )
-    assert commands(plan, "Make the CDI spec") == ("systemctl restart rackwright-cdi.service",)
+    assert commands(plan, "Create the CDI spec") == ("systemctl restart rackwright-cdi.service",)
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ SPEC = "the CDI spec has the declared GPUs"
          f"{PACKAGES[1]} is 1.17.7-1, not {VERSION}"),
         (INSTALLED, {}, "UNKNOWN", None),
         (IS, {CTK: f"NVIDIA Container Toolkit CLI version {TOOLKIT}\ncommit: abc\n"}, "PASS", TOOLKIT),
-        (IS, {CTK: "NVIDIA Container Toolkit CLI version 1.17.7\n"}, "FAIL", f"nvidia-ctk is 1.17.7, the lock says {TOOLKIT}"),
+        (IS, {CTK: "NVIDIA Container Toolkit CLI version 1.17.7\n"}, "FAIL", f"nvidia-ctk is 1.17.7, the lock has {TOOLKIT}"),
         (IS, {CTK: "?"}, "UNKNOWN", None),
         (IS, {}, "UNKNOWN", None),
         (MODE, answer(MODE_READ, "cdi\n"), "PASS", "cdi"),
         (MODE, answer(MODE_READ, "auto\n"), "FAIL", "nvidia-container-runtime gives devices by auto, not cdi"),
-        (MODE, answer(MODE_READ, ""), "UNKNOWN", f"{CONFIG} names no mode of nvidia-container-runtime"),
+        (MODE, answer(MODE_READ, ""), "UNKNOWN", f"{CONFIG} has no mode of nvidia-container-runtime"),
         (MODE, {}, "UNKNOWN", None),
         (SPEC, {LIST: (0, spec(*EIGHT), "level=info msg=\"Found 17 CDI devices\"")}, "PASS", "8 devices, and all of them as one"),
         (SPEC, {LIST: spec(*EIGHT[1:])}, "FAIL", "the CDI spec lacks nvidia.com/gpu=0: restart nvidia-cdi-refresh.service"),

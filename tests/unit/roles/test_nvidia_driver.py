@@ -42,7 +42,7 @@ def test_a_bare_metal_node_from_debian_s_archive(tmp_path):
         "Install the locked driver",
         "Install what reads Secure Boot",
         "Build the driver's modules",
-        "Make the folder of GRUB's settings",
+        "Create the folder of GRUB's settings",
         "Let GRUB boot the locked kernel",
         "Write GRUB's menu",
         "Update the initramfs",

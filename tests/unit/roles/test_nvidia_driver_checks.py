@@ -22,7 +22,7 @@ from tests.unit.roles.stack_tools import installed
 
 INSTALLED = "the driver is installed as locked and held"
 HELD_KERNEL = "the locked kernel is installed and held"
-WHOLE = "no package is left half-way"
+WHOLE = "every package is completely installed"
 BUILT = "the driver's modules are built for the locked kernel"
 FILE = "modprobe would load the locked driver"
 RUNS = "the locked kernel runs"
@@ -58,9 +58,9 @@ def test_every_check_is_made_of_gpu_nodes_alone(cluster):
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        (WHOLE, {"dpkg --audit": ""}, "PASS", "dpkg has nothing half-way"),
+        (WHOLE, {"dpkg --audit": ""}, "PASS", "dpkg reports no incomplete package"),
         (WHOLE, {"dpkg --audit": "The following packages are only half configured:\n nvidia-x\n"}, "FAIL",
-         "dpkg is not whole: The following packages are only half configured: nvidia-x"),
+         "dpkg reports incomplete packages: The following packages are only half configured: nvidia-x"),
         (WHOLE, {}, "UNKNOWN", None),
         (BUILT, {"dkms status": DKMS}, "PASS", f"{VERSION} is installed for {KERNEL}"),
         (BUILT, {"dkms status": ""}, "FAIL", f"no module of {VERSION} is built for {KERNEL}"),
@@ -84,13 +84,13 @@ def test_every_check_is_made_of_gpu_nodes_alone(cluster):
         (FILE, {}, "UNKNOWN", "cannot run `modinfo`: not found"),
         (RUNS, {"uname -r": f"{KERNEL}\n"}, "PASS", KERNEL),
         (RUNS, {"uname -r": "6.1.0-56-amd64\n"}, "FAIL",
-         f"6.1.0-56-amd64 runs, the lock says {KERNEL}: a reboot is due"),
+         f"6.1.0-56-amd64 runs, the lock has {KERNEL}: a reboot is due"),
         (RUNS, {}, "UNKNOWN", None),
         (LOADED, {CAT: PROC}, "PASS", f"{VERSION}, open modules"),
         (LOADED, {CAT: PROC.replace(VERSION, "535.216.03")}, "FAIL",
-         f"535.216.03 is loaded, the lock says {VERSION}: a reboot is due"),
+         f"535.216.03 is loaded, the lock has {VERSION}: a reboot is due"),
         (LOADED, {CAT: PROC.replace("Open Kernel", "Kernel")}, "FAIL",
-         "proprietary modules are loaded, the lock says open: a reboot is due"),
+         "proprietary modules are loaded, the lock has open: a reboot is due"),
         (LOADED, {CAT: (1, "", "cat: /proc/driver/nvidia/version: No such file or directory\n")}, "FAIL",
          "no driver is loaded: see `dmesg` for why, or load it with `modprobe nvidia`"),
         (LOADED, {CAT: (1, "", "cat: Input/output error\n")}, "UNKNOWN", None),
@@ -99,11 +99,11 @@ def test_every_check_is_made_of_gpu_nodes_alone(cluster):
         (PARAMETERS, {PARAMS: "RmProfilingAdminOnly: 1\n"}, "FAIL",
          "RmProfilingAdminOnly is 1, not 0: a reboot is due"),
         (PARAMETERS, {PARAMS: "ModifyDeviceFiles: 1\n"}, "UNKNOWN",
-         "the loaded driver does not tell its RmProfilingAdminOnly"),
-        (PARAMETERS, {PARAMS: ""}, "UNKNOWN", "/proc/driver/nvidia/params names no parameter"),
+         "the loaded driver does not report its RmProfilingAdminOnly"),
+        (PARAMETERS, {PARAMS: ""}, "UNKNOWN", "/proc/driver/nvidia/params lists no parameter"),
         (KEPT_OUT, {"modprobe --showconfig": "alias x y\nblacklist nouveau\n"}, "PASS", "nouveau is blacklisted"),
         (KEPT_OUT, {"modprobe --showconfig": "blacklist nouveau_x\n"}, "FAIL",
-         "modprobe may load nouveau: no configuration it reads keeps it out"),
+         "modprobe may load nouveau: no configuration it reads blacklists it"),
         (KEPT_OUT, {}, "UNKNOWN", None),
         (NOT_LOADED, {"cat /proc/modules": "nvidia 1 0 - Live\n"}, "PASS", "nouveau is not loaded"),
         (NOT_LOADED, {"cat /proc/modules": "nouveau 1 0 - Live\n"}, "FAIL",
@@ -116,7 +116,7 @@ def test_every_check_is_made_of_gpu_nodes_alone(cluster):
          "Secure Boot is on, declared `gpu_stack.secure_boot` is off"),
         (SECURE_BOOT, {"mokutil --sb-state": "?"}, "UNKNOWN", None),
         (SECURE_BOOT, {}, "UNKNOWN", "cannot run `mokutil`: not found"),
-        (ENROLLED, {}, "OUT OF SCOPE", "`gpu_stack.secure_boot` is declared off: nobody asks for signatures"),
+        (ENROLLED, {}, "OUT OF SCOPE", "`gpu_stack.secure_boot` is declared off: no signature is needed"),
     ],
 )  # fmt: skip
 def test_check(cluster, name, answers, status, evidence):
@@ -184,7 +184,7 @@ def test_without_a_locked_kernel_every_kernel_with_headers_counts(tmp_path):
         found = judged("nvidia_driver", CHECKS, name, made, made.by_name["gpu1"], FakeHost(answers))
         assert (found.status, found.evidence) == (
             "OUT OF SCOPE",
-            "the lock names no kernel: the tables know none of debian-13",
+            "the lock has no kernel: the tables list none for debian-13",
         )
 
 

@@ -84,7 +84,7 @@ def test_options_that_contradict_the_stack(tmp_path):
     cluster = debian(tmp_path, _options())
     signing = Signing(key="/a", certificate="/b")
     assert _refusals(cluster, signing=signing) == [
-        ("signing", "Without Secure Boot nobody asks for signed modules.", "set gpu_stack.secure_boot"),
+        ("signing", "Without Secure Boot, modules need no signature.", "set gpu_stack.secure_boot"),
     ]
 
 
@@ -100,14 +100,14 @@ def test_the_repository_s_key(tmp_path):
     assert _refusals(cluster, **mirror)[0][1].startswith("The key cannot be read: ")
     (tmp_path / "key.asc").write_text("no key\n")
     assert _refusals(cluster, **mirror) == [
-        ("repository_key", "The key cannot be read: it is no armoured OpenPGP public key.", None)
+        ("repository_key", "The key cannot be read: it is not an armoured OpenPGP public key.", None)
     ]
     (tmp_path / "key.asc").write_text(KEY)
     assert _refusals(cluster, **mirror) == [
         (
             "repository_key",
             f"The key's fingerprint is {FINGERPRINT}, expected is 02182E60104FCDC26EAE1B8597A5D4CB8793F200.",
-            "download it anew over https, or name a mirror's own key in `repository_fingerprint`",
+            "download it again over https, or name a mirror's own key in `repository_fingerprint`",
         )
     ]
 
@@ -115,10 +115,10 @@ def test_the_repository_s_key(tmp_path):
 def test_fingerprints_as_gpg_tells_them():
     assert fingerprint_of(KEY) == FINGERPRINT
     assert fingerprint_of(KEY.replace("\n", "\r\n")) == FINGERPRINT
-    with pytest.raises(ValueError, match="no armoured"):
+    with pytest.raises(ValueError, match="not an armoured"):
         fingerprint_of(KEY.replace("PUBLIC", "PRIVATE"))
     damaged = KEY.replace("mDME", "tDME")
-    with pytest.raises(ValueError, match="first packet is no public key"):
+    with pytest.raises(ValueError, match="first packet is not a version 4 public key"):
         fingerprint_of(damaged)
 
 

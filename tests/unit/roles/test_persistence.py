@@ -35,7 +35,7 @@ def _mine(cluster, name="gpu1"):
 def test_a_node_with_devices(cluster):
     plan, names = _mine(cluster)
     assert names == [
-        "Make the folder of the persistence daemon's drop-ins",
+        "Create the folder of the persistence daemon's drop-ins",
         "Write how the persistence daemon starts",
         "Install the persistence daemon as locked",
         "Run the persistence daemon",

@@ -108,7 +108,7 @@ INFO = {
 }
 IDS = texts.subids(GPU)
 SETTINGS, PULLS = "podman has its declared settings", "podman pulls by way of the declared mirror"
-OWN_IDS, MAY_USE = "every user has subordinate ids of their own", "users may use their subordinate ids"
+OWN_IDS, MAY_USE = "every user has separate subordinate ids", "users may use their subordinate ids"
 
 
 def info(**changes):
@@ -156,7 +156,7 @@ def test_no_check_passes_without_knowing():
             "FAIL",
             "podman's network backend is 'cni', not 'netavark'",
         ),
-        (SETTINGS, info(store={}), "UNKNOWN", "podman does not say its store.graphRoot"),
+        (SETTINGS, info(store={}), "UNKNOWN", "podman does not report its store.graphRoot"),
         (PULLS, info(), "PASS", f"docker.io by way of {MIRROR}"),
         (
             PULLS,
@@ -164,7 +164,7 @@ def test_no_check_passes_without_knowing():
             "FAIL",
             f"podman's mirror of docker.io is [], not ['{MIRROR}']",
         ),
-        (PULLS, {ASK: "{}"}, "UNKNOWN", "podman does not say its registries"),
+        (PULLS, {ASK: "{}"}, "UNKNOWN", "podman does not report its registries"),
         (OWN_IDS, ids(), "PASS", "1 users, 65536 ids each"),
         (
             OWN_IDS,
