@@ -13,17 +13,13 @@ from rackwright.model.options import RoleOptions
 def as_rendered(context: CheckContext[RoleOptions], files: Mapping[str, str]) -> str:
     """Every file holds exactly this text; fails with the first line that should not be there."""
     for path, wanted in files.items():
-        found = text_of(context, path)
-        if found != wanted:
-            wrong = [line for line in found.splitlines() if line not in wanted.splitlines()]
+        found = _file(context, path)
+        if found.text is None:
+            fail(f"{path} is not a text of at most 1 MiB")
+        if found.text != wanted:
+            wrong = [line for line in found.text.splitlines() if line not in wanted.splitlines()]
             fail(f"{path} is not as declared: {wrong[0].strip() if wrong else 'lines are missing'}")
     return ", ".join(files)
-
-
-def text_of(context: CheckContext[RoleOptions], path: str) -> str:
-    """The text of a file of at most 1 MiB."""
-    text = _file(context, path).text
-    return fail(f"{path} is not a text of at most 1 MiB") if text is None else text
 
 
 def holds_secret_text(context: CheckContext[RoleOptions], path: str, wanted: str | bytes) -> str:
@@ -56,6 +52,14 @@ def links_to(context: CheckContext[RoleOptions], path: str, target: str) -> str:
     if found.target != target:
         fail(f"{path} is a link to {found.target}, not to {target}")
     return path
+
+
+def text_of(context: CheckContext[RoleOptions], path: str) -> str:
+    """The text of a file of at most 1 MiB, for a claim about its lines."""
+    found = at_path(context, path)
+    if found.kind == "absent":
+        fail(f"{path} is missing")
+    return fail(f"{path} is not a text file of at most 1 MiB") if found.text is None else found.text
 
 
 def at_path(context: CheckContext[RoleOptions], path: str, *, digest_only: bool = False) -> PathState:

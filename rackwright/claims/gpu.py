@@ -10,12 +10,18 @@ from rackwright.health.probe.gpus import parse, parse_mig_list
 from rackwright.health.probe.source import Unavailable
 from rackwright.lock.for_roles import component, group_of
 from rackwright.lock.stack_options import StackOptions
+from rackwright.model.cluster import Node
 from rackwright.model.options import RoleOptions
 
 
 def as_locked(context: CheckContext[StackOptions]) -> str:
     """The role's parts of the lock are installed at exactly the locked versions, and held."""
     return held_at(context, component(group_of(context.cluster, context.node), *context.options.parts))
+
+
+def needed(node: Node, options: StackOptions) -> bool:
+    """Whether a node has what the role's parts are for: a role that keeps them off elsewhere claims nothing there."""
+    return options.needed_on(node)
 
 
 def smi(context: CheckContext[RoleOptions]) -> dict[str, Any]:

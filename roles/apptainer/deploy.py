@@ -18,7 +18,7 @@ _DOWNLOADS = "/var/cache/rackwright"
 
 @deploy("apptainer")
 def apptainer(options: ApptainerOptions) -> None:
-    """The packages, then the settings: the file would else be in the package's way."""
+    """The packages, then the settings: the package would ask about a configuration file that is already there."""
     site = site_of()
     if options.source == "release":
         _release(site, options)

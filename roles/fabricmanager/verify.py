@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import as_locked, declared_gpus, loaded_driver, smi
+from rackwright.claims.gpu import as_locked, declared_gpus, loaded_driver, needed, smi
 from rackwright.claims.units import runs
 from rackwright.model.cluster import Node
 from rackwright.model.sku import Architecture
@@ -57,25 +57,21 @@ def _joined(context: CheckContext[FabricmanagerOptions]) -> str:
 
 def _registers(node: Node, options: FabricmanagerOptions) -> bool:
     gpus = node.sku.gpus
-    return options.needed_on(node) and gpus is not None and gpus.architecture in _REGISTERS
-
-
-def _needed(node: Node, options: FabricmanagerOptions) -> bool:
-    return options.needed_on(node)
+    return needed(node, options) and gpus is not None and gpus.architecture in _REGISTERS
 
 
 CHECKS = (
-    Check("Fabric Manager is installed as locked and held", as_locked, applies=_needed),
+    Check("Fabric Manager is installed as locked and held", as_locked, applies=needed),
     Check(
         "Fabric Manager and the loaded driver are of one version",
         _one_version,
-        applies=_needed,
+        applies=needed,
     ),
     Check(
         "Fabric Manager runs",
         partial(runs, unit="nvidia-fabricmanager.service"),
         settle_seconds=30,
-        applies=_needed,
+        applies=needed,
     ),
     Check("every GPU has joined the NVLink fabric", _joined, settle_seconds=120, applies=_registers),
 )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import as_locked
+from rackwright.claims.gpu import as_locked, needed
 from rackwright.claims.units import runs
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
@@ -50,21 +50,17 @@ def _channels(context: CheckContext[ImexOptions]) -> str:
 
 
 def _makes_channels(node: Node, options: ImexOptions) -> bool:
-    return options.needed_on(node) and options.channels > 0
-
-
-def _needed(node: Node, options: ImexOptions) -> bool:
-    return options.needed_on(node)
+    return needed(node, options) and options.channels > 0
 
 
 CHECKS = (
-    Check("IMEX is installed as locked and held", as_locked, applies=_needed),
-    Check("IMEX runs", partial(runs, unit="nvidia-imex.service"), settle_seconds=60, applies=_needed),
+    Check("IMEX is installed as locked and held", as_locked, applies=needed),
+    Check("IMEX runs", partial(runs, unit="nvidia-imex.service"), settle_seconds=60, applies=needed),
     Check(
         "the NVLink domain is up with every declared node",
         _domain,
         settle_seconds=90,
-        applies=_needed,
+        applies=needed,
     ),
     Check(
         "the declared IMEX channels exist",

@@ -29,6 +29,9 @@ BANNED_IN_ROLES = {
     "server.sysctl": "appends a second line on each change; use sysctls.live and a file",
     "systemd.daemon_reload": "always changes; rackwright.operations.units does it when needed",
 }
+UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|LoadState|UnitFileState))")
+READ_UNITS_THEMSELVES = {"base", "mariadb", "munge", "slurm", "time", "tuning"}
+"""Roles whose checks still run systemctl."""
 _ROOMS = """
     errors state_folder command atomic_write render documents
     model catalog plan secrets osfamily containers clusterfile lab data ssh workload facts
@@ -241,6 +244,17 @@ def roles_use_declared_operations(root: Path) -> list[str]:
     return wrong
 
 
+def checks_read_units_by_fact(root: Path) -> list[str]:
+    """A check asks systemd about a unit with the fact that the deploy acts on (rackwright.claims.units)."""
+    return [
+        f"{path.relative_to(root)}:{node.lineno}: runs `{node.value}`; use rackwright.claims.units"
+        for path, tree in _python(root, "roles")
+        if path.name != "deploy.py" and path.relative_to(root).parts[1] not in READ_UNITS_THEMSELVES
+        for node in _nodes(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and UNIT_STATE.match(node.value)
+    ]
+
+
 def sizes_are_humane(root: Path) -> list[str]:
     """Files under 300 lines, functions under 50; tests are free to be tables."""
     wrong = []
@@ -302,6 +316,10 @@ GUARDS: dict[Callable[[Path], list[str]], tuple[str, str]] = {
     roles_use_declared_operations: (
         "roles/base/deploy.py",
         "from rackwright.operations import files\nfiles.file(path='/x', content='y')",
+    ),
+    checks_read_units_by_fact: (
+        "roles/nfs/verify.py",
+        "def _runs(context):\n    context.output('systemctl is-active %s', 'nfs-server.service')",
     ),
     sizes_are_humane: ("rackwright/x.py", "def long():\n" + "    pass\n" * 60),
     templates_are_templates: ("templates/base/motd.j2", "hello"),

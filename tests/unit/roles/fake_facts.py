@@ -46,7 +46,8 @@ def file(
 
 def link(path: str, target: str) -> dict[str, Answer]:
     """A symbolic link."""
-    return {asked(AtPath().command(path)): f"link|777|root|root|{len(target)}\n{target}\n"}
+    told = f"link|777|root|root|{len(target)}\n{target}\n"
+    return {asked(AtPath().command(path, digest_only=only)): told for only in (True, False)}
 
 
 def answer(read: str, printed: str) -> dict[str, Answer]:
