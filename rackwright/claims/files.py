@@ -5,29 +5,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-from rackwright.claims.check import CheckContext, Undetermined, fail
+from rackwright.claims.check import CheckContext, fail
 from rackwright.facts.files import AtPath, PathState
 from rackwright.model.options import RoleOptions
 
 
-def as_rendered(context: CheckContext[RoleOptions], files: Mapping[str, str]) -> str:
-    """Every file holds exactly this text; fails with the first line that should not be there."""
-    for path, wanted in files.items():
-        found = _file(context, path)
-        if found.text is None:
-            fail(f"{path} is not a text of at most 1 MiB")
-        if found.text != wanted:
-            wrong = [line for line in found.text.splitlines() if line not in wanted.splitlines()]
-            fail(f"{path} is not as declared: {wrong[0].strip() if wrong else 'lines are missing'}")
-    return ", ".join(files)
+def as_rendered(context: CheckContext[RoleOptions], files: Mapping[str, str | None]) -> str:
+    """Each file holds exactly this text, or does not exist where the text is None; FAIL names all that differ."""
+    differences = (_difference(context, path, wanted) for path, wanted in files.items())
+    if wrong := [difference for difference in differences if difference is not None]:
+        fail("; ".join(wrong))
+    return ", ".join(path for path, wanted in files.items() if wanted is not None)
 
 
 def holds_secret_text(context: CheckContext[RoleOptions], path: str, wanted: str | bytes) -> str:
     """A file holds this text, compared by digest: neither text ever stands in a report."""
-    found = _file(context, path, digest_only=True)
-    content = wanted.encode() if isinstance(wanted, str) else wanted
-    if found.sha256 != hashlib.sha256(content).hexdigest():
-        fail(f"{path} is not as declared")
+    if wrong := _digest_difference(path, at_path(context, path, digest_only=True), wanted):
+        fail(wrong)
     return path
 
 
@@ -67,12 +61,27 @@ def at_path(context: CheckContext[RoleOptions], path: str, *, digest_only: bool 
     return context.fact(AtPath, path, digest_only=digest_only)
 
 
-def _file(context: CheckContext[RoleOptions], path: str, *, digest_only: bool = False) -> PathState:
-    found = at_path(context, path, digest_only=digest_only)
-    if found.kind == "absent":
-        fail(f"{path} is missing")
-    if found.kind == "link":
-        raise Undetermined(f"{path} is a link to {found.target}")
-    if found.kind != "file":
-        fail(f"{path} is not a file but a {found.kind}")
-    return found
+def _difference(context: CheckContext[RoleOptions], path: str, wanted: str | None) -> str | None:
+    """How a path differs from its declared text. The node sends its text only where the digest differs."""
+    state = at_path(context, path, digest_only=True)
+    if wanted is None:
+        return None if state.kind == "absent" else f"{path} is there, and nothing declares it"
+    wrong = _digest_difference(path, state, wanted)
+    if wrong is None or state.kind != "file":
+        return wrong
+    text = at_path(context, path).text
+    if text is None:
+        return f"{wrong}: it is not a text of at most 1 MiB"
+    strange = [line.strip() for line in text.splitlines() if line not in wanted.splitlines()]
+    return f"{wrong}: {strange[0] if strange else 'lines are missing or in another order'}"
+
+
+def _digest_difference(path: str, state: PathState, wanted: str | bytes) -> str | None:
+    if state.kind == "absent":
+        return f"{path} is missing"
+    if state.kind == "link":
+        return f"{path} is a link to {state.target}, not a file"
+    if state.kind != "file":
+        return f"{path} is not a file but a {state.kind}"
+    content = wanted.encode() if isinstance(wanted, str) else wanted
+    return None if state.sha256 == hashlib.sha256(content).hexdigest() else f"{path} is not as declared"

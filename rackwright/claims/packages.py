@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rackwright.claims.check import CheckContext, Undetermined, fail
 from rackwright.facts.packages import Packages, PackageState
 from rackwright.model.options import RoleOptions
@@ -27,6 +29,14 @@ def held_at(context: CheckContext[RoleOptions], packages: tuple[str, ...]) -> st
     name, version = next(iter(wanted.items()))
     more = f" and {len(wanted) - 1} more" if len(wanted) > 1 else ""
     return f"{name} {version}{more}, held"
+
+
+def installed(context: CheckContext[RoleOptions], packages: Sequence[str]) -> str:
+    """Packages are installed whole, at whatever version."""
+    missing = set(packages) - package_state(context, tuple(packages)).installed.keys()
+    if missing:
+        fail(f"not installed: {', '.join(sorted(missing))}")
+    return f"{len(packages)} packages"
 
 
 def package_state(context: CheckContext[RoleOptions], names: tuple[str, ...]) -> PackageState:

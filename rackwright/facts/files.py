@@ -14,6 +14,7 @@ from rackwright.facts.question import Question
 
 TEXT_LIMIT_BYTES = 1 << 20
 """Larger files are compared by digest; nobody reads a diff of a megabyte."""
+_SHA256_DIGITS = 64
 
 _FIND_OUT = """\
 p={path}
@@ -69,6 +70,8 @@ def parse_path_state(lines: list[str]) -> PathState:
         target = lines[1] if len(lines) > 1 else ""
     elif kind == "file":
         sha256 = lines[1].split()[0]
+        if len(sha256) != _SHA256_DIGITS:  # without sha256sum the content stands here
+            raise ValueError(f"unreadable digest of a file: {sha256[:16]!r}")
         if len(lines) > 2 or int(size) == 0:
             try:
                 content = base64.b64decode("".join(lines[2:]), validate=True)

@@ -171,4 +171,6 @@ def test_what_the_fact_prints_is_read_strictly():
     assert parse_path_state([]) == ABSENT
     assert parse_path_state(["absent"]) == ABSENT
     with pytest.raises(ValueError, match="unreadable content"):
-        parse_path_state(["file|644|root|root|4", "ab -", "not base64!"])
+        parse_path_state(["file|644|root|root|4", f"{'ab' * 32} -", "not base64!"])
+    with pytest.raises(ValueError, match="unreadable digest"):
+        parse_path_state(["file|644|root|root|4", "YWJjCg=="])

@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rackwright.facts.files import AtPath
+from rackwright.facts.packages import Packages
 from rackwright.facts.settings import Answer as SettingAnswer
 from rackwright.facts.units import Unit
+from rackwright.facts.users import Group, User
+from rackwright.model.types import Family
 from tests.unit.roles.fake_host import Answer
 
 
@@ -35,13 +38,15 @@ def file(
     *,
     digest_only: bool = False,
 ) -> dict[str, Answer]:
-    """A file with this content; None: nothing is there."""
-    question = asked(AtPath().command(path, digest_only=digest_only))
+    """A file with this content; None: nothing is there. `digest_only`: the host does not answer with its text."""
+    digest, whole = (asked(AtPath().command(path, digest_only=only)) for only in (True, False))
     if content is None:
-        return {question: "absent\n"}
+        return {digest: "absent\n"} if digest_only else {digest: "absent\n", whole: "absent\n"}
     raw = content.encode() if isinstance(content, str) else content
     told = f"file|{mode}|{owner}|{group}|{len(raw)}\n{hashlib.sha256(raw).hexdigest()}  -\n"
-    return {question: told if digest_only else told + base64.encodebytes(raw).decode()}
+    if digest_only:
+        return {digest: told}
+    return {digest: told, whole: told + base64.encodebytes(raw).decode()}
 
 
 def link(path: str, target: str) -> dict[str, Answer]:
@@ -58,3 +63,34 @@ def answer(read: str, printed: str) -> dict[str, Answer]:
 def files(texts: Mapping[str, str]) -> dict[str, Answer]:
     """Files of root's with these texts, by path."""
     return {line: answer for path, text in texts.items() for line, answer in file(path, text).items()}
+
+
+def account(
+    user: str,
+    uid: int | None,
+    groups: tuple[str, ...] = (),
+    shell: str = "/bin/bash",
+) -> dict[str, Answer]:
+    """A user whose primary group has its name and number; `uid` None: getent knows none of that name."""
+    question = asked(User().command(user))
+    if uid is None:
+        return {question: "", f"getent passwd {user}": (2, "", "")}
+    line = f"{user}:x:{uid}:{uid}::/home/{user}:{shell}\n"
+    return {
+        question: f"{line}{user}\n{' '.join((user, *groups))}\n",
+        f"getent passwd {user}": line,
+        **group(user, uid),
+    }
+
+
+def group(name: str, gid: int) -> dict[str, Answer]:
+    """A group."""
+    return {asked(Group().command(name)): f"{name}:x:{gid}:\n"}
+
+
+def installed(family: Family, names: Sequence[str], *, missing: Sequence[str] = ()) -> dict[str, Answer]:
+    """The answer of the package tool about `names`: installed at version 1, but for those missing."""
+    tool = {Family.DEBIAN: "dpkg-query", Family.EL: "rpm"}[family]
+    told = "".join(f"have {name} 1 ii\n" for name in names if name not in missing)
+    question = asked(Packages().command(family.value, tuple(names)))
+    return {f"command -v {tool}": f"/usr/bin/{tool}\n", question: told}
