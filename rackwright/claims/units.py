@@ -37,6 +37,6 @@ def is_masked(context: CheckContext[RoleOptions], unit: str, why: str | None = N
 def state_of(context: CheckContext[RoleOptions], unit: str) -> UnitState:
     """What systemd says of a unit; Undetermined when it says nothing."""
     state = context.fact(Unit, unit)
-    if state.active_state == "missing":
+    if state.active_state in ("", "missing"):
         raise Undetermined(f"systemctl does not report the state of {unit}")
     return state

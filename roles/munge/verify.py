@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rackwright.claims.accounts import has_ids
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
+from rackwright.claims.files import has_access, holds_secret_text
+from rackwright.claims.units import runs
 from rackwright.model.cluster import Node
 from rackwright.osfamily.names import names
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.secrets.store import store_of
 
-# A credential in the name of nobody that only root may decode: it stands in a process list for a
-# moment, and is worth nothing there.
+# The credential is user nobody's, and only root may decode it: a process list shows it for a moment, where it is
+# worth nothing.
 _ENCODE = "munge -n -U nobody -u root"
 _DECODE = "sh -c %s decode "
 _DECODE_SCRIPT = (
@@ -23,12 +25,12 @@ _DECODE_SCRIPT = (
 )
 _EXIT_NO_SOCKET = 6
 _CLOCK = {15: "expired", 16: "rewound"}
-_SAID = {14: "not of this key", 17: "seen before", 18: "not for root"}
+_REASONS = {14: "not of this key", 17: "seen before", 18: "not for root"}
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """What unmunge made of one credential; `skew_seconds` is decoding minus encoding time."""
+    """What unmunge reported about one credential; `skew_seconds` is decoding minus encoding time."""
 
     status: int
     skew_seconds: float | None
@@ -40,7 +42,7 @@ def parse_decoded(output: str) -> list[Decoded]:
     for line in output.splitlines():
         words = line.split()
         if not words or not words[0].isdigit():
-            raise Undetermined(f"unreadable answer of unmunge: {line!r}")
+            raise Undetermined(f"unmunge printed an unreadable line: {line!r}")
         times = dict(zip(words[1::2], words[2::2], strict=False))
         encoded, decoded = times.get("ENCODE_TIME:", ""), times.get("DECODE_TIME:", "")
         skew = float(decoded) - float(encoded) if encoded.isdigit() and decoded.isdigit() else None
@@ -49,49 +51,35 @@ def parse_decoded(output: str) -> list[Decoded]:
 
 
 def pairs(nodes: tuple[Node, ...], hub: Node, all_pairs_max: int) -> dict[str, tuple[str, ...]]:
-    """Which credentials each node decodes: everybody's, or with many nodes its neighbour's and the hub's."""
-    everybody = tuple(node.name for node in nodes)
+    """By node, whose credentials it decodes: every node's, or in a large cluster its neighbour's and the hub's."""
+    all_names = tuple(node.name for node in nodes)
     if len(nodes) <= all_pairs_max:
-        return dict.fromkeys(everybody, everybody)
+        return dict.fromkeys(all_names, all_names)
     ring = {
-        name: tuple(dict.fromkeys((everybody[index - 1], hub.name))) for index, name in enumerate(everybody)
+        name: tuple(dict.fromkeys((all_names[index - 1], hub.name))) for index, name in enumerate(all_names)
     }
-    return {**ring, hub.name: everybody}
+    return {**ring, hub.name: all_names}
 
 
 def _running(context: CheckContext[MungeOptions]) -> str:
-    unit = names(context.node.family, "munge").unit or ""
-    state = context.host.run("systemctl is-active %s", unit).stdout.strip()
-    if not state:
-        raise Undetermined("systemctl does not say whether munge runs")
-    if state != "active":
-        fail(f"munge is {state}")
-    return "munged is active"
-
-
-def _key_access(context: CheckContext[MungeOptions]) -> str:
-    path = names(context.node.family, "munge").paths["key"]
-    found = context.output("stat -c '%%a %%U:%%G' %s", path).strip()
-    if found != "400 munge:munge":
-        fail(f"{path} is {found}, not 400 munge:munge")
-    return f"{path} is {found}"
-
-
-def _key_is_declared(context: CheckContext[MungeOptions]) -> str:
-    path = names(context.node.family, "munge").paths["key"]
-    key = base64.b64decode(store_of(context.cluster).get("munge_key").reveal())
-    found = context.output("sha256sum %s", path).split(maxsplit=1)[0]
-    if found != hashlib.sha256(key).hexdigest():
-        fail(f"{path} holds another key than the declared one")
-    return "the key's digest is the declared one's"
+    return runs(context, names(context.node.family, "munge").unit or "")
 
 
 def _ids(context: CheckContext[MungeOptions]) -> str:
-    options = context.options
-    found = context.output("id -u munge").strip(), context.output("id -g munge").strip()
-    if found != (str(options.uid), str(options.gid)):
-        fail(f"munge has uid {found[0]} and gid {found[1]}, not {options.uid} and {options.gid}")
-    return f"munge is {options.uid}:{options.gid}"
+    return has_ids(context, "munge", context.options.uid, context.options.gid)
+
+
+def _key_access(context: CheckContext[MungeOptions]) -> str:
+    return has_access(context, _key(context), "400", "munge", "munge")
+
+
+def _key_is_declared(context: CheckContext[MungeOptions]) -> str:
+    key = base64.b64decode(store_of(context.cluster).get("munge_key").reveal())
+    return f"the digest of {holds_secret_text(context, _key(context), key)} is as declared"
+
+
+def _key(context: CheckContext[MungeOptions]) -> str:
+    return names(context.node.family, "munge").paths["key"]
 
 
 def _round_trip(context: CheckContext[MungeOptions]) -> str:
@@ -110,7 +98,7 @@ def _credential(context: CheckContext[MungeOptions], node: Node) -> str:
 
 
 def _reason(status: int) -> str:
-    return {**_CLOCK, **_SAID}.get(status, f"exit status {status}")
+    return {**_CLOCK, **_REASONS}.get(status, f"exit status {status}")
 
 
 def _cross_node(context: CheckContext[MungeOptions]) -> str:

@@ -6,7 +6,6 @@ Exit statuses of unmunge are of munge 0.5.16 in Debian 13, recorded 2026-11-20.
 from __future__ import annotations
 
 import base64
-import hashlib
 import shlex
 
 import pytest
@@ -19,6 +18,7 @@ from rackwright.roles.munge import verify
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.roles.munge.verify import CHECKS, Decoded, pairs, parse_decoded
 from rackwright.secrets.store import Secret
+from tests.unit.roles.fake_facts import account, file, group, unit
 from tests.unit.roles.fake_host import FakeHost, commands, errors_in, judged, planned
 from tests.unit.roles.slurm_clusters import cluster, dgx, lab, node
 
@@ -108,9 +108,13 @@ def _a_store(monkeypatch):
 
 
 ENCODE = "munge -n -U nobody -u root"
-DIGEST = "sha256sum /etc/munge/munge.key"
-ACCESS = "stat -c '%a %U:%G' /etc/munge/munge.key"
-RIGHT_DIGEST = f"{hashlib.sha256(KEY).hexdigest()}  /etc/munge/munge.key\n"
+KEY_ACCESS = "the munge key is readable by munge alone"
+KEY_DECLARED = "the munge key is the declared one"
+
+
+def key_file(key=KEY, mode="400"):
+    """The host answers with the key's digest alone, so a check that reads the key itself cannot pass."""
+    return file("/etc/munge/munge.key", key, mode, "munge", "munge", digest_only=True)
 
 
 def decode(*credentials):
@@ -124,58 +128,43 @@ def said(*statuses, skew=0):
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("munged runs", {"systemctl is-active munge.service": "active\n"}, "PASS", "munged is active"),
+        ("munged runs", unit("munge.service"), "PASS", "munge.service is active and enabled"),
+        ("munged runs", unit("munge.service", "failed"), "FAIL", "munge.service is failed"),
         (
             "munged runs",
-            {"systemctl is-active munge.service": (3, "failed\n", "")},
+            unit("munge.service", state="disabled"),
             "FAIL",
-            "munge is failed",
+            "munge.service is active, and disabled: it does not start at boot",
         ),
-        ("munged runs", {}, "UNKNOWN", "systemctl does not say whether munge runs"),
+        ("munged runs", unit("munge.service", "", ""), "UNKNOWN", None),
+        ("munged runs", {}, "UNKNOWN", "cannot run `sh`: sh: 1: sh: not found"),
+        ("munge has its declared ids", account("munge", 440), "PASS", "munge is 440:440"),
         (
             "munge has its declared ids",
-            {"id -u munge": "440\n", "id -g munge": "440\n"},
-            "PASS",
-            "munge is 440:440",
-        ),
-        (
-            "munge has its declared ids",
-            {"id -u munge": "101\n", "id -g munge": "440\n"},
+            {**account("munge", 101), **group("munge", 440)},
             "FAIL",
             "munge has uid 101 and gid 440, not 440 and 440",
         ),
+        ("munge has its declared ids", account("munge", None), "FAIL", "there is no user munge"),
         (
             "munge has its declared ids",
-            {"id -u munge": (1, "", "id: 'munge': no such user")},
+            {**account("munge", None), "getent passwd munge": (1, "", "getent: no database")},
             "UNKNOWN",
-            "`id -u munge` exited 1 saying: id: 'munge': no such user",
+            "`getent passwd munge` cannot be read: getent: no database",
         ),
+        ("munge has its declared ids", {}, "UNKNOWN", None),
+        (KEY_ACCESS, key_file(), "PASS", "/etc/munge/munge.key is 400 munge:munge"),
         (
-            "the munge key is readable by munge alone",
-            {ACCESS: "400 munge:munge\n"},
-            "PASS",
-            "/etc/munge/munge.key is 400 munge:munge",
-        ),
-        (
-            "the munge key is readable by munge alone",
-            {ACCESS: "644 munge:munge\n"},
+            KEY_ACCESS,
+            key_file(mode="644"),
             "FAIL",
             "/etc/munge/munge.key is 644 munge:munge, not 400 munge:munge",
         ),
-        ("the munge key is readable by munge alone", {}, "UNKNOWN", None),
-        (
-            "the munge key is the declared one",
-            {DIGEST: RIGHT_DIGEST},
-            "PASS",
-            "the key's digest is the declared one's",
-        ),
-        (
-            "the munge key is the declared one",
-            {DIGEST: "0" * 64 + "  /etc/munge/munge.key\n"},
-            "FAIL",
-            "/etc/munge/munge.key holds another key than the declared one",
-        ),
-        ("the munge key is the declared one", {}, "UNKNOWN", None),
+        (KEY_ACCESS, key_file(None), "FAIL", "/etc/munge/munge.key is missing"),
+        (KEY_ACCESS, {}, "UNKNOWN", None),
+        (KEY_DECLARED, key_file(), "PASS", "the digest of /etc/munge/munge.key is as declared"),
+        (KEY_DECLARED, key_file(b"other"), "FAIL", "/etc/munge/munge.key is not as declared"),
+        (KEY_DECLARED, {}, "UNKNOWN", None),
         (
             "munge encodes and decodes",
             {ENCODE: "MUNGE:AAA:\n", decode("MUNGE:AAA:"): said(0)},
