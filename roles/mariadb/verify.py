@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer, parse_server
+from rackwright.claims.units import runs
+from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer
 from rackwright.osfamily.names import names
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mariadb.sizes import buffer_pool_mib
@@ -11,7 +12,7 @@ from rackwright.roles.mariadb.sizes import buffer_pool_mib
 _MIB = 1024**2
 _ROOT = DatabaseAccount("root", "localhost")
 
-# slurmdbd's own credentials, which stand in no argument and in no file but its own.
+# slurmdbd's own credentials: never in an argument, and in no file but its own.
 _LOGIN = """\
 set -eu
 conf=/etc/slurm/slurmdbd.conf
@@ -34,29 +35,22 @@ def parse_listeners(output: str, port: int) -> frozenset[str]:
 
 
 def _server(context: CheckContext[MariadbOptions]) -> DatabaseServer:
-    # The command has percent signs of nobody's but SQL's; it takes no arguments.
-    server = parse_server(context.output("sh -c %s", MariadbServer().command()).splitlines())
+    server = context.fact(MariadbServer, may_be_empty=True)
     if server is None:
         raise Undetermined("MariaDB does not answer root over its socket")
     return server
 
 
 def _running(context: CheckContext[MariadbOptions]) -> str:
-    unit = names(context.node.family, "mariadb").unit or ""
-    state = context.host.run("systemctl is-active %s", unit).stdout.strip()
-    if not state:
-        raise Undetermined("systemctl does not say whether MariaDB runs")
-    if state != "active":
-        fail(f"MariaDB is {state}")
-    return "MariaDB is active"
+    return runs(context, names(context.node.family, "mariadb").unit or "")
 
 
 def _local_only(context: CheckContext[MariadbOptions]) -> str:
     found = parse_listeners(context.output("ss -Hltn"), 3306)
-    strangers = sorted(found - {"127.0.0.1", "::1"})
-    if strangers:
-        fail(f"MariaDB listens on {', '.join(strangers)}")
-    return f"listens on {', '.join(sorted(found)) or 'its socket alone'}"
+    others = sorted(found - {"127.0.0.1", "::1"})
+    if others:
+        fail(f"MariaDB listens on {', '.join(others)}")
+    return f"listens on {', '.join(sorted(found)) or 'its socket only'}"
 
 
 def _settings(context: CheckContext[MariadbOptions]) -> str:
@@ -72,7 +66,7 @@ def _settings(context: CheckContext[MariadbOptions]) -> str:
     wrong = []
     for name, value in declared.items():
         if not found.get(name, "").isdigit():
-            raise Undetermined(f"MariaDB does not say its {name}")
+            raise Undetermined(f"MariaDB does not report its {name}")
         # InnoDB rounds its pool up to whole chunks of at most 128 MiB.
         slack = 128 * _MIB if name == "innodb_buffer_pool_size" else 0
         if not value <= int(found[name]) <= value + slack:
@@ -82,17 +76,17 @@ def _settings(context: CheckContext[MariadbOptions]) -> str:
     return ", ".join(f"{name} {found[name]}" for name in declared)
 
 
-def _nobody_else(context: CheckContext[MariadbOptions]) -> str:
+def _no_other_account(context: CheckContext[MariadbOptions]) -> str:
     server, ours = _server(context), DatabaseAccount(context.options.user, "localhost")
-    strangers = [
+    others = [
         account
         for account in sorted(server.plugins)
         if account.user == "" or (account.user in ("root", ours.user) and account not in (_ROOT, ours))
     ]
-    if strangers:
-        fail(f"{', '.join(map(str, strangers))} may log in")
+    if others:
+        fail(f"{', '.join(map(str, others))} may log in")
     if server.plugins.get(_ROOT) != "unix_socket":
-        fail(f"{_ROOT} proves itself by {server.plugins.get(_ROOT, 'nothing')}, not by unix_socket alone")
+        fail(f"{_ROOT} authenticates by {server.plugins.get(_ROOT, 'nothing')}, not by unix_socket alone")
     if server.databases.get("test") == 0:
         fail("there is an empty database test")
     return f"root by unix_socket, {ours}, no anonymous users"
@@ -127,7 +121,7 @@ CHECKS = (
     Check("MariaDB runs", _running, settle_seconds=20),
     Check("MariaDB listens on this machine only", _local_only),
     Check("MariaDB has its declared settings", _settings),
-    Check("nobody but root and slurmdbd gets into MariaDB", _nobody_else),
+    Check("only root and slurmdbd may log in to MariaDB", _no_other_account),
     Check("slurmdbd's database user has rights on its database alone", _rights),
     Check("slurmdbd's database user reaches its database and no other", _login),
 )

@@ -20,6 +20,7 @@ from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mariadb.sizes import buffer_pool_mib, log_file_mib, server_conf
 from rackwright.roles.mariadb.verify import CHECKS
 from tests.factories import make_sku
+from tests.unit.roles.fake_facts import asked, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, errors_in, judged, planned
 from tests.unit.roles.sites import expected
 from tests.unit.roles.slurm_clusters import cluster, dgx, lab, node
@@ -168,7 +169,7 @@ def test_an_answer_that_is_cut_short_is_none():
     assert parse_server([]) is None
 
 
-READ = f"sh -c {shlex.quote(MariadbServer().command())}"
+READ = asked(MariadbServer().command())
 LOGIN = f"sh -c {shlex.quote(verify._LOGIN)}"
 VARIABLES = "mariadb --no-defaults --batch --skip-column-names -e 'SHOW GLOBAL VARIABLES'"
 LIVE = "innodb_buffer_pool_size\t536870912\ninnodb_lock_wait_timeout\t900\nmax_allowed_packet\t67108864\n"
@@ -177,7 +178,7 @@ LISTEN 0      128          0.0.0.0:22        0.0.0.0:*
 LISTEN 0      80         127.0.0.1:3306      0.0.0.0:*
 LISTEN 0      4096         0.0.0.0:6817      0.0.0.0:*
 """
-ALONE = "nobody but root and slurmdbd gets into MariaDB"
+ALONE = "only root and slurmdbd may log in to MariaDB"
 RIGHTS = "slurmdbd's database user has rights on its database alone"
 REACHES = "slurmdbd's database user reaches its database and no other"
 
@@ -185,12 +186,13 @@ REACHES = "slurmdbd's database user reaches its database and no other"
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("MariaDB runs", {"systemctl is-active mariadb.service": "active\n"}, "PASS", "MariaDB is active"),
+        ("MariaDB runs", unit("mariadb.service"), "PASS", "mariadb.service is active and enabled"),
+        ("MariaDB runs", unit("mariadb.service", "inactive"), "FAIL", "mariadb.service is inactive"),
         (
             "MariaDB runs",
-            {"systemctl is-active mariadb.service": (3, "inactive\n", "")},
+            unit("mariadb.service", state="disabled"),
             "FAIL",
-            "MariaDB is inactive",
+            "mariadb.service is active, and disabled: it does not start at boot",
         ),
         ("MariaDB runs", {}, "UNKNOWN", None),
         ("MariaDB listens on this machine only", {"ss -Hltn": LISTENERS}, "PASS", "listens on 127.0.0.1"),
@@ -218,7 +220,7 @@ REACHES = "slurmdbd's database user reaches its database and no other"
             "MariaDB has its declared settings",
             {VARIABLES: ""},
             "UNKNOWN",
-            "MariaDB does not say its innodb_buffer_pool_size",
+            "MariaDB does not report its innodb_buffer_pool_size",
         ),
         (ALONE, {READ: RECORDED}, "PASS", "root by unix_socket, slurm@localhost, no anonymous users"),
         (
@@ -239,7 +241,7 @@ REACHES = "slurmdbd's database user reaches its database and no other"
                 )
             },
             "FAIL",
-            "root@localhost proves itself by mysql_native_password or unix_socket, not by unix_socket alone",
+            "root@localhost authenticates by mysql_native_password or unix_socket, not by unix_socket alone",
         ),
         (ALONE, {READ: "database\ttest\t0\t\n" + RECORDED}, "FAIL", "there is an empty database test"),
         (ALONE, {READ: ""}, "UNKNOWN", "MariaDB does not answer root over its socket"),
