@@ -29,3 +29,11 @@ class DeclaresUsers:
 
 class SetsUpGpuRepository:
     """Options of the role that sets up the repository from which the locked GPU stack is installed."""
+
+
+class AccountingDatabase:
+    """The role creates the database of the workload manager's accounting, on the node it runs on."""
+
+    database: str
+    user: str
+    """Database user, from localhost only."""

@@ -7,13 +7,14 @@ from typing import ClassVar
 from pydantic import Field
 
 from rackwright.model.cluster import Node
+from rackwright.model.interfaces import AccountingDatabase
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
 
 _IDENTIFIER = r"^[a-z][a-z0-9_]{0,31}$"
 
 
-class MariadbOptions(RoleOptions):
+class MariadbOptions(AccountingDatabase, RoleOptions):
     """MariaDB on the primary head for Slurm's accounting; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
 from rackwright.model.cluster import Node
@@ -226,11 +225,7 @@ def _gpus_given(context: CheckContext[SlurmOptions]) -> str:
 def _mpi(context: CheckContext[SlurmOptions]) -> str:
     evidence = []
     for partition, nodes in _by_partition(context).items():
-        able = tuple(
-            node
-            for node in nodes
-            if "mpi" in placement.software(context.cluster, node, _options_of(node)).other
-        )
+        able = tuple(node for node in nodes if _has_mpi(context, node))
         if able:
             evidence.append(_all_reduce(context, partition, able))
     if not evidence:
@@ -238,9 +233,9 @@ def _mpi(context: CheckContext[SlurmOptions]) -> str:
     return "; ".join(evidence)
 
 
-def _options_of(node: Node) -> SlurmOptions:
-    options: Any = node.options["slurm"]
-    return options  # type: ignore[no-any-return]
+def _has_mpi(context: CheckContext[SlurmOptions], node: Node) -> bool:
+    options = node.offers(SlurmOptions)  # mpi_packages may differ between nodes
+    return options is not None and "mpi" in placement.software(context.cluster, node, options).other
 
 
 def _all_reduce(context: CheckContext[SlurmOptions], partition: str, nodes: tuple[Node, ...]) -> str:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rackwright.model.cluster import Cluster
+from rackwright.model.interfaces import AccountingDatabase
 from rackwright.model.platforms import Capability, has
 from rackwright.model.ranges import RangeMistake, expand, fold
 from rackwright.model.types import NodeRole
@@ -206,19 +207,18 @@ def _preemption(options: SlurmOptions) -> Iterator[Problem]:
 
 
 def _database(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    """The two roles name the same database; neither may read the other's options by type."""
-    mariadb = cluster.primary.options.get("mariadb")
-    if mariadb is None or options.accounting.storage_host != "localhost":
+    """slurmdbd uses the database and user that the head's database role creates."""
+    offered, ours = cluster.primary.offers(AccountingDatabase), options.accounting
+    if offered is None or ours.storage_host != "localhost":
         return
-    theirs = mariadb.model_dump()
-    for ours, key in (("database", "database"), ("storage_user", "user")):
-        if getattr(options.accounting, ours) != theirs[key]:
+    for field, used, created, key in (
+        ("database", ours.database, offered.database, "database"),
+        ("storage_user", ours.storage_user, offered.user, "user"),
+    ):
+        if used != created:
             yield (
-                f"accounting.{ours}",
-                (
-                    f"The mariadb role makes {theirs[key]}, but slurmdbd would ask for "
-                    f"{getattr(options.accounting, ours)}."
-                ),
+                f"accounting.{field}",
+                f"The mariadb role creates {created}, but slurmdbd would use {used}.",
                 f"set {key} in the mariadb section to the same",
             )
 
@@ -238,8 +238,8 @@ def _platforms(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _same_everywhere(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    """The same files go to every node, so a node of its own mind would be ignored."""
-    first = cluster.primary.options.get("slurm")
+    """The same files go to every node, so one node's own value would be ignored."""
+    first = cluster.primary.offers(type(options))
     if first is None or first is options:
         return
     ours, theirs = (entry.model_dump(exclude=set(options.node_fields)) for entry in (options, first))

@@ -236,7 +236,7 @@ def test_no_problem(make):
             [
                 (
                     "accounting.database",
-                    "The mariadb role makes slurm_acct_db, but slurmdbd would ask for other_db.",
+                    "The mariadb role creates slurm_acct_db, but slurmdbd would use other_db.",
                     "set database in the mariadb section to the same",
                 )
             ],
