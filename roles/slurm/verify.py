@@ -1,13 +1,14 @@
-"""What the slurm role claims: of each node here, of the cluster in cluster_checks."""
+"""What the slurm role claims: of each node here; cluster_checks has the claims of the whole cluster."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable
 from functools import partial
 
+from rackwright.claims.accounts import has_ids
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.files import as_rendered, has_access
+from rackwright.claims.units import runs
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.osfamily.names import names
@@ -17,12 +18,6 @@ from rackwright.roles.slurm.options import SlurmOptions
 _CONTAINED = frozenset({Capability.CGROUP_V2})
 _TMP = "stat -c '%d:%i' /tmp"  # without arguments testinfra leaves percent signs alone
 _JOB_TMP = "srun -Q -A burnin --immediate=20 -t 1 -n 1 --mem=16 -p %s -w %s stat -c '%%d:%%i' /tmp"
-
-
-def parse_digests(output: str) -> dict[str, str]:
-    """`sha256sum`: digest by path."""
-    found = (line.split(maxsplit=1) for line in output.splitlines())
-    return {words[1]: words[0] for words in found if len(words) == 2}
 
 
 def parse_mpi_plugins(output: str) -> frozenset[str]:
@@ -36,50 +31,19 @@ def parse_config(output: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def _running(daemon: str, context: CheckContext[SlurmOptions]) -> str:
-    result = context.host.run("systemctl is-active %s", f"{daemon}.service")
-    state = result.stdout.strip()
-    if not state:
-        raise Undetermined(f"systemctl does not say whether {daemon} runs")
-    if state != "active":
-        fail(f"{daemon} is {state}")
-    return f"{daemon} is active"
-
-
-def _digests(context: CheckContext[SlurmOptions], paths: Iterable[str]) -> dict[str, str]:
-    """Digest by path, without the files that are not there."""
-    wanted = tuple(paths)
-    result = context.host.run("sha256sum " + " ".join(["%s"] * len(wanted)), *wanted)
-    if result.rc not in (0, 1):  # 1: some of them are missing
-        raise Undetermined(f"`sha256sum` exited {result.rc}: {result.stderr.strip()}")
-    return parse_digests(result.stdout)
-
-
 def _files(context: CheckContext[SlurmOptions]) -> str:
-    """Byte by byte what the cluster file makes of it, and so the same on every node."""
     files = texts.shared_files(context.cluster, context.options)
-    found = _digests(context, files)
-    wrong = []
-    for path, content in files.items():
-        wanted = None if content is None else hashlib.sha256(content.encode()).hexdigest()
-        if found.get(path) != wanted:
-            there = "is there" if wanted is None else "is missing" if path not in found else "differs"
-            wrong.append(f"{path} {there}")
-    if wrong:
-        fail("; ".join(wrong))
-    return f"{len(found)} files in /etc/slurm are the declared ones"
+    as_rendered(context, files)
+    there = sum(text is not None for text in files.values())
+    return f"{there} files in /etc/slurm are the declared ones"
 
 
 def _ids(context: CheckContext[SlurmOptions]) -> str:
-    options = context.options
-    found = context.output("id -u slurm").strip(), context.output("id -g slurm").strip()
-    if found != (str(options.uid), str(options.gid)):
-        fail(f"slurm has uid {found[0]} and gid {found[1]}, not {options.uid} and {options.gid}")
-    return f"slurm is {options.uid}:{options.gid}"
+    return has_ids(context, "slurm", context.options.uid, context.options.gid)
 
 
 def _release(context: CheckContext[SlurmOptions]) -> str:
-    """Settings are chosen by release, so another one would read another language."""
+    """Which settings exist depends on the release."""
     found = re.search(r"(\d+)\.(\d+)(\.\d+)?", context.output("sinfo --version"))
     if found is None:
         raise Undetermined("`sinfo --version` names no version")
@@ -103,17 +67,14 @@ def _state_folder(context: CheckContext[SlurmOptions]) -> str:
     path = context.options.state_dir
     result = context.host.run("runuser -u slurm -- test -d %s -a -w %s", path, path)
     if result.rc not in (0, 1):
-        raise Undetermined(f"cannot ask as user slurm: {result.stderr.strip()}")
+        raise Undetermined(f"cannot run a command as user slurm: {result.stderr.strip()}")
     if result.rc == 1:
         fail(f"user slurm cannot write {path}")
     return f"user slurm can write {path}"
 
 
 def _password_file(context: CheckContext[SlurmOptions]) -> str:
-    found = context.output("stat -c '%a %U:%G' /etc/slurm/slurmdbd.conf").strip()
-    if found != "600 slurm:slurm":
-        fail(f"/etc/slurm/slurmdbd.conf is {found}, not 600 slurm:slurm")
-    return f"/etc/slurm/slurmdbd.conf is {found}"
+    return has_access(context, "/etc/slurm/slurmdbd.conf", "600", "slurm", "slurm")
 
 
 def _logs_rotated(context: CheckContext[SlurmOptions]) -> str:
@@ -125,12 +86,7 @@ def _logs_rotated(context: CheckContext[SlurmOptions]) -> str:
     missing = [path for path in paths if f"reading config file {path}" not in result.stderr + result.stdout]
     if result.rc != 0 or missing:
         fail(f"logrotate does not take {', '.join(missing or paths)}")
-    timer = names(context.node.family, "logrotate").unit or ""
-    state = context.host.run("systemctl is-active %s", timer).stdout.strip()
-    if not state:
-        raise Undetermined(f"systemctl does not say whether {timer} runs")
-    if state != "active":
-        fail(f"{timer} is {state}")
+    runs(context, names(context.node.family, "logrotate").unit or "")
     return f"logrotate takes the logs of {', '.join(daemons)}"
 
 
@@ -154,10 +110,10 @@ def _job_tmp(context: CheckContext[SlurmOptions]) -> str:
     here = context.output(_TMP).strip()
     inside = context.output(_JOB_TMP, partition, context.node.name).strip()
     if not inside:
-        raise Undetermined("the job did not say where its /tmp is")
+        raise Undetermined("the job did not print its /tmp")
     if inside == here:
         fail("/tmp of a job is the node's own")
-    return "a job's /tmp is another folder than the node's"
+    return "a job's /tmp is not the node's"
 
 
 def _adopts(context: CheckContext[SlurmOptions]) -> str:
@@ -165,10 +121,7 @@ def _adopts(context: CheckContext[SlurmOptions]) -> str:
         "/etc/pam.d/sshd": texts.sshd_pam(context.node.family),
         "/etc/security/access-slurm.conf": texts.access_conf(context.cluster, context.options),
     }
-    found = _digests(context, wanted)
-    for path, content in wanted.items():
-        if found.get(path) != hashlib.sha256(content.encode()).hexdigest():
-            fail(f"{path} {'differs' if path in found else 'is missing'}")
+    as_rendered(context, wanted)
     modules = context.host.run(
         "sh -c 'ls /lib/*/security/pam_slurm_adopt.so /lib*/security/pam_slurm_adopt.so'"
     )
@@ -205,11 +158,13 @@ CHECKS = (
     Check("slurm has its declared ids", _ids),
     Check("Slurm is of the declared release", _release),
     Check("Slurm's files are the declared ones", _files),
-    Check("slurmdbd runs", partial(_running, "slurmdbd"), settle_seconds=15, applies=_on_primary),
+    Check("slurmdbd runs", partial(runs, unit="slurmdbd.service"), settle_seconds=15, applies=_on_primary),
     Check("slurmdbd.conf is readable by slurm alone", _password_file, applies=_on_primary),
-    Check("slurmctld runs", partial(_running, "slurmctld"), settle_seconds=15, applies=_on_controllers),
+    Check(
+        "slurmctld runs", partial(runs, unit="slurmctld.service"), settle_seconds=15, applies=_on_controllers
+    ),
     Check("slurmctld can write its state", _state_folder, applies=_on_controllers),
-    Check("slurmd runs", partial(_running, "slurmd"), settle_seconds=15, applies=_on_workers),
+    Check("slurmd runs", partial(runs, unit="slurmd.service"), settle_seconds=15, applies=_on_workers),
     Check("Slurm's logs are rotated", _logs_rotated, applies=_with_daemons),
     Check("Slurm has a PMIx plugin", _pmix, settle_seconds=15),
     Check("jobs are held by cgroups", _contained, needs=_CONTAINED, applies=_on_workers),

@@ -6,7 +6,6 @@ Outputs are of a rack of Debian 13 containers with Slurm 24.11.5, recorded 2026-
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from rackwright.roles.slurm import cluster_checks, reading, texts
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.verify import CHECKS, parse_mpi_plugins
 from rackwright.workload.slurm.records import read_command
+from tests.unit.roles.fake_facts import account, file, group, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.slurm_clusters import DGX_SKU, cluster, dgx, lab, node, small
 
@@ -51,13 +51,14 @@ def result(name, answers, made=LAB, where=None, always=None):
     return judged("slurm", CHECKS, name, made, where or made.primary, host)
 
 
-def digests(files):
-    lines = (f"{hashlib.sha256(text.encode()).hexdigest()}  {path}" for path, text in files.items() if text)
-    return "\n".join(lines)
+def there(files):
+    """The host has these files and no others; None: the file is not there."""
+    return {line: answer for path, text in files.items() for line, answer in file(path, text).items()}
 
 
-def asked(files):
-    return "sha256sum " + " ".join(files)
+def password_file(mode, owner, group):
+    """The host answers with the file's digest alone, so a check that reads its password cannot pass."""
+    return file("/etc/slurm/slurmdbd.conf", "StoragePass=x", mode, owner, group, digest_only=True)
 
 
 SHARED = texts.shared_files(LAB, LAB.primary.options["slurm"])
@@ -113,7 +114,7 @@ LOGROTATE = (
     "reading config file /etc/logrotate.d/slurmd\nReading state from file: /var/lib/logrotate/status\n"
 )
 PASSES = [
-    ("slurm has its declared ids", {"id -u slurm": "64030\n", "id -g slurm": "64030\n"}, LAB, WORKER),
+    ("slurm has its declared ids", account("slurm", 64030), LAB, WORKER),
     (
         "a job that asks for a GPU is given one",
         {GIVEN: "rackwright-gpu worker1 0\nrackwright-gpu worker2 0\n"},
@@ -123,30 +124,30 @@ PASSES = [
     ("Slurm is of the declared release", {"sinfo --version": "slurm-wlm 24.11.5\n"}, LAB, WORKER),
     (
         "Slurm's files are the declared ones",
-        {asked(SHARED): (1, digests(SHARED), "no such file")},
+        there(SHARED),
         LAB,
         WORKER,
     ),
-    ("slurmdbd runs", {"systemctl is-active slurmdbd.service": "active\n"}, LAB, HEAD),
+    ("slurmdbd runs", unit("slurmdbd.service"), LAB, HEAD),
     (
         "slurmdbd.conf is readable by slurm alone",
-        {"stat -c '%a %U:%G' /etc/slurm/slurmdbd.conf": "600 slurm:slurm\n"},
+        password_file("600", "slurm", "slurm"),
         LAB,
         HEAD,
     ),
-    ("slurmctld runs", {"systemctl is-active slurmctld.service": "active\n"}, LAB, HEAD),
+    ("slurmctld runs", unit("slurmctld.service"), LAB, HEAD),
     (
         "slurmctld can write its state",
         {"runuser -u slurm -- test -d /var/lib/slurm/slurmctld -a -w /var/lib/slurm/slurmctld": ""},
         LAB,
         HEAD,
     ),
-    ("slurmd runs", {"systemctl is-active slurmd.service": "active\n"}, LAB, WORKER),
+    ("slurmd runs", unit("slurmd.service"), LAB, WORKER),
     (
         "Slurm's logs are rotated",
         {
             "logrotate --debug /etc/logrotate.d/slurmd": (0, "", LOGROTATE),
-            "systemctl is-active logrotate.timer": "active\n",
+            **unit("logrotate.timer"),
         },
         LAB,
         WORKER,
@@ -157,7 +158,7 @@ PASSES = [
     (
         "ssh to a worker needs a job there",
         {
-            asked(ADOPT): digests(ADOPT),
+            **there(ADOPT),
             MODULE: (2, "/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so\n", "ls: no such file"),
         },
         METAL,
@@ -183,27 +184,34 @@ def nodes_with(old, new):
 
 
 FAILS = [
-    ("slurm has its declared ids", {"id -u slurm": "999\n", "id -g slurm": "64030\n"}, LAB, WORKER,
+    ("slurm has its declared ids", {**account("slurm", 999), **group("slurm", 64030)}, LAB, WORKER,
      "slurm has uid 999 and gid 64030, not 64030 and 64030"),
+    ("slurm has its declared ids", account("slurm", None), LAB, WORKER, "there is no user slurm"),
     ("Slurm is of the declared release", {"sinfo --version": "slurm-wlm 22.05.8\n"}, LAB, WORKER,
      "Slurm is 22.05.8, but 24.11 is declared"),
-    ("Slurm's files are the declared ones", {asked(SHARED): digests({**SHARED, "/etc/slurm/slurm.conf": "x"})},
-     LAB, WORKER, "/etc/slurm/slurm.conf differs"),
+    ("Slurm's files are the declared ones", there({**SHARED, "/etc/slurm/slurm.conf": "x"}),
+     LAB, WORKER, "/etc/slurm/slurm.conf is not as declared: x"),
     ("Slurm's files are the declared ones",
-     {asked(SHARED): digests({**SHARED, "/etc/slurm/slurm.conf": None, "/etc/slurm/gres.conf": "x"})},
-     LAB, WORKER, "/etc/slurm/gres.conf is there; /etc/slurm/slurm.conf is missing"),
-    ("slurmdbd runs", {"systemctl is-active slurmdbd.service": (3, "failed\n", "")}, LAB, HEAD,
-     "slurmdbd is failed"),
+     there({**SHARED, "/etc/slurm/slurm.conf": None, "/etc/slurm/gres.conf": "x"}),
+     LAB, WORKER, "/etc/slurm/gres.conf is there, and nothing declares it; /etc/slurm/slurm.conf is missing"),
+    ("slurmdbd runs", unit("slurmdbd.service", "failed"), LAB, HEAD,
+     "slurmdbd.service is failed"),
+    ("slurmdbd runs", unit("slurmdbd.service", state="disabled"), LAB, HEAD,
+     "slurmdbd.service is active, and disabled: it does not start at boot"),
     ("slurmdbd.conf is readable by slurm alone",
-     {"stat -c '%a %U:%G' /etc/slurm/slurmdbd.conf": "644 root:root\n"}, LAB, HEAD,
+     password_file("644", "root", "root"), LAB, HEAD,
      "/etc/slurm/slurmdbd.conf is 644 root:root, not 600 slurm:slurm"),
-    ("slurmctld runs", {"systemctl is-active slurmctld.service": (3, "inactive\n", "")}, LAB, HEAD,
-     "slurmctld is inactive"),
+    ("slurmctld runs", unit("slurmctld.service", "inactive"), LAB, HEAD,
+     "slurmctld.service is inactive"),
+    ("slurmctld runs", unit("slurmctld.service", state="disabled"), LAB, HEAD,
+     "slurmctld.service is active, and disabled: it does not start at boot"),
     ("slurmctld can write its state",
      {"runuser -u slurm -- test -d /var/lib/slurm/slurmctld -a -w /var/lib/slurm/slurmctld": (1, "", "")},
      LAB, HEAD, "user slurm cannot write /var/lib/slurm/slurmctld"),
-    ("slurmd runs", {"systemctl is-active slurmd.service": (3, "failed\n", "")}, LAB, WORKER,
-     "slurmd is failed"),
+    ("slurmd runs", unit("slurmd.service", "failed"), LAB, WORKER,
+     "slurmd.service is failed"),
+    ("slurmd runs", unit("slurmd.service", state="disabled"), LAB, WORKER,
+     "slurmd.service is active, and disabled: it does not start at boot"),
         (
         "Slurm's logs are rotated",
         {"logrotate --debug /etc/logrotate.d/slurmd": (1, "", "error: cannot stat /etc/logrotate.d/slurmd\n")},
@@ -215,7 +223,7 @@ FAILS = [
         "Slurm's logs are rotated",
         {
             "logrotate --debug /etc/logrotate.d/slurmd": (0, "", LOGROTATE),
-            "systemctl is-active logrotate.timer": (3, "inactive\n", ""),
+            **unit("logrotate.timer", "inactive"),
         },
         LAB,
         WORKER,
@@ -227,9 +235,9 @@ FAILS = [
      "ProctrackType is proctrack/linuxproc; JobAcctGatherType is jobacct_gather/linux; PrologFlags is (null)"),
     ("jobs have a /tmp of their own", {TMP: "65025:12\n", JOB_TMP: "65025:12\n"}, METAL, GPU,
      "/tmp of a job is the node's own"),
-    ("ssh to a worker needs a job there", {asked(ADOPT): digests({**ADOPT, "/etc/pam.d/sshd": "x"})}, METAL, GPU,
-     "/etc/pam.d/sshd differs"),
-    ("ssh to a worker needs a job there", {asked(ADOPT): digests(ADOPT), MODULE: (2, "", "ls")}, METAL, GPU,
+    ("ssh to a worker needs a job there", there({**ADOPT, "/etc/pam.d/sshd": "x"}), METAL, GPU,
+     "/etc/pam.d/sshd is not as declared: x"),
+    ("ssh to a worker needs a job there", {**there(ADOPT), MODULE: (2, "", "ls")}, METAL, GPU,
      "pam_slurm_adopt.so is not installed, so users with a job are kept out too"),
     ("slurmctld answers", {"timeout 20 scontrol ping": (1, "Slurmctld(primary) at head1 is DOWN\n", "")}, LAB,
      HEAD, "Slurmctld(primary) at head1 is DOWN"),
