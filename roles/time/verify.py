@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, each, fail
+from rackwright.claims.units import is_masked, runs
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.osfamily.names import names
@@ -29,26 +31,7 @@ def _tracking(context: CheckContext[TimeOptions], node: Node | None = None) -> T
 
 
 def _runs(context: CheckContext[TimeOptions]) -> str:
-    unit = names(context.node.family, "chrony").unit
-    lines = context.output("systemctl show -p ActiveState,UnitFileState %s", unit or "").splitlines()
-    state = dict(line.split("=", 1) for line in lines if "=" in line)
-    if not {"ActiveState", "UnitFileState"} <= state.keys():
-        raise Undetermined(f"systemd did not tell the state of {unit}")
-    if state["ActiveState"] != "active":
-        fail(f"{unit} is {state['ActiveState']}")
-    if state["UnitFileState"] != "enabled":
-        fail(f"{unit} is {state['UnitFileState'] or 'not enabled'}: it will not start with the node")
-    return f"{unit} is active and enabled"
-
-
-def _alone(context: CheckContext[TimeOptions]) -> str:
-    unit = "systemd-timesyncd.service"
-    state = context.output("systemctl show -p LoadState --value %s", unit).strip()
-    if not state:
-        raise Undetermined(f"systemd did not tell the state of {unit}")
-    if state != "masked":
-        fail(f"{unit} is {state}, not masked: two services may set one clock")
-    return f"{unit} is masked"
+    return runs(context, names(context.node.family, "chrony").unit or "")
 
 
 def _follows(context: CheckContext[TimeOptions]) -> str:
@@ -94,19 +77,19 @@ def _offset(context: CheckContext[TimeOptions]) -> str:
 
 
 def _kernel_synchronised(context: CheckContext[TimeOptions]) -> str:
-    said = context.output("timedatectl show -p NTPSynchronized --value").strip()
-    if said not in ("yes", "no"):
-        raise Undetermined(f"timedatectl said {said!r} and neither yes nor no")
-    if said == "no":
-        fail("the kernel says its clock is not synchronised")
-    return "the kernel says its clock is synchronised"
+    printed = context.output("timedatectl show -p NTPSynchronized --value").strip()
+    if printed not in ("yes", "no"):
+        raise Undetermined(f"timedatectl printed {printed!r}, neither yes nor no")
+    if printed == "no":
+        fail("the kernel reports that its clock is not synchronised")
+    return "the kernel reports that its clock is synchronised"
 
 
 def _clocks_agree(context: CheckContext[TimeOptions]) -> str:
     """Compare all clocks against one steady clock here, each reading bracketed in time.
 
-    A reading is only as sharp as the way to the node is short, so wide ones are taken again. Over
-    a slow way chrony's own bound of each clock's error decides.
+    A reading is only as precise as the path to the node is fast, so imprecise ones are taken again. Over
+    a slow path chrony's own bound of each clock's error decides.
     """
     nodes = context.cluster.running("time")
     most = context.options.max_offset_seconds
@@ -129,24 +112,27 @@ def _clocks_agree(context: CheckContext[TimeOptions]) -> str:
         return f"{len(nodes)} clocks within {worst * 1000:.0f} ms by chrony's own bounds"
     raise Undetermined(
         f"{len(nodes)} clocks differ by {least:.3f} to {at_most:.3f} s as measured from here, and by up to "
-        f"{worst:.3f} s by chrony's own bounds: too blurred to tell {most:g} s"
+        f"{worst:.3f} s by chrony's own bounds: too imprecise to decide about {most:g} s"
     )
 
 
 def _ahead(context: CheckContext[TimeOptions], node: Node) -> Interval:
     before = time.monotonic()
-    said = context.output("date +%s.%N", host=context.on(node.name)).strip()
+    printed = context.output("date +%s.%N", host=context.on(node.name)).strip()
     after = time.monotonic()
     try:
-        clock = float(said)
+        clock = float(printed)
     except ValueError as error:
-        raise Undetermined(f"{node.name} did not tell its time: {said[:80]!r}") from error
+        raise Undetermined(f"{node.name} printed no time: {printed[:80]!r}") from error
     return Interval(clock - after, clock - before)
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("chronyd runs and starts with the node", _runs),
-    Check("no other service sets the clock", _alone),
+    Check("chronyd runs and starts at boot", _runs),
+    Check(
+        "no other service sets the clock",
+        partial(is_masked, unit="systemd-timesyncd.service", why="two services may set one clock"),
+    ),
     Check(
         "the node follows the site's server",
         _follows,

@@ -73,7 +73,7 @@ def test_the_checks_under_plain_pytest(rack: Site):
     failed = re.findall(r"^FAILED .*\[ssh://10\.77\.0\.12-(.+?)\]", ran.out, re.MULTILINE)
     assert set(failed) == {
         "munge: the munge key is readable by munge alone",
-        "time: chronyd runs and starts with the node",
+        "time: chronyd runs and starts at boot",
     }
     ran = rack.tool(*command, "-k", "munge and key and readable", name="pytest", inside=True)
     assert ran.status == 0, ran

@@ -11,6 +11,7 @@ from rackwright.model.types import OsRelease, Platform
 from rackwright.roles.time.deploy import chrony_conf
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.time.verify import CHECKS
+from tests.unit.roles.fake_facts import unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, errors_in, judged, planned
 from tests.unit.roles.sites import expected, head, site, worker
 
@@ -120,12 +121,11 @@ UPSTREAM_SOURCES = (
 
 TRACKING = "chronyc -c -n tracking"
 SOURCES = "chronyc -c -n sources"
-UNIT = "systemctl show -p ActiveState,UnitFileState chrony.service"
-TIMESYNCD = "systemctl show -p LoadState --value systemd-timesyncd.service"
+UNIT, TIMESYNCD = "chrony.service", "systemd-timesyncd.service"
 NTP = "timedatectl show -p NTPSynchronized --value"
 HEALTHY = {
-    UNIT: "ActiveState=active\nUnitFileState=enabled\n",
-    TIMESYNCD: "masked\n",
+    **unit(UNIT),
+    **unit(TIMESYNCD, "inactive", "masked", "masked"),
     TRACKING: FOLLOWS,
     SOURCES: SOURCE,
     NTP: "yes\n",
@@ -138,21 +138,21 @@ FOLLOW = "the node follows the site's server"
 SERVE = "the site's server has a time to serve"
 OFFSET = "the clock is within its allowed offset"
 AGREE = "all clocks agree"
-RUNS = "chronyd runs and starts with the node"
+RUNS = "chronyd runs and starts at boot"
 
 FAILURES = [
-    (RUNS, worker, {UNIT: "ActiveState=failed\nUnitFileState=enabled\n"}, "chrony.service is failed"),
+    (RUNS, worker, unit(UNIT, "failed"), "chrony.service is failed"),
     (
         RUNS,
         worker,
-        {UNIT: "ActiveState=active\nUnitFileState=disabled\n"},
-        "chrony.service is disabled: it will not start with the node",
+        unit(UNIT, state="disabled"),
+        "chrony.service is active, and disabled: it does not start at boot",
     ),
     (
         "no other service sets the clock",
         worker,
-        {TIMESYNCD: "loaded\n"},
-        "systemd-timesyncd.service is loaded, not masked: two services may set one clock",
+        unit(TIMESYNCD),
+        "systemd-timesyncd.service is enabled, not masked: two services may set one clock",
     ),
     (FOLLOW, worker, {SOURCES: ""}, "head1 (10.9.0.10) is not among chrony's sources"),
     (FOLLOW, worker, {SOURCES: SOURCE.replace(",37,", ",0,")}, "head1 (10.9.0.10) has not answered"),
@@ -179,7 +179,7 @@ FAILURES = [
         "the kernel's clock is synchronised",
         worker,
         {NTP: "no\n"},
-        "the kernel says its clock is not synchronised",
+        "the kernel reports that its clock is not synchronised",
     ),
 ]
 

@@ -83,7 +83,7 @@ def test_over_a_slow_way_with_a_wide_bound_nobody_knows():
     slow = {name: Clock(way=0.03, tracking=tracking) for name in ("head1", "gpu1", "gpu2")}
     result = _agree(**slow)
     assert result.status == "UNKNOWN"
-    assert result.evidence.endswith("by chrony's own bounds: too blurred to tell 0.05 s")
+    assert result.evidence.endswith("by chrony's own bounds: too imprecise to decide about 0.05 s")
 
 
 def test_a_large_difference_shows_over_a_slow_way_too():
