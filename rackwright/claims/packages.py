@@ -40,7 +40,10 @@ def installed(context: CheckContext[RoleOptions], packages: Sequence[str]) -> st
 
 
 def package_state(context: CheckContext[RoleOptions], names: tuple[str, ...]) -> PackageState:
-    """What is installed and held; Undetermined when the package tool says nothing of any of them."""
-    tool = {"debian": "dpkg-query", "el": "rpm"}[context.node.family.value]
-    context.output("command -v %s", tool)
-    return context.fact(Packages, context.node.family.value, names, may_be_empty=True)
+    """What is installed and held; Undetermined where a package is not reported by a tool that does not work."""
+    state = context.fact(Packages, context.node.family.value, names, may_be_empty=True)
+    if not state.installed.keys() >= set(names):
+        tool, own = {"debian": ("dpkg-query -W", "dpkg"), "el": ("rpm -q", "rpm")}[context.node.family.value]
+        if own not in context.output(f"{tool} {own}"):
+            raise Undetermined(f"`{tool} {own}` does not report the package it belongs to")
+    return state

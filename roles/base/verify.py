@@ -5,6 +5,10 @@ from __future__ import annotations
 import hashlib
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
+from rackwright.claims.files import as_rendered, at_path
+from rackwright.claims.packages import installed, package_state
+from rackwright.claims.units import is_masked, state_of
+from rackwright.facts.files import AtPath
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.model.types import Family, Platform
@@ -13,7 +17,7 @@ from rackwright.roles.base import texts
 from rackwright.roles.base.options import BaseOptions
 
 _NAMES_AT_ONCE = 500
-"""A command line ends at 128 KiB, and a large cluster has more names than fit."""
+"""One argument list has room for 128 KiB; a large cluster has more names than that."""
 
 
 def parse_getent_hosts(output: str) -> dict[str, str]:
@@ -26,45 +30,17 @@ def parse_getent_hosts(output: str) -> dict[str, str]:
     return found
 
 
-def parse_installed(output: str) -> frozenset[str]:
-    """Names out of lines `name installed`; every other state is not installed."""
-    pairs = (line.split() for line in output.splitlines())
-    return frozenset(pair[0] for pair in pairs if len(pair) == 2 and pair[1] == "installed")
-
-
 def parse_apt_config(output: str) -> dict[str, str]:
     """`apt-config dump`: value by name, names in lower case as apt compares them."""
     pairs = (line.partition(" ") for line in output.splitlines() if line.endswith('";'))
     return {name.lower(): value.strip()[1:-2] for name, _, value in pairs}
 
 
-def _text(context: CheckContext[BaseOptions], path: str) -> str | None:
-    """A file's content, None if there is no file."""
-    result = context.host.run("env LC_ALL=C cat %s", path)
-    if result.rc == 0:
-        return str(result.stdout)
-    if "No such file" in result.stderr:
-        return None
-    raise Undetermined(f"cannot read {path}: {result.stderr.strip() or f'cat exited {result.rc}'}")
-
-
-def _is_exactly(context: CheckContext[BaseOptions], path: str, expected: str | None) -> None:
-    found = _text(context, path)
-    if found == expected:
-        return
-    if found is None:
-        fail(f"{path} is missing")
-    if expected is None:
-        fail(f"{path} is there, and nothing declares it")
-    wrong = [line for line in found.splitlines() if line not in expected.splitlines()]
-    fail(f"{path} is not as declared: {wrong[0] if wrong else 'lines are missing or in another order'}")
-
-
 def _hostname(context: CheckContext[BaseOptions]) -> str:
     found = context.output("uname -n").strip()
     if found != context.node.name:
-        fail(f"the node calls itself {found}, not {context.node.name}")
-    _is_exactly(context, "/etc/hostname", f"{context.node.name}\n")
+        fail(f"the hostname is {found}, not {context.node.name}")
+    as_rendered(context, {"/etc/hostname": f"{context.node.name}\n"})
     return f"{found}, and after a reboot too"
 
 
@@ -80,10 +56,10 @@ def _own_name(context: CheckContext[BaseOptions]) -> str:
 
 
 def _resolve(context: CheckContext[BaseOptions], asked: list[str]) -> dict[str, str]:
-    # getent gives status 2 when one name is unknown, and still prints the others
+    # getent exits with 2 when a name is unknown, and still prints the others
     result = context.host.run("getent hosts " + " ".join(["%s"] * len(asked)), *asked)
     if result.rc not in (0, 2):
-        raise Undetermined(f"getent exited {result.rc}: {result.stderr.strip() or 'it said nothing'}")
+        raise Undetermined(f"getent exited {result.rc}: {result.stderr.strip() or 'it printed nothing'}")
     return parse_getent_hosts(result.stdout)
 
 
@@ -109,19 +85,19 @@ def _all_names(context: CheckContext[BaseOptions]) -> str:
 
 def _same_hosts_everywhere(context: CheckContext[BaseOptions]) -> str:
     nodes = context.cluster.running("base")
+    states = each(
+        lambda node: context.fact(AtPath, "/etc/hosts", digest_only=True, host=context.on(node.name)), nodes
+    )
     digests: dict[str, list[str]] = {}
-    outputs = each(lambda node: context.output("sha256sum /etc/hosts", host=context.on(node.name)), nodes)
-    for node, output in zip(nodes, outputs, strict=True):
-        digests.setdefault(output.split()[0] if output.split() else "", []).append(node.name)
-    if "" in digests:
-        raise Undetermined(f"sha256sum printed nothing on {', '.join(digests[''])}")
+    for node, state in zip(nodes, states, strict=True):
+        digests.setdefault(state.sha256 or state.kind, []).append(node.name)
     if len(digests) > 1:
         most = max(digests.values(), key=len)
         others = [name for group in digests.values() if group is not most for name in group]
         fail(f"/etc/hosts of {', '.join(others)} differs from that of {len(most)} other nodes")
     declared = hashlib.sha256(texts.hosts(context.cluster, context.options).encode()).hexdigest()
     if declared not in digests:
-        fail("/etc/hosts is the same everywhere, but not what the cluster file says")
+        fail("/etc/hosts is the same everywhere, but not as declared")
     return f"{len(nodes)} nodes, sha256 {declared[:12]}"
 
 
@@ -129,38 +105,23 @@ def _packages(context: CheckContext[BaseOptions]) -> str:
     wanted = [*names(context.node.family, "base").packages, *context.options.packages]
     if context.node.platform is Platform.BARE_METAL:
         wanted += names(context.node.family, "hardware").packages
-    query = (
-        "dpkg-query -W -f='${{Package}} ${{db:Status-Status}}\\n' {}"
-        if context.node.family is Family.DEBIAN
-        else "rpm -q --qf '%%{{NAME}} installed\\n' {}"
-    )
-    # both give a status above 0 when one package is unknown, and still print the others
-    result = context.host.run(query.format(" ".join(["%s"] * len(wanted))), *wanted)
-    if result.rc in (126, 127) or not (result.stdout or result.stderr):
-        raise Undetermined(f"cannot ask for packages: {result.stderr.strip() or 'no answer'}")
-    missing = sorted(set(wanted) - parse_installed(result.stdout))
-    if missing:
-        fail(f"not installed: {', '.join(missing)}")
-    return f"{len(wanted)} packages"
+    return installed(context, wanted)
 
 
 def _package_sources(context: CheckContext[BaseOptions]) -> str:
-    declared = texts.package_files(context.cluster, context.node)
-    for path, content in declared.items():
-        _is_exactly(context, path, content)
-    used = [path for path, content in declared.items() if content is not None]
-    return ", ".join(used) if used else "as installed: the cluster file declares no mirror"
+    used = as_rendered(context, texts.package_files(context.cluster, context.node))
+    return used or "as installed: the cluster file declares no mirror"
 
 
 def _apt_archives(context: CheckContext[BaseOptions]) -> str:
-    """What apt itself has read out of all its files, ours and others'."""
+    """What apt itself reads from all its files, not only from those of this role."""
     mirrors = context.cluster.mirrors
     output = context.output("apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages'")
     found = sorted(set(output.split()))
     if not found:
         fail("apt knows no archive to install from")
     if not all("://" in uri or ":/" in uri for uri in found):
-        raise Undetermined(f"apt named archives that are no addresses: {output[:80]!r}")
+        raise Undetermined(f"apt printed archives that are not URIs: {output[:80]!r}")
     declared = {f"{uri.rstrip('/')}/" for uri in (mirrors.apt, mirrors.apt_security) if uri is not None}
     missing = sorted(declared - set(found))
     if missing:
@@ -179,48 +140,35 @@ def _no_apt_upgrades(context: CheckContext[BaseOptions]) -> str:
         if found.get(name.lower()) != "0":
             fail(f"{name} is {found.get(name.lower(), 'not set')}, not 0")
     for timer in texts.APT_TIMERS:
-        _is_masked(context, timer)
+        is_masked(context, timer)
     return "apt's periodic work is off, its timers are masked"
 
 
 def _no_dnf_upgrades(context: CheckContext[BaseOptions]) -> str:
-    result = context.host.run("rpm -q dnf-automatic")
-    if result.rc in (126, 127):
-        raise Undetermined(f"cannot run `rpm`: {result.stderr.strip()}")
-    if result.rc == 0:
-        fail(f"{result.stdout.strip()} is installed")
-    _is_masked(context, "dnf-makecache.timer")
+    version = package_state(context, ("dnf-automatic",)).installed.get("dnf-automatic")
+    if version is not None:
+        fail(f"dnf-automatic {version} is installed")
+    is_masked(context, "dnf-makecache.timer")
     return "dnf-automatic is not installed, dnf-makecache.timer is masked"
 
 
 def _firewall(context: CheckContext[BaseOptions]) -> str:
-    installed = context.host.run("rpm -q firewalld")
-    if "is not installed" in installed.stdout:
+    if "firewalld" not in package_state(context, ("firewalld",)).installed:
         return "firewalld is not installed"
-    if installed.rc != 0 or not installed.stdout.startswith("firewalld-"):
-        raise Undetermined(f"rpm did not say whether firewalld is installed: {installed.stderr.strip()}")
-    state = context.output("systemctl show -p ActiveState --value firewalld").strip()
-    if state in ("inactive", "failed"):
+    state = state_of(context, "firewalld.service")
+    if state.active_state in ("inactive", "failed"):
         return "firewalld does not run"
-    if state != "active":
-        raise Undetermined(f"systemd did not say whether firewalld runs: {state!r}")
+    if not state.active:
+        raise Undetermined(f"firewalld.service is {state.active_state}")
     trusted = context.output("firewall-cmd --zone=trusted --list-sources").split()
     if missing := [net for net in texts.cluster_networks(context.cluster) if net not in trusted]:
         fail(f"firewalld does not trust {', '.join(missing)}")
     return f"firewalld trusts {', '.join(trusted)}"
 
 
-def _is_masked(context: CheckContext[BaseOptions], unit: str) -> None:
-    state = context.output("systemctl show -p LoadState --value %s", unit).strip()
-    if not state:
-        raise Undetermined(f"systemd did not say whether {unit} is masked")
-    if state != "masked":
-        fail(f"{unit} is {state}, not masked")
-
-
 def _locale(context: CheckContext[BaseOptions]) -> str:
     locale = context.options.locale
-    _is_exactly(context, "/etc/locale.conf", f"LANG={locale}\n")
+    as_rendered(context, {"/etc/locale.conf": f"LANG={locale}\n"})
     # a locale that was never generated falls back to plain ASCII without an error
     charmap = context.output("env LC_ALL=%s locale charmap", locale).strip()
     if charmap != "UTF-8":
@@ -231,16 +179,18 @@ def _locale(context: CheckContext[BaseOptions]) -> str:
 def _timezone(context: CheckContext[BaseOptions]) -> str:
     zone = context.options.timezone
     expected = f"/usr/share/zoneinfo/{zone}"
-    found = context.output("readlink /etc/localtime").strip()
-    if found != expected:
-        fail(f"/etc/localtime points to {found}, not to {expected}")
+    found = at_path(context, "/etc/localtime")
+    if found.kind != "link":
+        fail(f"/etc/localtime is not a link to {expected}")
+    if found.target != expected:
+        fail(f"/etc/localtime points to {found.target}, not to {expected}")
     if context.host.run("test -s %s", expected).rc != 0:
-        fail(f"the node knows no timezone {zone}")
+        fail(f"the node has no timezone {zone}")
     return f"{zone}, {context.output('date +%Z').strip()}"
 
 
 def _resolver(context: CheckContext[BaseOptions]) -> str:
-    _is_exactly(context, "/etc/resolv.conf", texts.resolv_conf(context.cluster, context.options))
+    as_rendered(context, {"/etc/resolv.conf": texts.resolv_conf(context.cluster, context.options)})
     return "/etc/resolv.conf is as declared"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rackwright.claims import accounts, files, units
 from rackwright.claims.check import CheckContext, Failed, Undetermined
-from rackwright.claims.packages import installed
+from rackwright.claims.packages import installed, package_state
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import Family, OsRelease
 from tests.factories import make_cluster, make_node
@@ -80,6 +80,7 @@ def test_a_secret_stands_in_no_evidence_and_is_not_asked_for():
         lambda context: files.has_access(context, "/a", "644", "root", "root"),
         lambda context: units.runs(context, "a.service"),
         lambda context: units.is_masked(context, "a.service"),
+        lambda context: package_state(context, ("a",)),
         lambda context: accounts.account(context, "ada"),
         lambda context: accounts.has_ids(context, "ada", 1, 1),
     ],
@@ -135,3 +136,11 @@ def test_packages_that_are_installed(family, node):
         installed(on(fake_facts.installed(family, ("a", "b"), missing=("b",)), node=node), ("a", "b"))
     with pytest.raises(Undetermined):
         installed(on(node=node), ("a", "b"))
+
+
+@pytest.mark.parametrize("status", ["un", "rc", "iU", "iF"])
+def test_a_package_of_which_only_files_are_left_or_unpacked_is_not_installed(status):
+    there = fake_facts.installed(Family.DEBIAN, ("a", "b"))
+    context = on({line: text.replace("have b 1 ii", f"have b 1 {status}") for line, text in there.items()})
+    with pytest.raises(Failed, match=r"^not installed: b$"):
+        installed(context, ("a", "b"))

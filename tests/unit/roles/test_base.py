@@ -12,7 +12,7 @@ from rackwright.model.types import OsRelease, Platform
 from rackwright.render import render
 from rackwright.roles.base import texts
 from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
-from rackwright.roles.base.verify import parse_apt_config, parse_getent_hosts, parse_installed
+from rackwright.roles.base.verify import parse_apt_config, parse_getent_hosts
 from tests.unit.roles.fake_host import commands, errors_in, planned
 from tests.unit.roles.sites import expected, site, worker
 
@@ -192,7 +192,6 @@ def test_readings():
         "gpu1": "10.9.0.11",
         "gpu1-storage": "10.10.0.11",
     }
-    assert parse_installed("jq installed\nless not-installed\nlsof config-files\n") == {"jq"}
     assert parse_apt_config('APT "";\nAPT::Periodic::Unattended-Upgrade "0";\nrubbish\n') == {
         "apt": "",
         "apt::periodic::unattended-upgrade": "0",

@@ -8,10 +8,11 @@ from ipaddress import IPv4Address
 import pytest
 
 from rackwright.model.settings import Mirrors
-from rackwright.model.types import OsRelease
+from rackwright.model.types import Family, OsRelease
 from rackwright.roles.base import texts
 from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
 from rackwright.roles.base.verify import CHECKS
+from tests.unit.roles.fake_facts import file, installed, link, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.sites import expected, head, site, worker
 
@@ -24,9 +25,7 @@ OPTIONS = BaseOptions(
 
 CLUSTER = site({"base": OPTIONS}, mirrors=Mirrors(apt_proxy="http://p:3142"))
 EL = site({"base": OPTIONS}, os=OsRelease.ROCKY_9, mirrors=Mirrors(dnf="http://m/rocky"))
-HOSTS_DIGEST = hashlib.sha256(texts.hosts(CLUSTER, OPTIONS).encode()).hexdigest()
-DIGEST = "b4a1e7" * 10 + "beef"
-NO_FILE = (1, "", "cat: /x: No such file or directory\n")
+MASKED = ("inactive", "masked", "masked")
 
 ALL_NAMES = (
     "getent hosts head1.test.example head1 gpu1.test.example gpu1 gpu1-storage gpu1-fabric-rail0 "
@@ -46,8 +45,6 @@ EL_PACKAGES = (
     "ca-certificates ethtool jq less lsof numactl pciutils psmisc rsync tzdata iproute iputils procps-ng "
     "python3 htop dmidecode ipmitool nvme-cli smartmontools"
 )
-DPKG = "dpkg-query -W -f='${Package} ${db:Status-Status}\\n' " + BASE_PACKAGES
-RPM = "rpm -q --qf '%{NAME} installed\\n' " + EL_PACKAGES
 APT_CONFIG = (
     'APT::Architecture "amd64";\nAPT::Periodic::Update-Package-Lists "0";\n'
     'APT::Periodic::Unattended-Upgrade "0";\n'
@@ -57,37 +54,37 @@ APT_CONFIG = (
 ASK_ARCHIVES = "apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages'"
 
 
-def _cat(path):
-    return f"env LC_ALL=C cat {path}"
+def dnf_automatic(*missing):
+    return installed(Family.EL, ("dnf-automatic",), missing=missing)
 
 
 HEALTHY = {
     "uname -n": "gpu1\n",
-    _cat("/etc/hostname"): "gpu1\n",
+    **file("/etc/hostname", "gpu1\n"),
     "getent hosts gpu1": "10.9.0.11       gpu1.test.example gpu1\n",
     ALL_NAMES: RESOLVED,
-    _cat(texts.APT_PROXY): expected("base/apt-proxy"),
-    _cat(texts.PIP): NO_FILE,
-    _cat(texts.SOURCES): NO_FILE,
-    _cat(texts.ROCKY_REPOSITORIES): expected("base/rocky.repo"),
-    _cat(texts.ROCKY_EXTRAS): expected("base/rocky-extras.repo"),
-    DPKG: "".join(f"{name} installed\n" for name in BASE_PACKAGES.split()),
-    RPM: "".join(f"{name} installed\n" for name in EL_PACKAGES.split()),
+    **file(texts.APT_PROXY, expected("base/apt-proxy")),
+    **file(texts.PIP, None),
+    **file(texts.SOURCES, None),
+    **file(texts.ROCKY_REPOSITORIES, expected("base/rocky.repo")),
+    **file(texts.ROCKY_EXTRAS, expected("base/rocky-extras.repo")),
+    **installed(Family.DEBIAN, BASE_PACKAGES.split()),
+    **installed(Family.EL, EL_PACKAGES.split()),
     "apt-config dump": APT_CONFIG,
     ASK_ARCHIVES: "http://m/debian/\nhttp://m/debian/\nhttp://m/security/\n",
-    "systemctl show -p LoadState --value apt-daily.timer": "masked\n",
-    "systemctl show -p LoadState --value apt-daily-upgrade.timer": "masked\n",
-    "systemctl show -p LoadState --value dnf-makecache.timer": "masked\n",
-    "rpm -q dnf-automatic": (1, "package dnf-automatic is not installed\n", ""),
-    "rpm -q firewalld": "firewalld-1.3.4-9.el9.noarch\n",
-    "systemctl show -p ActiveState --value firewalld": "active\n",
+    **unit("apt-daily.timer", *MASKED),
+    **unit("apt-daily-upgrade.timer", *MASKED),
+    **unit("dnf-makecache.timer", *MASKED),
+    **dnf_automatic("dnf-automatic"),
+    **installed(Family.EL, ("firewalld",)),
+    **unit("firewalld.service"),
     "firewall-cmd --zone=trusted --list-sources": " ".join(texts.cluster_networks(EL)) + "\n",
-    _cat("/etc/locale.conf"): "LANG=C.UTF-8\n",
+    **file("/etc/locale.conf", "LANG=C.UTF-8\n"),
     "env LC_ALL=C.UTF-8 locale charmap": "UTF-8\n",
-    "readlink /etc/localtime": "/usr/share/zoneinfo/UTC\n",
+    **link("/etc/localtime", "/usr/share/zoneinfo/UTC"),
     "test -s /usr/share/zoneinfo/UTC": "",
     "date +%Z": "UTC\n",
-    _cat("/etc/resolv.conf"): "# Written by rackwright.\nsearch test.example\nnameserver 10.9.0.1\n",
+    **file("/etc/resolv.conf", "# Written by rackwright.\nsearch test.example\nnameserver 10.9.0.1\n"),
 }
 
 SAME = "/etc/hosts is the same on every node"
@@ -97,14 +94,14 @@ FAILURES = [
     (
         "the hostname is the declared short name",
         {"uname -n": "gpu1.test.example\n"},
-        "the node calls itself gpu1.test.example, not gpu1",
+        "the hostname is gpu1.test.example, not gpu1",
     ),
     (
         "the hostname is the declared short name",
-        {_cat("/etc/hostname"): "localhost\n"},
+        file("/etc/hostname", "localhost\n"),
         "/etc/hostname is not as declared: localhost",
     ),
-    ("the hostname is the declared short name", {_cat("/etc/hostname"): NO_FILE}, "/etc/hostname is missing"),
+    ("the hostname is the declared short name", file("/etc/hostname", None), "/etc/hostname is missing"),
     (
         "the node's own name resolves to its management address",
         {"getent hosts gpu1": "127.0.1.1       gpu1.test.example gpu1\n"},
@@ -122,23 +119,17 @@ FAILURES = [
     ),
     (
         "package sources are as declared",
-        {_cat(texts.APT_PROXY): NO_FILE},
+        file(texts.APT_PROXY, None),
         "/etc/apt/apt.conf.d/90rackwright-proxy is missing",
     ),
     (
         "package sources are as declared",
-        {_cat(texts.SOURCES): "Types: deb\n"},
+        file(texts.SOURCES, "Types: deb\n"),
         "/etc/apt/sources.list.d/rackwright.sources is there, and nothing declares it",
     ),
     (
         "the base packages are installed",
-        {
-            DPKG: (
-                1,
-                "".join(f"{name} installed\n" for name in BASE_PACKAGES.split()[1:-1]),
-                "no packages found",
-            )
-        },
+        installed(Family.DEBIAN, BASE_PACKAGES.split(), missing=("ca-certificates", "smartmontools")),
         "not installed: ca-certificates, smartmontools",
     ),
     (
@@ -148,12 +139,12 @@ FAILURES = [
     ),
     (
         "no package upgrades by itself",
-        {"systemctl show -p LoadState --value apt-daily.timer": "loaded\n"},
-        "apt-daily.timer is loaded, not masked",
+        unit("apt-daily.timer"),
+        "apt-daily.timer is enabled, not masked",
     ),
     (
         "the system locale is set and works",
-        {_cat("/etc/locale.conf"): "LANG=de_CH.UTF-8\n"},
+        file("/etc/locale.conf", "LANG=de_CH.UTF-8\n"),
         "/etc/locale.conf is not as declared: LANG=de_CH.UTF-8",
     ),
     (
@@ -163,17 +154,22 @@ FAILURES = [
     ),
     (
         "the timezone is set",
-        {"readlink /etc/localtime": "/usr/share/zoneinfo/Etc/UTC\n"},
+        link("/etc/localtime", "/usr/share/zoneinfo/Etc/UTC"),
         "/etc/localtime points to /usr/share/zoneinfo/Etc/UTC, not to /usr/share/zoneinfo/UTC",
     ),
     (
         "the timezone is set",
+        file("/etc/localtime", "TZif2"),
+        "/etc/localtime is not a link to /usr/share/zoneinfo/UTC",
+    ),
+    (
+        "the timezone is set",
         {"test -s /usr/share/zoneinfo/UTC": (1, "", "")},
-        "the node knows no timezone UTC",
+        "the node has no timezone UTC",
     ),
     (
         "the resolver is as declared",
-        {_cat("/etc/resolv.conf"): "nameserver 127.0.0.53\n"},
+        file("/etc/resolv.conf", "nameserver 127.0.0.53\n"),
         "/etc/resolv.conf is not as declared: nameserver 127.0.0.53",
     ),
 ]
@@ -185,17 +181,17 @@ EL_FAILURES = [
     ),
     (
         "no package upgrades by itself (dnf)",
-        {"rpm -q dnf-automatic": "dnf-automatic-4.14.0-9.el9.noarch\n"},
-        "dnf-automatic-4.14.0-9.el9.noarch is installed",
+        dnf_automatic(),
+        "dnf-automatic 1 is installed",
     ),
     (
         "no package upgrades by itself (dnf)",
-        {"systemctl show -p LoadState --value dnf-makecache.timer": "loaded\n"},
-        "dnf-makecache.timer is loaded, not masked",
+        unit("dnf-makecache.timer"),
+        "dnf-makecache.timer is enabled, not masked",
     ),
     (
         "the base packages are installed",
-        {RPM: (1, "".join(f"{name} installed\n" for name in EL_PACKAGES.split()[1:]), "")},
+        installed(Family.EL, EL_PACKAGES.split(), missing=("ca-certificates",)),
         "not installed: ca-certificates",
     ),
 ]
@@ -225,6 +221,20 @@ def test_a_false_claim_fails(cluster, name, wrong, evidence):
     assert result.evidence == evidence
 
 
+@pytest.mark.parametrize(
+    ("there", "status", "evidence"),
+    [
+        (installed(Family.EL, ("firewalld",), missing=("firewalld",)), "PASS", "firewalld is not installed"),
+        (unit("firewalld.service", "inactive"), "PASS", "firewalld does not run"),
+        (unit("firewalld.service", "activating"), "UNKNOWN", "firewalld.service is activating"),
+    ],
+)
+def test_a_firewall_that_does_not_run_lets_the_cluster_in(there, status, evidence):
+    name = "the firewall lets the cluster's own networks in"
+    result = judged("base", CHECKS, name, EL, worker(EL), FakeHost({**HEALTHY, **there}))
+    assert (result.status, result.evidence) == (status, evidence)
+
+
 def test_every_check_was_seen_to_fail():
     assert {case[0] for case in (*FAILURES, *EL_FAILURES)} | {SAME} == {check.name for check in CHECKS}
 
@@ -244,19 +254,25 @@ def test_unreadable_answers_never_pass(name, answer):
     assert result.status in ("FAIL", "UNKNOWN")
 
 
-def _digests(**others):
-    node = FakeHost({"sha256sum /etc/hosts": f"{HOSTS_DIGEST}  /etc/hosts\n"})
+HOSTS = texts.hosts(CLUSTER, OPTIONS)
+ODD = FakeHost(file("/etc/hosts", "127.0.0.1 localhost\n"))
+
+
+def _hosts(**others):
+    node = FakeHost(file("/etc/hosts", HOSTS))
     return {"head1": node, "gpu1": node, "gpu2": node, **others}
 
 
 def test_hosts_is_the_same_everywhere():
-    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), _digests())
-    assert (result.status, result.evidence) == ("PASS", f"3 nodes, sha256 {HOSTS_DIGEST[:12]}")
+    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), _hosts())
+    assert (result.status, result.evidence) == (
+        "PASS",
+        f"3 nodes, sha256 {hashlib.sha256(HOSTS.encode()).hexdigest()[:12]}",
+    )
 
 
 def test_hosts_differs_on_one_node():
-    odd = FakeHost({"sha256sum /etc/hosts": f"{DIGEST}  /etc/hosts\n"})
-    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), _digests(gpu2=odd))
+    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), _hosts(gpu2=ODD))
     assert (result.status, result.evidence) == (
         "FAIL",
         "/etc/hosts of gpu2 differs from that of 2 other nodes",
@@ -264,16 +280,15 @@ def test_hosts_differs_on_one_node():
 
 
 def test_hosts_is_the_same_and_wrong():
-    odd = FakeHost({"sha256sum /etc/hosts": f"{DIGEST}  /etc/hosts\n"})
-    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), odd)
+    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), ODD)
     assert (result.status, result.evidence) == (
         "FAIL",
-        "/etc/hosts is the same everywhere, but not what the cluster file says",
+        "/etc/hosts is the same everywhere, but not as declared",
     )
 
 
 def test_hosts_of_an_unreachable_node_is_unknown():
-    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), _digests(gpu2=FakeHost({})))
+    result = judged("base", CHECKS, SAME, CLUSTER, head(CLUSTER), _hosts(gpu2=FakeHost({})))
     assert result.status == "UNKNOWN"
 
 
