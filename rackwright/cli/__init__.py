@@ -32,7 +32,7 @@ _COMMANDS = {
     "apply": "Show the plan, ask, and bring the nodes to the declared state.",
     "runs": "List the runs that changed something, or show one.",
     "resume": "Finish a run that was interrupted.",
-    "drift": "Tell which nodes are no longer as declared.",
+    "drift": "Report nodes that no longer match the cluster file.",
     "verify": "Check on the nodes that what is declared is so.",
     "why": "Tell why a node is drained, broken or different, and what to do.",
     "health": "Probe the nodes' hardware and judge it by the declared SKU.",

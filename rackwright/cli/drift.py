@@ -1,4 +1,4 @@
-"""rackwright drift: which nodes are no longer as declared; now, or looked at again and again."""
+"""rackwright drift: which nodes no longer match the cluster file; now, or on a schedule."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _FileIsEnough(typer.core.TyperGroup):
 
 drift_app = typer.Typer(
     cls=_FileIsEnough,
-    help="Tell which nodes are no longer as declared: now (`drift FILE`), or again and again (`install`).",
+    help="Report nodes that no longer match the cluster file: now (`drift FILE`) or on a schedule (`install`).",
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
@@ -63,9 +63,9 @@ def check_command(
     textfile: Annotated[
         Path | None, typer.Option(help="Write metrics for node_exporter's textfile collector.")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Believe no digest of an earlier run.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Ignore cached results.")] = False,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Repair roles that say `drift: repair`, nothing disruptive.")
+        bool, typer.Option("--repair", help="Repair roles with `drift: repair`, by nothing disruptive.")
     ] = False,
 ) -> None:
     """Compare every node with the cluster file. Changes nothing without --repair.
@@ -102,7 +102,7 @@ def check_command(
 
 
 def _repair(cluster: Cluster, found: PlanResult) -> tuple[PlanResult, dict[str, Any]]:
-    """What is left after the repair, and what was done."""
+    """The plan after the repair, and what was repaired."""
     from rackwright.drift.repair import refuse_read_only, repair  # loads jinja2; a check need not
 
     refuse_read_only(cluster)
@@ -118,16 +118,17 @@ def install_command(
     file: ClusterFile,
     every: Annotated[str, typer.Option(metavar="TIME", help="How often: 30m, 2h, 1d.")],
     on: Annotated[
-        Literal["head", "here"], typer.Option(help="Which machine asks the nodes (push mode).")
+        Literal["head", "here"], typer.Option(help="Which machine checks the nodes (push mode).")
     ] = "here",
     mode: Annotated[
-        Literal["push", "pull"], typer.Option(help="push: one machine asks; pull: each node asks itself.")
+        Literal["push", "pull"],
+        typer.Option(help="push: one machine checks all nodes; pull: each node checks itself."),
     ] = "push",
     notify: Annotated[
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="Tell of changes of state (apprise). @FILE (mode 0600) or - (stdin) hold URLs, one a line; "
+            help="Notify of changes of state (apprise). @FILE (mode 0600) or - (stdin) hold URLs, one a line; "
             "one with a credential is not taken from the command line. Several times, or none.",
         ),
     ] = None,
@@ -137,7 +138,7 @@ def install_command(
     limit: Limit = None,
     yes: Yes = False,
 ) -> None:
-    """Have drift looked for on a schedule; what is declared lands beside the cluster file.
+    """Check for drift on a schedule, declared in a file beside the cluster file.
 
     Exit status: 0 installed, 2 it was not agreed to, 4 a node was unreachable, 1 error.
     """
@@ -146,7 +147,7 @@ def install_command(
     cluster = load_cluster(file)
     if mode == "pull" and notify:
         raise RackwrightError(
-            "In pull mode nobody asks the nodes, so nobody notices a change of state but their metrics.",
+            "--notify needs push mode: in pull mode no machine sees the states of all nodes.",
             hint="alert on rackwright_drift_drifted in Prometheus, or use push mode",
         )
     declared = Declaration(every_seconds=seconds_of(every), mode=mode, on=on, textfiles=textfiles)
@@ -155,14 +156,14 @@ def install_command(
 
 
 def install_as_declared(file: Path, limit: str | None, yes: bool) -> None:
-    """Finish an installation that was interrupted: what it declares stands beside the cluster file."""
+    """Finish an interrupted installation, by the declaration beside the cluster file."""
     from rackwright.drift.install import install  # loads jinja2; a check need not
 
     cluster = load_cluster(file)
     declared = read_declaration(cluster.path)
     if declared is None:
         raise RackwrightError(
-            f"Nothing declares a drift check of {file} any more.",
+            f"There is no declaration of a drift check beside {file} any more.",
             hint=f"install it again: rackwright drift install {file} --every 30m",
         )
     _end_install(install(cluster, declared, limit=limit, agree=_agree(yes)))
@@ -172,7 +173,7 @@ def _end_install(done: Done) -> None:
     _show(done)
     if done.without and done.agreed:
         typer.echo(
-            f"never seen as declared, so nothing is expected yet: {fold(done.without)} (rackwright apply)",
+            f"never seen in sync, so unknown until an apply: {fold(done.without)}",
             err=True,
         )
     raise typer.Exit(done.exit_code)
@@ -180,7 +181,7 @@ def _end_install(done: Done) -> None:
 
 @drift_app.command("uninstall")
 def uninstall_command(file: ClusterFile, limit: Limit = None, yes: Yes = False) -> None:
-    """Remove every trace of it, on the nodes and here.
+    """Remove the scheduled check from the nodes and from this machine.
 
     Exit status: 0 gone, 2 it was not agreed to, 4 a node was unreachable, 1 error.
     """
@@ -202,7 +203,7 @@ def _agree(yes: bool) -> Any:  # noqa: ANN401 - rackwright.drift.install.Agree
             return True
         if not sys.stdin.isatty():
             raise RackwrightError(
-                "It asks before it changes anything, and there is no terminal to ask on.",
+                "drift asks before it changes anything, and there is no terminal to ask on.",
                 hint="read the plan above and run again with --yes",
             )
         return typer.confirm("Go on?", default=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import subprocess
+import sys
 
 import pytest
 
@@ -298,6 +300,14 @@ def test_debian_versions(lower, upper):
     assert debian_key(lower) < debian_key(upper)
     assert not debian_key(upper) < debian_key(lower)
     assert debian_key(lower) == debian_key(lower)
+
+
+def test_validate_loads_no_library_that_only_the_lock_needs():
+    code = "import sys, rackwright.cli.validate, rackwright.clusterfile.load; print('debian' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240
+    )
+    assert done.stdout == "False\n"
 
 
 def test_a_version_that_no_package_can_have():
