@@ -93,3 +93,33 @@ class AtPath(FactBase[PathState]):
 
     def process(self, output: list[str]) -> PathState:
         return parse_path_state(output)
+
+
+_LIST = """\
+p={path}
+if [ -d "$p" ] && [ ! -L "$p" ]; then
+  cd "$p" || exit
+  {{ find . -name __pycache__ -prune -o -printf '%y %m %u:%g %p\\n'
+     find . -name __pycache__ -prune -o -type f -exec sha256sum {{}} +; }} | LC_ALL=C sort
+elif [ -e "$p" ] || [ -L "$p" ]; then
+  echo other
+fi"""
+OTHER = ("other",)
+"""Of `Tree`: something that is not a directory."""
+
+
+class Tree(FactBase[tuple[str, ...]]):
+    """A directory with all below it but `__pycache__`, sorted; nothing where there is none.
+
+    `f 644 root:root ./a` and `sha256  ./a` of each file, `d 755 root:root ./b` of each directory.
+    """
+
+    def command(self, path: str) -> str:
+        return _LIST.format(path=quote(path))
+
+    @staticmethod
+    def default() -> tuple[str, ...]:
+        return ()
+
+    def process(self, output: list[str]) -> tuple[str, ...]:
+        return tuple(output)
