@@ -1,6 +1,6 @@
 """The drift check as it runs on a node. Standard library only, Python 3.9 or newer.
 
-Placed below the fact helper (rackwright/factcache/helper.py) in one file of root's. It answers the
+Placed with the fact helper (rackwright/factcache/helper.py) in one file of root's. It answers the
 questions that lie beside it and no others, and tells what has changed, never what is there:
 
     rackwright-drift                 one line of JSON; all that the read-only key may run

@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any
 
 from rackwright.command import CommandResult
-from rackwright.factcache.helper_text import helper_text
+from rackwright.node_programs import FACT_HELPER, one_text
 
 Asked = dict[str, Any]
 Ask = Callable[[str, bytes], CommandResult]
@@ -42,7 +42,7 @@ def key_of(question: Asked) -> str:
 
 @cache
 def _helper() -> bytes:
-    source = zlib.compress(helper_text().encode(), 9)
+    source = zlib.compress(one_text(FACT_HELPER).encode(), 9)
     return f"{len(source)}\n".encode() + source
 
 

@@ -259,5 +259,5 @@ def main():
 
 
 QUESTIONS: list = []
-if __name__ == "__main__":  # the drift check on a node puts its own end in place of this
+if __name__ == "__main__":
     main()

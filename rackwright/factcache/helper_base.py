@@ -1,10 +1,9 @@
 """The base of the fact helper: commands, digests and JSON, without the modules that are slow to load.
 
-Sent to nodes as the first part of rackwright/factcache/helper.py. Loading json, hashlib, base64 and
+Sent to nodes with rackwright/factcache/helper.py. Loading json, hashlib, base64 and
 subprocess takes twice the time of forty questions; all that is needed of them are these functions.
+Annotations are quoted, as a future import loads a module too.
 """
-
-from __future__ import annotations
 
 import os
 import select
@@ -31,7 +30,7 @@ ESCAPED.update(
 )
 
 
-def execute(command: str | list[str], seconds: float) -> tuple[int, bytes, bytes]:
+def execute(command: "str | list[str]", seconds: float) -> "tuple[int, bytes, bytes]":
     """(status, stdout, stderr) of one command, as a plain execution would have run it.
 
     What subprocess.run does; loading that takes as long as all the rest of this program.
@@ -64,7 +63,7 @@ def execute(command: str | list[str], seconds: float) -> tuple[int, bytes, bytes
     return (status, *output) if output is not None else (124, b"", b"no end within %d s\n" % seconds)
 
 
-def collect(out: int, err: int, deadline: float) -> tuple[bytes, bytes] | None:
+def collect(out: int, err: int, deadline: float) -> "tuple[bytes, bytes] | None":
     """Everything written to two pipes, None if that had no end in time; closes them."""
     output = {out: bytearray(), err: bytearray()}
     waiting = select.poll()
@@ -86,7 +85,7 @@ def collect(out: int, err: int, deadline: float) -> tuple[bytes, bytes] | None:
     return None if still_open else (bytes(output[out]), bytes(output[err]))
 
 
-def sha256_of_size(size: int) -> Any:  # noqa: ANN401 - of either library
+def sha256_of_size(size: int) -> "Any":  # noqa: ANN401 - of either library
     """OpenSSL's is worth its loading for large files."""
     if size < LARGE:
         return sha256_hash()
@@ -95,7 +94,7 @@ def sha256_of_size(size: int) -> Any:  # noqa: ANN401 - of either library
     return hashlib.sha256()
 
 
-def as_json(value: Any) -> str:  # noqa: ANN401
+def as_json(value: "Any") -> str:  # noqa: ANN401
     """What json.dumps makes of strings, integers, and lists of them."""
     if isinstance(value, (list, tuple)):
         inner = ", ".join([as_json(one) for one in value])

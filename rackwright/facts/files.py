@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from shlex import quote
 from typing import Literal
 
@@ -123,3 +126,25 @@ class Tree(FactBase[tuple[str, ...]]):
 
     def process(self, output: list[str]) -> tuple[str, ...]:
         return tuple(output)
+
+
+def declared_tree(files: Mapping[str, str], access: str = "root:root") -> tuple[str, ...]:
+    """What `Tree` finds of a directory with just these files (text by relative name), all of mode 644."""
+    folders = {f"./{folder}" for name in files for folder in PurePosixPath(name).parents if folder.name}
+    lines = [f"d 755 {access} {folder}" for folder in (".", *folders)]
+    for name, text in files.items():
+        lines += [f"f 644 {access} ./{name}", f"{hashlib.sha256(text.encode()).hexdigest()}  ./{name}"]
+    return tuple(sorted(lines))
+
+
+def tree_differences(there: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """`NAME differs`, `NAME is missing` or `NAME is not declared` of each, by name."""
+    found, declared = ({_name(line) for line in lines} for lines in (there, wanted))
+    return [
+        f"{name} {'is not declared' if name not in declared else 'differs' if name in found else 'is missing'}"
+        for name in sorted({_name(line) for line in {*there} ^ {*wanted}})
+    ]
+
+
+def _name(line: str) -> str:
+    return line.partition(" .")[2].removeprefix("/") or "."

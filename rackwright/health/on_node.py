@@ -61,3 +61,7 @@ def main(arguments: list[str]) -> None:
     sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()
     os._exit(EXIT.get(Status(told["status"]), 0))  # as in the probe: a hung thread must not hold us
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

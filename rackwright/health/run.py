@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from rackwright.errors import ConnectionFailed, ExitCode, RackwrightError
-from rackwright.health.bundle import script
 from rackwright.health.checks.services import asked_for
 from rackwright.health.declare import expected_of
 from rackwright.health.expected import Expected
@@ -21,6 +20,7 @@ from rackwright.health.verdict import SEVERITY, Action, HealthResult, Status
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
+from rackwright.node_programs import PROBE, one_text
 from rackwright.ssh import Pool, RootShell
 from rackwright.ssh.side_by_side import side_by_side
 
@@ -141,7 +141,7 @@ def _read(shell: RootShell, node: Node, expected: Expected, *, fast: bool) -> tu
     request = json.dumps({"fast": fast, "services": asked_for(expected)})
     command = f"timeout -k 1 {SECONDS} python3 - {_quoted(request)}"
     try:
-        said = shell.run(node.name, command, stdin=script(), timeout=SECONDS + 5)
+        said = shell.run(node.name, command, stdin=one_text(PROBE), timeout=SECONDS + 5)
     except ConnectionFailed as error:
         return None, error.message
     try:

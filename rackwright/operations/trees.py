@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator
 from pathlib import PurePosixPath
 from shlex import quote
 
@@ -15,7 +14,7 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from rackwright.data import site_of
-from rackwright.facts.files import OTHER, Tree
+from rackwright.facts.files import OTHER, Tree, declared_tree, tree_differences
 from rackwright.plan.changes import Change, record
 
 _NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
@@ -48,22 +47,6 @@ mv -T "$t/new" "$p"
 """
 
 
-def _declared(files: Mapping[str, str], access: str) -> tuple[str, ...]:
-    """What `Tree` finds once the directory is as declared."""
-    folders = {f"./{folder}" for name in files for folder in PurePosixPath(name).parents if folder.name}
-    lines = [f"d 755 {access} {folder}" for folder in (".", *folders)]
-    for name, text in files.items():
-        lines += [f"f 644 {access} ./{name}", f"{hashlib.sha256(text.encode()).hexdigest()}  ./{name}"]
-    return tuple(sorted(lines))
-
-
-def _differences(there: Sequence[str], wanted: Sequence[str]) -> str:
-    """Names of what differs, is missing, or is there without being declared."""
-    names = sorted({line.partition(" .")[2].lstrip("/") or "." for line in {*there} ^ {*wanted}})
-    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
-    return ", ".join(names[:_NAMED_MAX]) + more
-
-
 @operation()
 def tree(
     path: str, files: dict[str, str], owner: str = "root", group: str = "root"
@@ -80,13 +63,15 @@ def tree(
         raise OperationError(f"{path}: not a relative name of plain characters: {', '.join(bad)}")
     access = f"{owner}:{group}"
     there: tuple[str, ...] = host.get_fact(Tree, path=path)
-    wanted = _declared(files, access)
+    wanted = declared_tree(files, access)
     if there == OTHER:
         raise OperationError(f"{path} is not a directory on the node; remove it by hand if it may go")
     if there == wanted:
         host.noop(f"{path} is as declared")
         return
-    before = f"differs in {_differences(there, wanted)}" if there else None
+    wrong = tree_differences(there, wanted)
+    more = f" and {len(wrong) - _NAMED_MAX} more" if wrong[_NAMED_MAX:] else ""
+    before = ", ".join(wrong[:_NAMED_MAX]) + more if there else None
     record(Change("directory", path, before, f"directory with {len(files)} files, 644 {access}"))
     if site_of().offline:  # for `rackwright render`
         record(

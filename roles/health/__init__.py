@@ -2,13 +2,13 @@
 
 Decisions, each with its reason:
 
-One script, two files. The probe, the checks and the decision go to the node as one text that needs
-Python 3.9 alone; what the node is declared to be and what the site wants go beside it as JSON. So a
+One program, two files. The probe, the checks and the decision go to the node as a folder of modules that
+need Python 3.9 alone; what the node is declared to be and what the site wants go beside it as JSON. So a
 node is judged by the cluster file when the machine that runs rackwright is off, and a change of
 either shows in a plan.
 
-The script is plain text and compiles itself. The code it keeps for its next start lies with its memory,
-not with what is declared: it is no drift, and a changed script replaces it.
+The folder of modules is named by its content. A pass that runs while another version is applied goes on
+with the modules it began with, and what Python keeps in __pycache__ is never of another source.
 
 Three callers, one program. Slurm's HealthCheckProgram (which this role offers by
 `node_health_program`, without knowing slurm's options), a prolog and an epilog; the last two are

@@ -7,7 +7,7 @@ from pyinfra.context import host
 
 from rackwright.data import site_of
 from rackwright.health.guard import places
-from rackwright.operations import files, packages, settings
+from rackwright.operations import files, packages, settings, trees
 from rackwright.roles.health import texts
 from rackwright.roles.health.options import HealthRoleOptions
 
@@ -18,15 +18,26 @@ def health(options: HealthRoleOptions) -> None:
     site = site_of()
     # Debian's python3-minimal cannot read nvidia-smi's XML.
     packages.installed(name="Install what the probe needs", packages=("python3",))
-    for path in host.loop((places.FOLDER, places.DISABLED, places.STATE)):  # type: ignore[no-untyped-call]
+    folders = (
+        places.FOLDER,
+        places.DISABLED,
+        places.STATE,
+        places.PROGRAM.rpartition("/")[0],
+        places.MODULES,
+    )
+    for path in host.loop(folders):  # type: ignore[no-untyped-call]
         files.directory(name=f"Make {path}", path=path)
-    files.directory(name="Make the folder of the health check", path=places.PROGRAM.rpartition("/")[0])
+    trees.tree(
+        name="Write the modules of the health check", path=texts.modules_folder(), files=texts.modules()
+    )
     wanted = texts.files_of(site.cluster, site.node, options)
     for path, (content, mode) in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content, mode=mode)
     for stage in host.loop(texts.STAGES):  # type: ignore[no-untyped-call]
         if texts.drop_in(stage) not in wanted:
             files.absent(name=f"Leave the node's health out of the {stage}", path=texts.drop_in(stage))
+    files.absent(name="Remove the compiled code of an earlier version", path=places.OLD_CODE)
+    _one_version(texts.modules_folder())
     if texts.runs_jobs(site.node):
         # slurmd has looked for it when it started, and looks again after an interval.
         settings.setting(
@@ -36,3 +47,15 @@ def health(options: HealthRoleOptions) -> None:
             want="there",
             write=places.PROGRAM,
         )
+
+
+def _one_version(folder: str) -> None:
+    """Last: a pass that began with the old program has loaded its modules two seconds later."""
+    others = f"find {places.MODULES} -mindepth 1 -maxdepth 1 ! -name {folder.rpartition('/')[2]}"
+    settings.setting(
+        name="Remove the modules of other versions",
+        target="modules of other versions of the health check",
+        read=f"{others} | grep -q . && echo there || echo none",
+        want="none",
+        write=f"sleep 2; {others} -exec rm -rf {{}} +",
+    )

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict
+from functools import cache
 
-from rackwright.health.bundle import GUARD, script
 from rackwright.health.declare import expected_of
 from rackwright.health.guard import places
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import NodeRole
+from rackwright.node_programs import HEALTH_CHECK, package_files
 from rackwright.render import render
 from rackwright.roles.health.options import HealthRoleOptions
 
 STAGES = ("prolog", "epilog")
 
 
+@cache
+def modules() -> dict[str, str]:
+    """Text of each module of the program, by its path below `modules_folder()`."""
+    return package_files(HEALTH_CHECK)
+
+
+@cache
+def modules_folder() -> str:
+    """Named by what is in it, so that a pass which runs during an apply loads modules of one version only."""
+    digest = hashlib.sha256(json.dumps(modules(), sort_keys=True).encode()).hexdigest()
+    return f"{places.MODULES}/{digest[:16]}"
+
+
 def program() -> str:
-    """The script every node has."""
-    return script(GUARD)
+    """What Slurm starts."""
+    return render("health/health-check.py.j2", modules=modules_folder())
 
 
 def expected(cluster: Cluster, node: Node) -> str:
@@ -32,7 +47,7 @@ def policy(options: HealthRoleOptions) -> str:
 
 
 def files_of(cluster: Cluster, node: Node, options: HealthRoleOptions) -> dict[str, tuple[str, str]]:
-    """(content, mode) by path."""
+    """(content, mode) by path, without the program's modules."""
     found = {
         places.PROGRAM: (program(), "755"),
         places.EXPECTED: (expected(cluster, node), "644"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.facts.files import Tree, declared_tree, tree_differences
 from rackwright.health.guard import places
 from rackwright.model.cluster import Node
 from rackwright.roles.health import texts
@@ -17,6 +18,7 @@ from rackwright.roles.health.options import HealthRoleOptions
 
 GRACE_SECONDS = 120
 """Beyond two intervals: Slurm spreads the passes of a large cluster over one."""
+WRONG_MAX = 5
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,16 @@ def _files(context: CheckContext[HealthRoleOptions]) -> str:
         for path, (content, _) in wanted.items()
         if found.get(path) != hashlib.sha256(content.encode()).hexdigest()
     ]
+    version = texts.modules_folder().rpartition("/")[2]
+    modules = {f"{version}/{name}": text for name, text in texts.modules().items()}
+    there = context.fact(Tree, path=places.MODULES, may_be_empty=True)
+    wrong += [f"{places.MODULES}/{one}" for one in tree_differences(there, declared_tree(modules))]
     if wrong:
-        fail("; ".join(wrong))
-    return f"{len(wanted)} files are the declared ones"
+        fail(
+            "; ".join(wrong[:WRONG_MAX])
+            + (f"; and {len(wrong) - WRONG_MAX} more" if wrong[WRONG_MAX:] else "")
+        )
+    return f"{len(wanted)} files and {len(modules)} modules are the declared ones"
 
 
 def _healthy(context: CheckContext[HealthRoleOptions]) -> str:

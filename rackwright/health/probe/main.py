@@ -109,3 +109,7 @@ def main(arguments: list[str]) -> None:
     sys.stdout.write(json.dumps(probe(Source(), request)) + "\n")
     sys.stdout.flush()
     os._exit(0)  # a thread that waits on a dead filesystem would hold back a plain exit
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

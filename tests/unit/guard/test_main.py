@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import errno
 import json
-import subprocess
-import sys
 import time
 from dataclasses import asdict, replace
 
 import pytest
 
-from rackwright.health.bundle import GUARD, script
 from rackwright.health.guard import places
 from rackwright.health.guard.main import Guard
 from rackwright.health.guard.policy import PREFIX, NodeInSlurm, Policy, condemned
 from rackwright.health.guard.slurm import NoAnswer, Slurm
+from tests.unit.guard.test_installed import Installed
 from tests.unit.health.bases import BASES
 from tests.unit.health.fake_node import HANGS, NOW
 from tests.unit.health.faults import drop_gpu
@@ -252,25 +250,19 @@ def test_damaged_files_are_unknown_or_nothing_remembered(machine, path, damaged)
 
 
 @pytest.fixture(scope="module")
-def bundled(tmp_path_factory):
-    path = tmp_path_factory.mktemp("bundle") / "health-check"
-    path.write_text(script(GUARD))
-    return path
+def installed(tmp_path_factory):
+    return Installed(tmp_path_factory.mktemp("installed"))
 
 
-def test_the_program_without_its_files_is_unknown(bundled):
-    done = subprocess.run(
-        [sys.executable, "-I", bundled, "show"], capture_output=True, text=True, timeout=240, check=False
-    )
+def test_the_program_without_its_files_is_unknown(installed):
+    done = installed.run("show")
     told = json.loads(done.stdout)
     assert (done.returncode, told["outcome"], done.stderr) == (4, "unknown", "")
     assert places.POLICY in told["why"]
 
 
-def test_the_program_refuses_a_mode_it_does_not_know(bundled):
-    done = subprocess.run(
-        [sys.executable, "-I", bundled, "drain"], capture_output=True, text=True, timeout=240, check=False
-    )
+def test_the_program_refuses_a_mode_it_does_not_know(installed):
+    done = installed.run("drain")
     assert (done.returncode, done.stderr) == (64, "usage: health-check [prolog|epilog|show]\n")
 
 

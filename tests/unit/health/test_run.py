@@ -13,6 +13,7 @@ from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed, ExitCode, RackwrightError
 from rackwright.health.run import health, judge_saved
 from rackwright.health.verdict import Status
+from rackwright.node_programs import PROBE, one_text
 from tests.factories import make_cluster, make_node
 from tests.unit.health.bases import SKUS
 from tests.unit.health.fake_node import document
@@ -51,7 +52,7 @@ def test_each_node_is_asked_once_and_judged(fleet, tmp_path):
     shell = Shell({"gpu1": told("gpu1"), "gpu2": told("gpu2", drop_gpu(3)), "gpu3": lost})
     found = health(fleet, shell=shell, save=tmp_path / "saved")
     assert sorted(node for node, _, _ in shell.asked) == ["gpu1", "gpu2", "gpu3"]
-    assert all(stdin.startswith("#!/usr/bin/env python3") for _, _, stdin in shell.asked)
+    assert all(stdin == one_text(PROBE) for _, _, stdin in shell.asked)
     second, third = found.nodes[1], found.nodes[2]
     assert (second.status, second.action.value) == (Status.FAIL, "reboot")
     assert (third.status, third.why) == (Status.UNKNOWN, "Cannot connect to gpu3.")
@@ -107,7 +108,7 @@ def test_a_document_judged_by_another_sku_fails():
     assert judge_saved(SKUS["dgx-h200"].expected, told("x")).status is Status.FAIL
 
 
-def test_the_page_and_the_bundle_are_commands():
-    for module in ("rackwright.health.docs", "rackwright.health.bundle"):
-        done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True, check=True)
+def test_the_page_and_the_probe_are_commands():
+    for words in (["rackwright.health.docs"], ["rackwright.node_programs", PROBE]):
+        done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=True)
         assert len(done.stdout) > 10000

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 
 import pytest
 
 from rackwright.catalog.read import catalogue
 from rackwright.claims.check import Status
+from rackwright.facts.files import Tree, declared_tree
 from rackwright.health.declare import expected_of
 from rackwright.health.expected import Expected
 from rackwright.health.guard import places
@@ -37,6 +39,7 @@ def site(options=None, slurm=None, **changes):
 
 SITE = site()
 HEAD, WORKER = SITE.primary, SITE.by_name["gpu1"]
+MODULES = {f"{texts.modules_folder()}/{name}": text for name, text in texts.modules().items()}
 
 
 @pytest.mark.parametrize(
@@ -72,8 +75,11 @@ def test_what_a_worker_gets():
     found = changes(SITE, WORKER)
     assert {path for path in found if path.startswith("/") and found[path].kind == "file"} == {
         places.PROGRAM, places.EXPECTED, places.POLICY,
-        "/etc/slurm/prolog.d/20-rackwright-health", "/etc/slurm/epilog.d/20-rackwright-health",
+        "/etc/slurm/prolog.d/20-rackwright-health", "/etc/slurm/epilog.d/20-rackwright-health", *MODULES,
     }  # fmt: skip
+    assert found[texts.modules_folder()].after == f"directory with {len(MODULES)} files, 644 root:root"
+    assert all(found[path].content == text for path, text in MODULES.items())
+    assert f'MODULES = "{texts.modules_folder()}"\n' in found[places.PROGRAM].content
     assert found[places.PROGRAM].after == "file 755 root:root"
     assert found[places.EXPECTED].after == "file 644 root:root"
     assert Expected.from_json(json.loads(found[places.EXPECTED].content)) == expected_of(SITE, WORKER)
@@ -82,6 +88,16 @@ def test_what_a_worker_gets():
         f"exec {places.PROGRAM} prolog\n"
     )
     assert "the node's first verdict" in found
+
+
+def test_modules_of_other_versions_go_after_the_program_that_used_them():
+    names = [one.name for one in planned(SITE, WORKER).operations if one.role == "health"]
+    order = (
+        "Write the modules of the health check",
+        f"Write {places.PROGRAM}",
+        "Remove the modules of other versions",
+    )
+    assert [name for name in names if name in order] == list(order)
 
 
 def test_a_head_that_runs_no_jobs_has_no_drop_ins():
@@ -123,11 +139,14 @@ def test_simulated_gpus_are_in_scope_and_the_rest_stays_out():
     assert "gpu" in expected_of(bare, bare.by_name["gpu1"]).lacking
 
 
-FILES = "sha256sum " + " ".join(texts.files_of(SITE, WORKER, WORKER.options["health"]))
+WANTED = {path: text for path, (text, _) in texts.files_of(SITE, WORKER, WORKER.options["health"]).items()}
+FILES = "sha256sum " + " ".join(WANTED)
 DIGESTS = "".join(
-    f"{hashlib.sha256(content.encode()).hexdigest()}  {path}\n"
-    for path, (content, _) in texts.files_of(SITE, WORKER, WORKER.options["health"]).items()
+    f"{hashlib.sha256(content.encode()).hexdigest()}  {path}\n" for path, content in WANTED.items()
 )
+THERE = shlex.join(["sh", "-c", Tree().command(path=places.MODULES)])
+VERSION = texts.modules_folder().rpartition("/")[2]
+TREE = declared_tree({f"{VERSION}/{name}": text for name, text in texts.modules().items()})
 SHOW = f"timeout 60 {places.PROGRAM} show"
 CONFIG = "timeout 30 scontrol show config"
 LAST = f"cat {places.LAST}"
@@ -149,11 +168,24 @@ def last(ago):
 GOOD = shown(
     "clean", ("gpu-count", "PASS", "8 GPUs"), ("memory-oom", "WARN", "one"), ("x", "OUT OF SCOPE", "")
 )
+lines = "\n".join
+DECLARED = "the health check's files are the declared ones"
+MODULE = next(path for path in MODULES if path.endswith("/verdict.py"))
+DIGEST = hashlib.sha256(MODULES[MODULE].encode()).hexdigest()
 CASES = [
-    ("the health check's files are the declared ones", {FILES: DIGESTS}, Status.PASS, "5 files are the declared ones"),
-    ("the health check's files are the declared ones", {FILES: DIGESTS.replace("/health-check", "/x")}, Status.FAIL,
+    (DECLARED, {FILES: DIGESTS, THERE: lines(TREE)}, Status.PASS, f"5 files and {len(MODULES)} modules are the declared ones"),
+    (DECLARED, {FILES: DIGESTS.replace("/health-check", "/x"), THERE: lines(TREE)}, Status.FAIL,
      f"{places.PROGRAM} is missing"),
-    ("the health check's files are the declared ones", {}, Status.UNKNOWN, "`sha256sum` exited 127"),
+    (DECLARED, {FILES: DIGESTS, THERE: lines(TREE).replace(DIGEST, "0" * 64)}, Status.FAIL, f"{MODULE} differs"),
+    (DECLARED, {FILES: DIGESTS, THERE: lines(line for line in TREE if "verdict.py" not in line)}, Status.FAIL,
+     f"{MODULE} is missing"),
+    (DECLARED, {FILES: DIGESTS, THERE: lines([*TREE, "f 644 root:root ./old/json.py"])}, Status.FAIL,
+     f"{places.MODULES}/old/json.py is not declared"),
+    (DECLARED, {FILES: DIGESTS, THERE: lines(TREE).replace(f"755 root:root ./{VERSION}\n", f"777 root:root ./{VERSION}\n")},
+     Status.FAIL, f"{texts.modules_folder()} differs"),
+    (DECLARED, {FILES: DIGESTS, THERE: ""}, Status.FAIL, f"; and {len(TREE) - len(MODULES) - 5} more"),
+    (DECLARED, {FILES: DIGESTS}, Status.UNKNOWN, "cannot run `sh`"),
+    (DECLARED, {}, Status.UNKNOWN, "`sha256sum` exited 127"),
     ("the node finds itself healthy", {SHOW: GOOD}, Status.PASS,
      "2 checks find nothing that drains the node; its 8 GPUs are simulated"),
     ("the node finds itself healthy", {SHOW: (3, shown("bad", ("gpu-count", "FAIL", "7 of 8")), "")}, Status.FAIL,

@@ -1,9 +1,7 @@
-"""The script that goes to nodes: complete, standard library only, of Python 3.9."""
+"""The probe and the judge as they run on nodes, by themselves."""
 
 from __future__ import annotations
 
-import ast
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -14,11 +12,11 @@ from dataclasses import replace
 
 import pytest
 
-from rackwright.health.bundle import GUARD, ON_NODE, PROBE, _module, script, sources_of
 from rackwright.health.expected import Expected
 from rackwright.health.judge import all_checks, judge
 from rackwright.health.registry import FAST_SECTIONS
 from rackwright.health.verdict import Status
+from rackwright.node_programs import PROBE, PROBE_AND_JUDGE, one_text
 from tests.unit.health.bases import BASES, in_cluster
 from tests.unit.health.bases import catalogue as skus
 
@@ -29,54 +27,6 @@ def pythons():
     if oldest is None or subprocess.run([oldest, "-V"], check=False, capture_output=True).returncode:
         return [sys.executable]
     return [sys.executable, oldest]
-
-
-@pytest.mark.parametrize("main", [PROBE, ON_NODE])
-def test_every_module_is_of_python_3_9_and_loads_the_standard_library_alone(main):
-    sources = {**sources_of(main), "the loader": script(main)}
-    for name, text in sources.items():
-        tree = ast.parse(text, feature_version=(3, 9))
-        for node in ast.walk(tree):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            for module in names:
-                top = module.split(".")[0]
-                known = top in sys.stdlib_module_names or module.startswith("rackwright.health")
-                assert known, f"{name} imports {module}"
-
-
-@pytest.mark.parametrize("main", [PROBE, ON_NODE, GUARD])
-def test_whatever_a_bundled_module_imports_is_bundled(main):
-    """The bundle looks for imports in lines; here they are of the syntax tree."""
-    sources, wanted = sources_of(main), set()
-    for text in sources.values():
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rackwright"):
-                wanted |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-            elif isinstance(node, ast.Import):
-                wanted |= {alias.name for alias in node.names if alias.name.startswith("rackwright")}
-    modules = {name for name in wanted if _is_module(name)}
-    assert modules - set(sources) == set()
-    parents = {name.rpartition(".")[0] for name in sources}
-    assert set(sources) - modules - parents == {main}, "and nothing else"
-
-
-def _is_module(name):
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:  # a name of a module
-        return False
-
-
-@pytest.mark.parametrize("text", ["x = '''no'''\n", "#### module other\n", "x = 1\\"])
-def test_what_the_script_could_not_hold_is_refused(text):
-    with pytest.raises(ValueError, match=r"^a\.b cannot stand in a raw literal"):
-        _module("a.b", text)
-
-
-def test_the_judge_is_bundled_with_every_check():
-    sources = sources_of(ON_NODE)
-    assert {check.function.__module__ for check in all_checks()} <= set(sources)
 
 
 def test_the_fast_sections_are_the_probes():
@@ -90,7 +40,7 @@ def test_the_fast_sections_are_the_probes():
 def test_the_probe_runs_from_stdin_and_never_raises(python):
     done = subprocess.run(
         [python, "-I", "-", '{"services": ["ssh.service"], "sections": ["memory", "gpus", "mounts", "nonsense"]}'],
-        input=script(), capture_output=True, text=True, timeout=240, check=False,
+        input=one_text(PROBE), capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
@@ -105,7 +55,7 @@ def test_probe_and_judge_run_by_themselves(tmp_path):
     (tmp_path / "expected.json").write_text(json.dumps(expected.to_json()))
     done = subprocess.run(
         [sys.executable, "-I", "-", str(tmp_path / "expected.json"), '{"fast": true, "seconds": 120}'],
-        input=script(ON_NODE), capture_output=True, text=True, timeout=240, check=False,
+        input=one_text(PROBE_AND_JUDGE), capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.stderr == ""
     told = json.loads(done.stdout)
@@ -118,7 +68,7 @@ def test_probe_and_judge_run_by_themselves(tmp_path):
 def test_without_a_declaration_nothing_is_known(arguments):
     done = subprocess.run(
         [sys.executable, "-I", "-", *arguments],
-        input=script(ON_NODE),
+        input=one_text(PROBE_AND_JUDGE),
         capture_output=True,
         text=True,
         timeout=240,
