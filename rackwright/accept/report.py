@@ -9,11 +9,12 @@ from typing import Any
 
 from rackwright.accept.stages import StageResult
 from rackwright.burnin.report import BurninReport
-from rackwright.claims.check import CheckResult, Status
+from rackwright.claims.check import CheckResult
 from rackwright.engine.run import Applied
 from rackwright.errors import ExitCode
 from rackwright.model.ranges import fold
 from rackwright.plan.node_plan import PlanResult
+from rackwright.status import Status
 from rackwright.verify.report import VerifyReport
 
 DOCUMENT_VERSION = 1

@@ -20,10 +20,10 @@ from rackwright.accept.stages import (
     judge_second_plan,
     judge_verified,
 )
-from rackwright.claims.check import Status
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
 from rackwright.plan.node_plan import PlanResult
+from rackwright.status import Status
 
 Found = TypeVar("Found")
 Progress = Callable[[StageName, StageResult | None], None]

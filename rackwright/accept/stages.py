@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rackwright.burnin.report import BurninReport
-from rackwright.claims.check import Status
 from rackwright.engine.run import Applied
 from rackwright.model.cluster import Cluster
 from rackwright.plan.node_plan import PlanResult
+from rackwright.status import Status
 from rackwright.verify.report import VerifyReport
 
 

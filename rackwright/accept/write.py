@@ -11,10 +11,11 @@ from pathlib import Path
 from rackwright.accept.chart import chart_of
 from rackwright.accept.report import AcceptReport
 from rackwright.burnin.report import bytes_text
-from rackwright.claims.check import CheckResult, Status
+from rackwright.claims.check import CheckResult
 from rackwright.errors import RackwrightError
 from rackwright.model.ranges import fold
 from rackwright.render import render
+from rackwright.status import Status
 from rackwright.verify.report import SEVERITY, folded
 
 

@@ -7,11 +7,11 @@ from typing import Literal, Protocol
 from rackwright.burnin.expectation import Expectation, Finding, doubling, printed_size
 from rackwright.burnin.slurm import Step
 from rackwright.burnin.transport import parse_transports
-from rackwright.claims.check import Status
 from rackwright.errors import BurninError
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Sku
 from rackwright.render import render
+from rackwright.status import Status
 
 EngineName = Literal["nccl-tests", "mpi"]
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from rackwright.burnin.table import NcclTable, Row
-from rackwright.claims.check import Status
 from rackwright.model.cluster import Cluster
 from rackwright.model.sku import Sku
+from rackwright.status import Status
 
 NOT_CHECKED_IN_PLACE = frozenset({"alltoall", "alltoallv", "sendrecv"})
 """Collectives whose in-place values nccl-tests never checks (their .cu files set reportErrors=0)."""

@@ -10,9 +10,10 @@ from typing import Any
 from rackwright.burnin.expectation import Finding, Floor
 from rackwright.burnin.pairs import PairFigure, Triage
 from rackwright.burnin.table import NcclTable, Row
-from rackwright.claims.check import Status, worst
+from rackwright.claims.check import worst
 from rackwright.errors import ExitCode
 from rackwright.model.ranges import fold
+from rackwright.status import Status
 
 DOCUMENT_VERSION = 1
 _TAIL_CHARACTERS = 6000

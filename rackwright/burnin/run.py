@@ -15,7 +15,6 @@ from rackwright.burnin.report import BurninReport, Group, Measurement
 from rackwright.burnin.slurm import Slurm
 from rackwright.burnin.store import previous, store
 from rackwright.burnin.table import NcclTable, Unreadable, parse_nccl_tests
-from rackwright.claims.check import Status
 from rackwright.errors import BurninError, ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
@@ -24,6 +23,7 @@ from rackwright.model.sku import Sku
 from rackwright.model.types import NodeRole
 from rackwright.ssh import Pool, RootShell
 from rackwright.ssh.side_by_side import side_by_side
+from rackwright.status import Status
 
 ANSWERS_AT_ONCE = 64
 PAIRS_AT_ONCE = 16

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from rackwright.claims.check import Status
+from rackwright.status import Status
 
 # "n1:150770:150790 [0] NCCL INFO Channel 00/0 : 3[3] -> 8[0] [send] via NET/IB/0(3)/GDRDMA/Shared"
 _CHANNEL = re.compile(r"NCCL INFO .*\[(?:send|receive)\] via NET/([^/]+)/(\S+)")

@@ -13,25 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Protocol, TypeVar
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.platforms import Capability
+from rackwright.status import Status
 
 if TYPE_CHECKING:
     from pyinfra.api.command import StringCommand
-
-
-class Status(StrEnum):
-    """The result of one check."""
-
-    PASS = "PASS"
-    WARN = "WARN"
-    FAIL = "FAIL"
-    UNKNOWN = "UNKNOWN"
-    OUT_OF_SCOPE = "OUT OF SCOPE"
 
 
 class Failed(AssertionError):  # noqa: N818 - these read as verdicts

@@ -9,7 +9,6 @@ from rich.text import Text
 from rackwright.accept import AcceptReport, Stages
 from rackwright.accept.stages import StageName, StageResult
 from rackwright.burnin import BurninReport, burnin
-from rackwright.claims.check import Status
 from rackwright.cli.burnin_view import show_burnin
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
@@ -19,6 +18,7 @@ from rackwright.drift.install import update_digests
 from rackwright.engine.run import Applied, apply, plan
 from rackwright.model.cluster import Cluster
 from rackwright.plan.node_plan import PlanResult
+from rackwright.status import Status
 from rackwright.verify import VerifyReport, verify
 
 

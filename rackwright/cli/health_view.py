@@ -12,8 +12,9 @@ from rich.text import Text
 from rackwright.cli.terminal import STYLES
 from rackwright.health.judge import hardest
 from rackwright.health.run import FleetHealth, NodeHealth
-from rackwright.health.verdict import SEVERITY, Action, HealthResult, Status
+from rackwright.health.verdict import SEVERITY, Action, HealthResult
 from rackwright.model.ranges import fold
+from rackwright.status import Status
 
 TROUBLE = (Status.FAIL, Status.UNKNOWN, Status.WARN)
 

@@ -10,8 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rackwright.claims.check import CheckResult, Status
+from rackwright.claims.check import CheckResult
 from rackwright.cli.terminal import STYLES
+from rackwright.status import Status
 from rackwright.verify.report import SEVERITY, VerifyReport, folded
 
 

@@ -28,7 +28,8 @@ from rackwright.health.document import Document
 from rackwright.health.expected import Expected
 from rackwright.health.records import Unreadable
 from rackwright.health.registry import AREAS, CHECKS, HealthCheck
-from rackwright.health.verdict import SEVERITY, Action, Finding, HealthResult, Status, unknown
+from rackwright.health.verdict import SEVERITY, Action, Finding, HealthResult, unknown
+from rackwright.status import Status
 
 MODULES = (
     gpu_present, gpu_memory, gpu_pcie, gpu_running, gpu_xid, nvlink, rdma, ethernet, cpu, memory, disk,

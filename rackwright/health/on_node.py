@@ -19,7 +19,8 @@ from rackwright.health.expected import Expected
 from rackwright.health.judge import hardest, judge, worst
 from rackwright.health.probe.main import probe
 from rackwright.health.probe.source import Source
-from rackwright.health.verdict import SEVERITY, Status
+from rackwright.health.verdict import SEVERITY
+from rackwright.status import Status
 
 EXIT = {Status.FAIL: 3, Status.UNKNOWN: 4}
 

@@ -16,13 +16,14 @@ from rackwright.health.checks.services import asked_for
 from rackwright.health.declare import expected_of
 from rackwright.health.expected import Expected
 from rackwright.health.judge import hardest, judge, worst
-from rackwright.health.verdict import SEVERITY, Action, HealthResult, Status
+from rackwright.health.verdict import SEVERITY, Action, HealthResult
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.node_programs import PROBE, one_text
 from rackwright.ssh import Pool, RootShell
 from rackwright.ssh.side_by_side import side_by_side
+from rackwright.status import Status
 
 WORKERS_MAX = 64
 SECONDS = 30

@@ -6,19 +6,10 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-
-class Status(str, Enum):  # noqa: UP042 - Python 3.9
-    """The words of rackwright.claims.check.Status, and one more: switched off by the site."""
-
-    PASS = "PASS"
-    WARN = "WARN"
-    FAIL = "FAIL"
-    UNKNOWN = "UNKNOWN"
-    OUT_OF_SCOPE = "OUT OF SCOPE"
-    DISABLED = "DISABLED"
+from rackwright.status import Status
 
 
-class Action(str, Enum):  # noqa: UP042
+class Action(str, Enum):  # noqa: UP042 - Python 3.9
     """What a finding asks for, mildest first."""
 
     NONE = "none"

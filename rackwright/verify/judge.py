@@ -13,7 +13,6 @@ from rackwright.claims.check import (
     CheckResult,
     Failed,
     NotInScope,
-    Status,
     TestinfraHost,
     Undetermined,
     Warned,
@@ -21,6 +20,7 @@ from rackwright.claims.check import (
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.model.cluster import Cluster
 from rackwright.model.platforms import why_node_lacks
+from rackwright.status import Status
 from rackwright.verify.ahead import asked_by
 from rackwright.verify.backend import time_limit
 from rackwright.verify.selection import PlannedCheck

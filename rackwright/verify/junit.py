@@ -6,8 +6,9 @@ from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from rackwright.claims.check import CheckResult, Status
+from rackwright.claims.check import CheckResult
 from rackwright.errors import RackwrightError
+from rackwright.status import Status
 from rackwright.verify.report import VerifyReport
 
 

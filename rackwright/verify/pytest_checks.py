@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rackwright.claims.check import Status
+from rackwright.status import Status
 
 if TYPE_CHECKING:
     from testinfra.host import Host

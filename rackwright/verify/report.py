@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from rackwright.claims.check import CheckResult, Status, worst
+from rackwright.claims.check import CheckResult, worst
 from rackwright.errors import ExitCode
 from rackwright.model.ranges import fold
+from rackwright.status import Status
 
 DOCUMENT_VERSION = 1
+COUNTED = tuple(status for status in Status if status is not Status.DISABLED)
 SEVERITY = (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS, Status.OUT_OF_SCOPE)
 """Worst first."""
 
@@ -37,7 +39,7 @@ class VerifyReport:
     def counts(self) -> dict[Status, int]:
         """How many results there are of each status, all five always present."""
         counted = Counter(result.status for result in self.results)
-        return {status: counted[status] for status in Status}
+        return {status: counted[status] for status in COUNTED}
 
     @property
     def status(self) -> Status:
@@ -54,7 +56,7 @@ class VerifyReport:
     def verdict(self) -> str:
         """The one line that says it all."""
         counts = self.counts
-        said = ", ".join(f"{counts[status]} {status.value.lower()}" for status in Status)
+        said = ", ".join(f"{counts[status]} {status.value.lower()}" for status in COUNTED)
         return f"verify: {_number(len(self.nodes), 'node')}, {_number(len(self.results), 'check')}: {said}"
 
     def to_json(self) -> dict[str, Any]:

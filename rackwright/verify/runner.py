@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
-from rackwright.claims.check import Check, CheckResult, Status, TestinfraHost
+from rackwright.claims.check import Check, CheckResult, TestinfraHost
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster
 from rackwright.ssh import Pool, RootShell
 from rackwright.ssh.side_by_side import side_by_side
 from rackwright.state_folder import state_folder
+from rackwright.status import Status
 from rackwright.verify.ahead import Ahead
 from rackwright.verify.backend import Hosts
 from rackwright.verify.judge import Patience, ask, out_of_scope, result

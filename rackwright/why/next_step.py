@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rackwright.health.guard.policy import Outcome, found_in
 from rackwright.health.run import NodeHealth
-from rackwright.health.verdict import Action, Status
+from rackwright.health.verdict import Action
+from rackwright.status import Status
 from rackwright.why.parts import Drain
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from rackwright.engine.journal import Run
 from rackwright.health.guard.policy import PREFIX, NodeInSlurm
 from rackwright.health.run import NodeHealth
-from rackwright.health.verdict import HealthResult, Status
+from rackwright.health.verdict import HealthResult
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import NodePlan
+from rackwright.status import Status
 
 SHOWN = 8
 """Lines of each kind; the JSON has them all."""

@@ -33,7 +33,7 @@ UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|Lo
 READ_UNITS_THEMSELVES = {"base", "mariadb", "munge", "slurm", "time", "tuning"}
 """Roles whose checks still run systemctl."""
 _ROOMS = """
-    errors state_folder command atomic_write render documents node_programs
+    errors state_folder command atomic_write render documents node_programs status
     model catalog plan secrets osfamily containers clusterfile lab data ssh workload facts
     factcache operations lock health claims verify burnin
     pyinfra_driver engine drift why accept cli __main__

@@ -9,8 +9,9 @@ from rackwright.health.document import Document
 from rackwright.health.expected import Expected
 from rackwright.health.node_records import LogEntry
 from rackwright.health.registry import check
-from rackwright.health.verdict import Action, Finding, Status, fail, good, unknown, warn
+from rackwright.health.verdict import Action, Finding, fail, good, unknown, warn
 from rackwright.health.xid import SOURCE, action_of
+from rackwright.status import Status
 
 
 def newest(entries: list[LogEntry]) -> dict[tuple[int, str], tuple[LogEntry, int]]:

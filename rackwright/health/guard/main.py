@@ -45,7 +45,8 @@ from rackwright.health.judge import judge
 from rackwright.health.probe.main import probe
 from rackwright.health.probe.source import Source
 from rackwright.health.registry import CHECKS
-from rackwright.health.verdict import HealthResult, Status
+from rackwright.health.verdict import HealthResult
+from rackwright.status import Status
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Slurm runs its programs without one."""

@@ -20,7 +20,8 @@ from enum import Enum
 from typing import Any
 
 from rackwright.health.judge import all_checks
-from rackwright.health.verdict import Action, HealthResult, Status
+from rackwright.health.verdict import Action, HealthResult
+from rackwright.status import Status
 
 PREFIX = "rackwright-health: "
 """Begins every reason we give; one that begins otherwise is somebody else's."""

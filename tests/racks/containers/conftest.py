@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rackwright.claims.check import Status
 from rackwright.engine.run import apply
 from rackwright.errors import ExitCode
 from rackwright.lab import names, network
 from rackwright.plan.node_plan import PlanResult
+from rackwright.status import Status
 from rackwright.verify import verify
 from tests.racks.containers import site_files
 from tests.racks.site import Site

@@ -16,11 +16,12 @@ from rackwright.burnin.expectation import Finding, Floor
 from rackwright.burnin.pairs import PairFigure, triage
 from rackwright.burnin.report import BurninReport, Group, Measurement, Previous
 from rackwright.burnin.table import parse_nccl_tests
-from rackwright.claims.check import CheckResult, Status
+from rackwright.claims.check import CheckResult
 from rackwright.engine.run import Applied
 from rackwright.errors import BurninError, ExitCode, RackwrightError, RunLocked
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import ApplyResult, NodeOutcome, NodePlan, PlannedOperation, PlanResult
+from rackwright.status import Status
 from rackwright.verify import VerifyReport
 from tests.factories import make_cluster
 from tests.unit.burnin import recorded

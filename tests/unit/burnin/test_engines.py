@@ -8,11 +8,11 @@ import pytest
 
 from rackwright.burnin.engines import NcclTests, cpus_per_task, engine_for
 from rackwright.burnin.slurm import Slurm, Step, srun_line
-from rackwright.claims.check import Status
 from rackwright.command import CommandResult
 from rackwright.errors import BurninError
 from rackwright.model.settings import Burnin
 from rackwright.render import render
+from rackwright.status import Status
 from tests.factories import SKU, make_gpu_sku
 from tests.unit.burnin.head import Head
 

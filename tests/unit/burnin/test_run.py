@@ -10,12 +10,12 @@ from rackwright.burnin import burnin
 from rackwright.burnin.report import bytes_text
 from rackwright.burnin.slurm import Slurm
 from rackwright.burnin.store import folder_of
-from rackwright.claims.check import Status
 from rackwright.cli.burnin_view import show_burnin
 from rackwright.command import CommandResult
 from rackwright.errors import BurninError, ConnectionFailed, ExitCode
 from rackwright.model.types import NodeRole
 from rackwright.state_folder import state_folder
+from rackwright.status import Status
 from tests.factories import make_cluster, make_node, make_sku
 from tests.unit.burnin.head import Head, cluster_of, table
 

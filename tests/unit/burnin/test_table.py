@@ -16,9 +16,9 @@ from rackwright.burnin.expectation import (
 )
 from rackwright.burnin.table import Unreadable, parse_nccl_tests
 from rackwright.burnin.transport import parse_transports
-from rackwright.claims.check import Status
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import BusbwFloor, Source
+from rackwright.status import Status
 from tests.factories import make_cluster, make_sku
 from tests.unit.burnin import recorded
 

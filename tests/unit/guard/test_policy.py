@@ -25,7 +25,8 @@ from rackwright.health.guard.policy import (
     found_in,
 )
 from rackwright.health.judge import all_checks
-from rackwright.health.verdict import Action, HealthResult, Status
+from rackwright.health.verdict import Action, HealthResult
+from rackwright.status import Status
 
 NOW = 1_795_000_000.0
 POLICY = Policy()

@@ -9,7 +9,8 @@ import pytest
 from rackwright.health.declare import expected_of_sku
 from rackwright.health.judge import all_checks, judge
 from rackwright.health.registry import CHECKS
-from rackwright.health.verdict import Action, Status
+from rackwright.health.verdict import Action
+from rackwright.status import Status
 from tests.unit.health.bases import BASES, READ_BY_NO_PROBE, SKUS, catalogue
 from tests.unit.health.fake_node import document
 from tests.unit.health.faults import FAULTS

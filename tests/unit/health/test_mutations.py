@@ -20,7 +20,7 @@ from rackwright.health import records
 from rackwright.health.document import Document
 from rackwright.health.judge import _run, all_checks, judge
 from rackwright.health.probe.main import SECTIONS
-from rackwright.health.verdict import Status
+from rackwright.status import Status
 from tests.unit.health.bases import BASES
 from tests.unit.health.fake_node import HANGS, MISSING, FakeNode, document
 from tests.unit.health.faults import FAULTS, SMI

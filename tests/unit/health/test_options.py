@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from rackwright.claims.check import Status as CheckStatus
 from rackwright.health.declare import expected_of_sku, xid_actions
 from rackwright.health.docs import text
 from rackwright.health.judge import all_checks, judge, worst
 from rackwright.health.limits import LIMITS
 from rackwright.health.options import HealthOptions
-from rackwright.health.verdict import Action, Status
+from rackwright.health.verdict import Action
 from rackwright.health.xid import action_of
 from rackwright.model.platforms import Capability
+from rackwright.status import Status
 from tests.unit.health.bases import BASES, SKUS, Base, in_cluster
 from tests.unit.health.bases import catalogue as skus
 from tests.unit.health.fake_node import NOW, document
@@ -25,8 +25,12 @@ def test_the_page_is_current():
     assert (ROOT / "docs" / "health-checks.md").read_text() == text()
 
 
-def test_the_words_are_those_of_every_other_check():
-    assert {status.value for status in CheckStatus} == {status.value for status in Status} - {"DISABLED"}
+def test_a_status_is_its_word():
+    assert f"{Status.OUT_OF_SCOPE}" == str(Status.OUT_OF_SCOPE) == "OUT OF SCOPE"
+    assert f"{Status.PASS:<6}|" == "PASS  |"
+
+
+def test_what_a_check_needs_is_a_capability():
     assert {need for check in all_checks() for need in check.needs} <= {need.value for need in Capability}
 
 

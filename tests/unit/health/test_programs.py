@@ -15,8 +15,8 @@ import pytest
 from rackwright.health.expected import Expected
 from rackwright.health.judge import all_checks, judge
 from rackwright.health.registry import FAST_SECTIONS
-from rackwright.health.verdict import Status
 from rackwright.node_programs import PROBE, PROBE_AND_JUDGE, one_text
+from rackwright.status import Status
 from tests.unit.health.bases import BASES, in_cluster
 from tests.unit.health.bases import catalogue as skus
 

@@ -13,7 +13,7 @@ from rackwright.health.judge import judge
 from rackwright.health.probe.gpus import parse
 from rackwright.health.probe.nvlink import parse_errors, parse_status, parse_topology
 from rackwright.health.probe.source import Unavailable
-from rackwright.health.verdict import Status
+from rackwright.status import Status
 from tests.unit.health.bases import SKUS
 from tests.unit.health.fake_node import document
 

@@ -12,8 +12,8 @@ from rackwright.cli import run as cli
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed, ExitCode, RackwrightError
 from rackwright.health.run import health, judge_saved
-from rackwright.health.verdict import Status
 from rackwright.node_programs import PROBE, one_text
+from rackwright.status import Status
 from tests.factories import make_cluster, make_node
 from tests.unit.health.bases import SKUS
 from tests.unit.health.fake_node import document

@@ -13,9 +13,9 @@ from rackwright.errors import LabError
 from rackwright.health.judge import judge
 from rackwright.health.probe.gpus import parse, parse_mig_list
 from rackwright.health.probe.kernel_log import sort_out
-from rackwright.health.verdict import Status
 from rackwright.lab import gpu_node, gpus, names
 from rackwright.lab.spec import NodeSpec
+from rackwright.status import Status
 from tests.unit.health.bases import BASES
 from tests.unit.health.fake_node import document
 

@@ -9,7 +9,6 @@ import shlex
 import pytest
 
 from rackwright.catalog.read import catalogue
-from rackwright.claims.check import Status
 from rackwright.facts.files import Tree, declared_tree
 from rackwright.health.declare import expected_of
 from rackwright.health.expected import Expected
@@ -22,6 +21,7 @@ from rackwright.roles.health.options import HealthRoleOptions
 from rackwright.roles.health.verify import CHECKS
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.texts import slurm_conf
+from rackwright.status import Status
 from tests.factories import make_cluster, make_node
 from tests.unit.roles.fake_host import FakeHost, claimed, errors_in, judged, planned
 

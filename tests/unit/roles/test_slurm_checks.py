@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from rackwright.claims.check import Status, Undetermined
+from rackwright.claims.check import Undetermined
 from rackwright.model.types import Family
 from rackwright.roles.slurm import cluster_checks, reading, texts
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.verify import CHECKS, parse_mpi_plugins
+from rackwright.status import Status
 from rackwright.workload.slurm.records import read_command
 from tests.unit.roles.fake_facts import account, file, group, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged

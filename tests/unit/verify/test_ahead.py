@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from rackwright.claims.check import Check, Status, each, fail
+from rackwright.claims.check import Check, each, fail
 from rackwright.command import CommandResult
+from rackwright.status import Status
 from rackwright.verify import ahead, verify
 
 

@@ -9,9 +9,10 @@ from xml.etree import ElementTree as Xml
 import pytest
 from rich.console import Console
 
-from rackwright.claims.check import CheckResult, Status
+from rackwright.claims.check import CheckResult
 from rackwright.cli.verify_view import show_verify
 from rackwright.errors import RackwrightError
+from rackwright.status import Status
 from rackwright.verify.junit import junit, write_junit
 from rackwright.verify.report import VerifyReport
 

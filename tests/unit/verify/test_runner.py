@@ -7,10 +7,11 @@ import time
 
 import pytest
 
-from rackwright.claims.check import Check, NotInScope, Status, Undetermined, Warned, fail
+from rackwright.claims.check import Check, NotInScope, Undetermined, Warned, fail
 from rackwright.errors import ExitCode, RackwrightError
 from rackwright.model.platforms import Capability
 from rackwright.model.types import Platform
+from rackwright.status import Status
 from rackwright.verify import verify
 from rackwright.verify.judge import Patience
 from rackwright.verify.selection import LOADING, load_checks

@@ -1,0 +1,23 @@
+"""What a check can find: a role's check of a node, a health check, a burn-in. Runs on nodes too."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Status(str, Enum):  # noqa: UP042 - StrEnum is of Python 3.11
+    """The result of one check."""
+
+    PASS = "PASS"
+    WARN = "WARN"
+    FAIL = "FAIL"
+    UNKNOWN = "UNKNOWN"
+    OUT_OF_SCOPE = "OUT OF SCOPE"
+    DISABLED = "DISABLED"
+    """A health check that the site switched off; no other check can be."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self.value), spec)
