@@ -20,9 +20,9 @@ from rackwright.plan.changes import Change, record
 _NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 _NAMED_MAX = 5
 
-# The new directory is complete and synced before it takes the old one's name; what stands in _SCRIPT of
-# rackwright.atomic_write about content, signals and leftovers holds here too. Two names cannot be exchanged
-# in one step by the tools of every release, so that a directory which is replaced is missing for a moment.
+# The new directory is complete and synced before it takes the old one's name; for content, signals and leftovers
+# see the script of rackwright.atomic_write. No tool that every release has exchanges two directories in one step,
+# so one that is replaced is missing for a moment.
 _SCRIPT = """\
 set -eu
 umask 022

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from rackwright.plan.changes import Kind
+from rackwright.roles.health.texts import modules_folder
 from tests.racks.drifts import Drift
 from tests.racks.site import Site, changed_by, operations
 
@@ -35,6 +36,7 @@ _BOOKS = ("slurm", "Declare accounts, users and QOS")
 _CHRONY = "/etc/chrony/chrony.conf"
 _SUDOERS = "/etc/sudoers.d/90-rackwright"
 _LIMITS = "/etc/security/limits.d/90-rackwright.conf"
+_MODULES = modules_folder()
 _SYSTEM = "/etc/systemd/system.conf.d/90-rackwright.conf"
 
 SEEDS = (
@@ -69,6 +71,8 @@ SEEDS = (
           "Write the keys of bob", "/etc/ssh/authorized_keys.d/bob"),
     _seed("worker1", "directory", "directory", "chmod 700 /etc/systemd/system.conf.d", "tuning",
           "Make the folder of systemd's settings", "/etc/systemd/system.conf.d"),
+    _seed("worker1", "directory", "module changed", f"echo x=1 >>{_MODULES}/rackwright/status.py", "health",
+          "Write the modules of the health check", _MODULES),
     _seed("worker1", "file", "file removed", "rm /etc/timezone", "base", "Name the timezone", "/etc/timezone"),
     _seed("worker1", "file", "link in place of a file", "cp -a /etc/hosts /etc/hosts.mine; ln -sf hosts.mine /etc/hosts",
           "base", "Write /etc/hosts", "/etc/hosts"),
@@ -86,6 +90,8 @@ SEEDS = (
     _seed("worker2", "user", "user's home", "usermod -d /tmp bob", "access", "Make user bob", "bob"),
     _seed("worker2", "directory", "directory removed", "rm -r /etc/slurm/plugstack.conf.d", "slurm",
           "Make the folder of SPANK plugins", "/etc/slurm/plugstack.conf.d"),
+    _seed("worker2", "directory", "module added", f"touch {_MODULES}/rackwright/json.py", "health",
+          "Write the modules of the health check", _MODULES),
     _seed("worker2", "setting", "hostname", "hostname somebody-else", "base", "Set the hostname", "hostname"),
     _seed("worker2", "file", "file that should not be", "printf 'SwitchName=no\\n' >/etc/slurm/topology.conf", "slurm",
           "Remove /etc/slurm/topology.conf", "/etc/slurm/topology.conf", "Run slurmd with its settings"),

@@ -35,7 +35,7 @@ class Installed:
             capture_output=True, text=True, timeout=240, check=False, **more,
         )  # fmt: skip
 
-    def told(self, **more):
+    def shown(self, **more):
         """The verdict of a machine that does not know what it should be."""
         done = self.run(**more)
         assert (done.returncode, done.stderr) == (4, "")
@@ -63,41 +63,41 @@ def test_it_loads_its_own_folder_and_the_standard_library_alone(installed, tmp_p
     """Neither the caller's folder nor its environment brings in a module."""
     (tmp_path / "json.py").write_text("raise SystemExit('the caller came in')\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    assert installed.told(python=python, cwd=tmp_path, env=environment)["outcome"] == "unknown"
+    assert installed.shown(python=python, cwd=tmp_path, env=environment)["outcome"] == "unknown"
     done = installed.run("drain", python=python)
     assert (done.returncode, done.stderr) == (64, "usage: health-check [prolog|epilog|show]\n")
     assert {path.name.split(".")[0] for path in installed.cached()} >= {"main", "verdict", "nvlink"}
 
 
 def test_what_python_keeps_is_used_again_and_written_by_root_alone(installed):
-    first = installed.told(umask=0)
+    first = installed.shown(umask=0)
     kept = {path: path.stat().st_mtime_ns for path in installed.cached()}
     assert len(kept) == len(texts.modules())
     assert all(path.stat().st_mode & 0o022 == 0 for path in (*kept, *{path.parent for path in kept}))
-    assert installed.told(umask=0) == first
+    assert installed.shown(umask=0) == first
     assert {path: path.stat().st_mtime_ns for path in installed.cached()} == kept
 
 
 @pytest.mark.parametrize("length", [0, 15, 16, 40, -1])
 def test_half_a_file_in_the_cache_is_not_stumbled_over(installed, length):
-    told = installed.told()
+    before = installed.shown()
     (cached,) = (path for path in installed.cached() if path.name.startswith("verdict."))
     whole = cached.read_bytes()
     cached.write_bytes(whole[:length])
-    assert installed.told() == told
-    assert installed.told() == told
+    assert installed.shown() == before
+    assert installed.shown() == before
     assert cached.read_bytes() == whole
 
 
 def test_an_edited_module_is_compiled_again(installed):
-    installed.told()
+    installed.shown()
     installed.verdict.write_text(installed.verdict.read_text() + "raise SystemExit('edited')\n")
     assert installed.run().stderr == "edited\n"
 
 
 @pytest.mark.parametrize("name", ["rackwright/health/verdict.py", "rackwright/health/guard/main.py"])
 def test_a_missing_module_is_named_and_nothing_is_judged(installed, name):
-    installed.told()
+    installed.shown()
     (installed.modules / name).unlink()
     done = installed.run()
     assert (done.returncode, done.stdout) == (1, "")
@@ -110,10 +110,10 @@ def test_a_full_disk_does_not_change_the_verdict_then_or_later(installed):
     def full():
         resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 
-    told = installed.told(preexec_fn=full)
-    assert installed.told(preexec_fn=full) == told
-    assert installed.told() == told
-    assert installed.told() == told
+    before = installed.shown(preexec_fn=full)
+    assert installed.shown(preexec_fn=full) == before
+    assert installed.shown() == before
+    assert installed.shown() == before
     assert len(installed.cached()) == len(texts.modules())
     assert min(path.stat().st_size for path in installed.cached()) > 64
 
@@ -131,15 +131,15 @@ def test_passes_at_the_same_time_do_not_disturb_each_other(installed):
 
 def test_a_program_of_another_version_goes_on_with_its_own_modules(installed, tmp_path):
     """The new version lies in another folder, so that no pass loads modules of both."""
-    told = installed.told()
+    before = installed.shown()
     other = Installed(tmp_path / "other")
     other.verdict.write_text("raise SystemExit('another version')\n")
-    assert installed.told() == told
+    assert installed.shown() == before
     shutil.copy(other.program, installed.program)
     assert installed.run().stderr == "another version\n"
 
 
-def test_a_python_that_is_too_old_is_told():
+def test_a_python_that_is_too_old_is_refused_with_a_sentence():
     tree = ast.parse(texts.program(), feature_version=(3, 6))
     guarded = next(node for node in tree.body if isinstance(node, ast.If))
     assert ast.unparse(guarded) == (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import subprocess
 
 import pytest
 
@@ -23,7 +24,7 @@ from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.texts import slurm_conf
 from rackwright.status import Status
 from tests.factories import make_cluster, make_node
-from tests.unit.roles.fake_host import FakeHost, claimed, errors_in, judged, planned
+from tests.unit.roles.fake_host import FakeHost, claimed, commands, errors_in, judged, planned
 
 H100 = catalogue()["lab-h100-node"]
 SIMULATED = {"platform": Platform.CONTAINER, "lab": LabSize(cpus=2, memory_mib=2048, gpus="simulated")}
@@ -98,6 +99,18 @@ def test_modules_of_other_versions_go_after_the_program_that_used_them():
         "Remove the modules of other versions",
     )
     assert [name for name in names if name in order] == list(order)
+
+
+def test_modules_of_other_versions_are_removed_and_no_others(tmp_path):
+    own = tmp_path / texts.modules_folder().rpartition("/")[2]
+    for name in (own.name, "0123456789abcdef", f".{own.name}.rackwright-99"):
+        (tmp_path / name / "rackwright").mkdir(parents=True)
+    (command,) = commands(planned(SITE, WORKER), "Remove the modules of other versions")
+    here = command.replace(places.MODULES, str(tmp_path)).replace("sleep 2;", "")
+    assert here.count(str(tmp_path)) == 1
+    subprocess.run(["sh", "-c", here], check=True)
+    assert [path.name for path in tmp_path.iterdir()] == [own.name]
+    assert (own / "rackwright").is_dir()
 
 
 def test_a_head_that_runs_no_jobs_has_no_drop_ins():
