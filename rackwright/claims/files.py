@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Mapping
 
 from rackwright.claims.check import CheckContext, fail
-from rackwright.facts.files import AtPath, PathState
+from rackwright.facts.files import AtPath, PathState, Tree, declared_tree, tree_differences
 from rackwright.model.options import RoleOptions
+
+_NAMED_MAX = 5
 
 
 def as_rendered(context: CheckContext[RoleOptions], files: Mapping[str, str | None]) -> str:
@@ -23,6 +25,15 @@ def holds_secret_text(context: CheckContext[RoleOptions], path: str, wanted: str
     if wrong := _digest_difference(path, at_path(context, path, digest_only=True), wanted):
         fail(wrong)
     return path
+
+
+def holds_only(context: CheckContext[RoleOptions], folder: str, files: Mapping[str, str]) -> str:
+    """A directory and all below it is as `trees.tree` writes these files; FAIL names the first that are not."""
+    wrong = tree_differences(context.fact(Tree, folder, may_be_empty=True), declared_tree(files))
+    if wrong:
+        more = f"; and {len(wrong) - _NAMED_MAX} more" if wrong[_NAMED_MAX:] else ""
+        fail(f"in {folder}: {'; '.join(wrong[:_NAMED_MAX])}{more}")
+    return f"{len(files)} files in {folder}"
 
 
 def has_access(context: CheckContext[RoleOptions], path: str, mode: str, owner: str, group: str) -> str:

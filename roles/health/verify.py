@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
-from rackwright.facts.files import Tree, declared_tree, tree_differences
+from rackwright.claims.files import as_rendered, holds_only
 from rackwright.health.guard import places
 from rackwright.model.cluster import Node
 from rackwright.roles.health import texts
@@ -18,7 +17,6 @@ from rackwright.roles.health.options import HealthRoleOptions
 
 GRACE_SECONDS = 120
 """Beyond two intervals: Slurm spreads the passes of a large cluster over one."""
-WRONG_MAX = 5
 
 
 @dataclass(frozen=True)
@@ -50,26 +48,14 @@ def parse_config(output: str) -> dict[str, str]:
 
 
 def _files(context: CheckContext[HealthRoleOptions]) -> str:
-    wanted = texts.files_of(context.cluster, context.node, context.options)
-    result = context.host.run("sha256sum " + " ".join(["%s"] * len(wanted)), *wanted)
-    if result.rc not in (0, 1):  # 1: some of them are missing
-        raise Undetermined(f"`sha256sum` exited {result.rc}: {result.stderr.strip()}")
-    found = {path: digest for digest, path in re.findall(r"^(\S{64}) [ *](.*)$", result.stdout, re.MULTILINE)}
-    wrong = [
-        f"{path} {'differs' if path in found else 'is missing'}"
-        for path, (content, _) in wanted.items()
-        if found.get(path) != hashlib.sha256(content.encode()).hexdigest()
-    ]
+    files = texts.files_of(context.cluster, context.node, context.options)
+    return as_rendered(context, {path: content for path, (content, _) in files.items()})
+
+
+def _modules(context: CheckContext[HealthRoleOptions]) -> str:
     version = texts.modules_folder().rpartition("/")[2]
     modules = {f"{version}/{name}": text for name, text in texts.modules().items()}
-    there = context.fact(Tree, path=places.MODULES, may_be_empty=True)
-    wrong += [f"{places.MODULES}/{one}" for one in tree_differences(there, declared_tree(modules))]
-    if wrong:
-        fail(
-            "; ".join(wrong[:WRONG_MAX])
-            + (f"; and {len(wrong) - WRONG_MAX} more" if wrong[WRONG_MAX:] else "")
-        )
-    return f"{len(wanted)} files and {len(modules)} modules are the declared ones"
+    return holds_only(context, places.MODULES, modules)
 
 
 def _healthy(context: CheckContext[HealthRoleOptions]) -> str:
@@ -117,6 +103,7 @@ def _in_scheduler(node: Node, options: HealthRoleOptions) -> bool:
 
 CHECKS = (
     Check("the health check's files are the declared ones", _files),
+    Check("the health check's modules are those of this rackwright and no others", _modules),
     Check("the node finds itself healthy", _healthy, settle_seconds=45, timeout_seconds=90),
     Check("Slurm runs the node's health check", _regular, settle_seconds=60, applies=_in_scheduler),
     Check("no health check is switched off on the node", _switched_off),

@@ -7,7 +7,7 @@ import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 
-from rackwright.facts.files import AtPath
+from rackwright.facts.files import AtPath, Tree
 from rackwright.facts.packages import Packages
 from rackwright.facts.settings import Answer as SettingAnswer
 from rackwright.facts.units import Unit
@@ -47,6 +47,11 @@ def file(
     if digest_only:
         return {digest: told}
     return {digest: told, whole: told + base64.encodebytes(raw).decode()}
+
+
+def tree(folder: str, lines: Sequence[str]) -> dict[str, Answer]:
+    """A directory with all below it, as `declared_tree` has it."""
+    return {asked(Tree().command(folder)): "\n".join(lines)}
 
 
 def link(path: str, target: str) -> dict[str, Answer]:

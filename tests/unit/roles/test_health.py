@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shlex
 import subprocess
 
 import pytest
 
 from rackwright.catalog.read import catalogue
-from rackwright.facts.files import Tree, declared_tree
+from rackwright.facts.files import declared_tree
 from rackwright.health.declare import expected_of
 from rackwright.health.expected import Expected
 from rackwright.health.guard import places
@@ -24,6 +22,7 @@ from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.texts import slurm_conf
 from rackwright.status import Status
 from tests.factories import make_cluster, make_node
+from tests.unit.roles.fake_facts import file, tree
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, errors_in, judged, planned
 
 H100 = catalogue()["lab-h100-node"]
@@ -153,11 +152,7 @@ def test_simulated_gpus_are_in_scope_and_the_rest_stays_out():
 
 
 WANTED = {path: text for path, (text, _) in texts.files_of(SITE, WORKER, WORKER.options["health"]).items()}
-FILES = "sha256sum " + " ".join(WANTED)
-DIGESTS = "".join(
-    f"{hashlib.sha256(content.encode()).hexdigest()}  {path}\n" for path, content in WANTED.items()
-)
-THERE = shlex.join(["sh", "-c", Tree().command(path=places.MODULES)])
+FILES = {key: told for path, text in WANTED.items() for key, told in file(path, text).items()}
 VERSION = texts.modules_folder().rpartition("/")[2]
 TREE = declared_tree({f"{VERSION}/{name}": text for name, text in texts.modules().items()})
 SHOW = f"timeout 60 {places.PROGRAM} show"
@@ -181,24 +176,30 @@ def last(ago):
 GOOD = shown(
     "clean", ("gpu-count", "PASS", "8 GPUs"), ("memory-oom", "WARN", "one"), ("x", "OUT OF SCOPE", "")
 )
-lines = "\n".join
 DECLARED = "the health check's files are the declared ones"
-MODULE = next(path for path in MODULES if path.endswith("/verdict.py"))
-DIGEST = hashlib.sha256(MODULES[MODULE].encode()).hexdigest()
+MODULES_ALONE = "the health check's modules are those of this rackwright and no others"
+MODULE = f"{VERSION}/rackwright/health/verdict.py"
+
+
+def modules(*more, without="nothing", access="755"):
+    """The installed modules, damaged."""
+    lines = [line for line in TREE if without not in line]
+    lines = [line.replace("d 755", f"d {access}") if line.endswith(VERSION) else line for line in lines]
+    return tree(places.MODULES, [*lines, *more])
+
+
 CASES = [
-    (DECLARED, {FILES: DIGESTS, THERE: lines(TREE)}, Status.PASS, f"5 files and {len(MODULES)} modules are the declared ones"),
-    (DECLARED, {FILES: DIGESTS.replace("/health-check", "/x"), THERE: lines(TREE)}, Status.FAIL,
-     f"{places.PROGRAM} is missing"),
-    (DECLARED, {FILES: DIGESTS, THERE: lines(TREE).replace(DIGEST, "0" * 64)}, Status.FAIL, f"{MODULE} differs"),
-    (DECLARED, {FILES: DIGESTS, THERE: lines(line for line in TREE if "verdict.py" not in line)}, Status.FAIL,
-     f"{MODULE} is missing"),
-    (DECLARED, {FILES: DIGESTS, THERE: lines([*TREE, "f 644 root:root ./old/json.py"])}, Status.FAIL,
-     f"{places.MODULES}/old/json.py is not declared"),
-    (DECLARED, {FILES: DIGESTS, THERE: lines(TREE).replace(f"755 root:root ./{VERSION}\n", f"777 root:root ./{VERSION}\n")},
-     Status.FAIL, f"{texts.modules_folder()} differs"),
-    (DECLARED, {FILES: DIGESTS, THERE: ""}, Status.FAIL, f"; and {len(TREE) - len(MODULES) - 5} more"),
-    (DECLARED, {FILES: DIGESTS}, Status.UNKNOWN, "cannot run `sh`"),
-    (DECLARED, {}, Status.UNKNOWN, "`sha256sum` exited 127"),
+    (DECLARED, FILES, Status.PASS, places.POLICY),
+    (DECLARED, {**FILES, **file(places.PROGRAM, None)}, Status.FAIL, f"{places.PROGRAM} is missing"),
+    (DECLARED, {**FILES, **file(places.POLICY, "{}")}, Status.FAIL, f"{places.POLICY} is not as declared"),
+    (DECLARED, {}, Status.UNKNOWN, "cannot run `sh`"),
+    (MODULES_ALONE, modules(), Status.PASS, f"{len(MODULES)} files in {places.MODULES}"),
+    (MODULES_ALONE, modules("0" * 64 + f"  ./{MODULE}"), Status.FAIL, f"{MODULE} differs"),
+    (MODULES_ALONE, modules(without="verdict.py"), Status.FAIL, f"{MODULE} is missing"),
+    (MODULES_ALONE, modules("f 644 root:root ./old/json.py"), Status.FAIL, "old/json.py is not declared"),
+    (MODULES_ALONE, modules(access="777"), Status.FAIL, f"in {places.MODULES}: {VERSION} differs"),
+    (MODULES_ALONE, tree(places.MODULES, []), Status.FAIL, f"; and {len(TREE) - len(MODULES) - 5} more"),
+    (MODULES_ALONE, {}, Status.UNKNOWN, "cannot run `sh`"),
     ("the node finds itself healthy", {SHOW: GOOD}, Status.PASS,
      "2 checks find nothing that drains the node; its 8 GPUs are simulated"),
     ("the node finds itself healthy", {SHOW: (3, shown("bad", ("gpu-count", "FAIL", "7 of 8")), "")}, Status.FAIL,
