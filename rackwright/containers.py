@@ -126,9 +126,7 @@ def pool_problems(cluster: Cluster, pools: Iterable[tuple[str, IPv4Network]]) ->
 
 def source_problems(role: str, options: DaemonOptions, cluster: Cluster) -> Iterator[Problem]:
     """A source that a node's distribution does not have, or two sources of containerd on one node."""
-    for node in cluster.running(role):
-        if node.options[role] != options:
-            continue
+    for node in cluster.running(role, options):
         if options.source == "distribution" and node.family.value == "el":
             yield (
                 "source",
@@ -153,9 +151,7 @@ def user_problems(
     cluster: Cluster, role: str, options: RoleOptions, users: Iterable[str]
 ) -> Iterator[Problem]:
     """Users of a role that no role on its nodes creates."""
-    for node in cluster.running(role):
-        if node.options[role] != options:
-            continue
+    for node in cluster.running(role, options):
         declared = node.offers(DeclaresUsers)
         known = {account.name for account in declared.accounts} if declared is not None else set()
         for index, name in enumerate(users):

@@ -140,9 +140,10 @@ class Cluster(Frozen):
         """Nodes by name."""
         return {node.name: node for node in self.nodes}
 
-    def running(self, role: str) -> tuple[Node, ...]:
-        """Nodes that a role runs on, in file order."""
-        return tuple(node for node in self.nodes if role in node.options)
+    def running(self, role: str, options: RoleOptions | None = None) -> tuple[Node, ...]:
+        """Nodes that a role runs on, in file order; with `options`, only those that have exactly these."""
+        nodes = (node for node in self.nodes if role in node.options)
+        return tuple(node for node in nodes if options is None or node.options[role] == options)
 
     def holding(self, *roles: NodeRole) -> tuple[Node, ...]:
         """Nodes that hold at least one of these roles, in file order."""

@@ -78,9 +78,7 @@ class ApptainerOptions(RuntimeOptions):
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """A source the node's distribution does not have, and packages without a digest."""
-        for node in cluster.nodes:
-            if node.options.get("apptainer") != self:
-                continue
+        for node in cluster.running("apptainer", self):
             if (self.source == "epel") is not (node.family is Family.EL):
                 fits = "epel" if node.family is Family.EL else "release"
                 yield "source", f"{node.name} is {node.os}, which has no source {self.source}.", f"use {fits}"

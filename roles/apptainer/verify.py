@@ -42,7 +42,7 @@ CHECKS = (
     Check("apptainer's files are as declared", _files),
     Check("the setuid starter is there if and only if declared", _starter),
     Check(
-        "users may make user namespaces",
+        "users may create user namespaces",
         lambda context: user_namespaces(context, "apptainer"),
         applies=lambda node, options: not options.setuid,
     ),

@@ -107,9 +107,7 @@ class EnrootPyxisOptions(RuntimeOptions):
                 "NVIDIA releases no package of pyxis, and the cluster has no `mirrors.files` to take the site's from.",
                 "set `pyxis_source: build`, or lay the package on a mirror",
             )
-        for node in cluster.nodes:
-            if node.options.get("enroot_pyxis") != self:
-                continue
+        for node in cluster.running("enroot_pyxis", self):
             if "slurm" not in node.options:
                 yield "", f"{node.name} has no Slurm, and pyxis is its plugin.", "add `roles.slurm`"
                 return

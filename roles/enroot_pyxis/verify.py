@@ -64,5 +64,5 @@ CHECKS = (
         applies=lambda node, options: options.pyxis_source == "build",
     ),
     Check("srun knows --container-image", _flags),
-    Check("users may make user namespaces", lambda context: user_namespaces(context, "enroot")),
+    Check("users may create user namespaces", lambda context: user_namespaces(context, "enroot")),
 )

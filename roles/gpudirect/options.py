@@ -54,14 +54,13 @@ class GpudirectOptions(RoleOptions):
 
     def lock_problems(self, cluster: Cluster) -> Iterator[Trouble]:
         """dma-buf with proprietary modules."""
-        nodes = [node for node in cluster.running("gpudirect") if node.options["gpudirect"] == self]
         if self.peermem or cluster.gpu_stack is None or any(lock_problems(cluster, "gpudirect")):
             return
         try:
             lock = read_lock(cluster)
         except RackwrightError:
             return
-        for node in nodes:
+        for node in cluster.running("gpudirect", self):
             group = lock.group_of(node)
             if group is not None and not group.open_modules:
                 yield (

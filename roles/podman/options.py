@@ -71,9 +71,7 @@ class PodmanOptions(PullingOptions):
                 *((f"subnet_pools[{index}].base", pool.base) for index, pool in enumerate(self.subnet_pools)),
             ],
         )
-        for node in cluster.running("podman"):
-            if node.options["podman"] != self:
-                continue
+        for node in cluster.running("podman", self):
             for name, uid in users(node):
                 if uid > HIGHEST_UID:
                     yield (

@@ -117,7 +117,7 @@ SWITCHES = (
     "/proc/sys/kernel/apparmor_restrict_unprivileged_userns; do [ -e $f ] && cat $f || echo none; done'"
 )
 RELEASE, ONLY_IF = "apptainer is the declared release", "the setuid starter is there if and only if declared"
-NAMESPACES = "users may make user namespaces"
+NAMESPACES = "users may create user namespaces"
 
 
 def test_no_check_passes_without_knowing():
@@ -155,13 +155,13 @@ def test_no_check_passes_without_knowing():
             NAMESPACES,
             {MOST: "0\n"},
             "FAIL",
-            "user.max_user_namespaces is 0: no user may make a user namespace",
+            "user.max_user_namespaces is 0: no user may create a user namespace",
         ),
         (
             NAMESPACES,
             {MOST: "9\n", SWITCHES: "0\nnone\n"},
             "FAIL",
-            "kernel.unprivileged_userns_clone is 0: no user may make a user namespace",
+            "kernel.unprivileged_userns_clone is 0: no user may create a user namespace",
         ),
         (
             NAMESPACES,
@@ -179,7 +179,7 @@ def test_no_check_passes_without_knowing():
             NAMESPACES,
             {MOST: "9\n", SWITCHES: "1\n"},
             "UNKNOWN",
-            "the kernel's switches of user namespaces cannot be read",
+            "the kernel's user namespace settings cannot be read",
         ),
     ],
 )

@@ -106,6 +106,7 @@ def test_every_check_is_made_of_gpu_nodes_alone(cluster):
          "modprobe may load nouveau: no configuration it reads blacklists it"),
         (KEPT_OUT, {}, "UNKNOWN", None),
         (NOT_LOADED, {"cat /proc/modules": "nvidia 1 0 - Live\n"}, "PASS", "nouveau is not loaded"),
+        (NOT_LOADED, {"cat /proc/modules": ""}, "UNKNOWN", "/proc/modules is empty"),
         (NOT_LOADED, {"cat /proc/modules": "nouveau 1 0 - Live\n"}, "FAIL",
          "nouveau is loaded and holds the GPUs: a reboot is due"),
         (NOT_LOADED, {}, "UNKNOWN", None),
