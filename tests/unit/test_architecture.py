@@ -30,7 +30,7 @@ BANNED_IN_ROLES = {
     "systemd.daemon_reload": "always changes; rackwright.operations.units does it when needed",
 }
 UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|LoadState|UnitFileState))")
-READ_UNITS_THEMSELVES = {"base", "mariadb", "munge", "slurm", "time", "tuning"}
+READ_UNITS_THEMSELVES = {"base", "slurm", "time", "tuning"}
 """Roles whose checks still run systemctl."""
 _ROOMS = """
     errors state_folder command atomic_write render documents node_programs status
