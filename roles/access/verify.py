@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+from rackwright.claims.accounts import account, entry
 from rackwright.claims.check import Check, CheckContext, Undetermined, each, fail
+from rackwright.claims.files import as_rendered, at_path
 from rackwright.model.cluster import Node
 from rackwright.render import render
 from rackwright.roles.access import known_hosts
@@ -22,7 +24,7 @@ def parse_sshd_settings(output: str) -> dict[str, str]:
 
 
 def parse_offered_methods(stderr: str) -> frozenset[str] | None:
-    """Login methods out of ssh's "Permission denied (a,b)."; None when it says something else."""
+    """Login methods from ssh's "Permission denied (a,b)."; None when it prints something else."""
     match = re.search(r"Permission denied \(([a-z0-9,@.-]+)\)", stderr)
     return None if match is None else frozenset(match.group(1).split(","))
 
@@ -48,7 +50,7 @@ def _sshd_limits(context: CheckContext[AccessOptions]) -> str:
 
 
 def _offered(context: CheckContext[AccessOptions]) -> str:
-    """Asks the sshd that runs, not its files, which a daemon may not have read."""
+    """Of the running sshd: it may not have read its files yet."""
     options = context.options
     address = str(context.cluster.management_address(context.node))
     result = context.host.run(
@@ -59,10 +61,10 @@ def _offered(context: CheckContext[AccessOptions]) -> str:
         address,
     )
     if result.rc == 0:
-        fail(f"{context.cluster.ssh.user} gets in without showing anything")
+        fail(f"{context.cluster.ssh.user} logs in without any credential")
     offered = parse_offered_methods(result.stderr)
     if offered is None:
-        raise Undetermined(f"sshd did not say what it offers: {_last_line(result.stderr)}")
+        raise Undetermined(f"ssh did not print the login methods of sshd: {_last_line(result.stderr)}")
     allowed = {"publickey", "hostbased"} if options.node_to_node else {"publickey"}
     if not offered <= allowed:
         fail(f"sshd offers {', '.join(sorted(offered - allowed))}")
@@ -71,43 +73,34 @@ def _offered(context: CheckContext[AccessOptions]) -> str:
     return f"sshd offers {', '.join(sorted(offered))}"
 
 
-def _entry(context: CheckContext[AccessOptions], database: str, name: str) -> list[str] | None:
-    """The fields of a getent line; None when there is none (status 2, and no other)."""
-    result = context.host.run("getent %s %s", database, name)
-    if result.rc == 2:
-        return None
-    if result.rc != 0 or ":" not in result.stdout:
-        said = result.stderr.strip() or f"status {result.rc}, {result.stdout.strip()[:40]!r}"
-        raise Undetermined(f"getent did not tell {database} of {name}: {said}")
-    return str(result.stdout).strip().split(":")
-
-
 def _users(context: CheckContext[AccessOptions]) -> str:
     for user in context.options.users:
-        fields = _entry(context, "passwd", user.name)
-        if fields is None:
+        found = account(context, user.name)
+        if found is None:
             fail(f"there is no user {user.name}")
-        uid, shell = fields[2], fields[-1]
-        if (uid, shell) != (str(user.uid), user.shell):
-            fail(f"{user.name} has uid {uid} and shell {shell}, not {user.uid} and {user.shell}")
-        shadow = _entry(context, "shadow", user.name)
+        if (found.uid, found.shell) != (user.uid, user.shell):
+            fail(f"{user.name} has uid {found.uid} and shell {found.shell}, not {user.uid} and {user.shell}")
+        shadow = entry(context, "shadow", user.name)
         if shadow is None or shadow[7:8] != [""]:
             fail(f"the account of {user.name} is locked")
-        missing = set(user.groups) - set(context.output("id -Gn %s", user.name).split())
+        missing = set(user.groups) - found.groups
         if missing:
             fail(f"{user.name} is not in {', '.join(sorted(missing))}")
     return ", ".join(user.name for user in context.options.users)
 
 
 def _keys(context: CheckContext[AccessOptions]) -> str:
-    count = 0
-    for user in context.options.users:
-        path = f"/etc/ssh/authorized_keys.d/{user.name}"
-        found = context.output("cat %s", path)
-        if found != render("access/authorized_keys.j2", keys=user.authorized_keys):
-            fail(f"{path} is not as declared")
-        count += len(user.authorized_keys)
-    return f"{count} keys of {len(context.options.users)} users"
+    users = context.options.users
+    declared = {
+        _keys_path(user.name): render("access/authorized_keys.j2", keys=user.authorized_keys)
+        for user in users
+    }
+    as_rendered(context, declared)
+    return f"{sum(len(user.authorized_keys) for user in users)} keys of {len(users)} users"
+
+
+def _keys_path(user: str) -> str:
+    return f"/etc/ssh/authorized_keys.d/{user}"
 
 
 def _sudo_valid(context: CheckContext[AccessOptions]) -> str:
@@ -115,10 +108,10 @@ def _sudo_valid(context: CheckContext[AccessOptions]) -> str:
     if result.rc in _NOT_RUN:
         raise Undetermined(f"cannot run `visudo`: {result.stderr.strip()}")
     if result.rc == 0 and "parsed OK" not in result.stdout:
-        raise Undetermined("visudo did not say what it looked at")
+        raise Undetermined("visudo did not name the files it checked")
     if result.rc != 0:
-        fail(f"visudo finds a mistake: {_last_line(result.stderr) or _last_line(result.stdout)}")
-    return "visudo finds no mistake"
+        fail(f"visudo reports an error: {_last_line(result.stderr) or _last_line(result.stdout)}")
+    return "visudo reports no error"
 
 
 def _sudo_rights(context: CheckContext[AccessOptions]) -> str:
@@ -134,19 +127,16 @@ def _sudo_rights(context: CheckContext[AccessOptions]) -> str:
             fail(f"{user} may become root, and is declared without sudo")
         if not has and user in may:
             fail(f"{user} may not become root without a password")
-    return f"root: {', '.join(sorted(may)) or 'nobody'}; not root: {', '.join(sorted(may_not)) or 'nobody'}"
+    return f"root: {', '.join(sorted(may)) or 'none'}; not root: {', '.join(sorted(may_not)) or 'none'}"
 
 
 def _removed_users(context: CheckContext[AccessOptions]) -> str:
     for name in context.options.removed_users:
-        fields = _entry(context, "shadow", name)
+        fields = entry(context, "shadow", name)
         if fields is not None and fields[7:8] != ["1"]:
             fail(f"the account of {name} is not locked")
-        keys = context.host.run("test -e %s", f"/etc/ssh/authorized_keys.d/{name}").rc
-        if keys == 0:
+        if at_path(context, _keys_path(name), digest_only=True).kind != "absent":
             fail(f"the keys of {name} are still there")
-        if keys != 1:
-            raise Undetermined(f"cannot tell whether the keys of {name} are there")
     return ", ".join(context.options.removed_users)
 
 
@@ -154,16 +144,15 @@ def _known_hosts(context: CheckContext[AccessOptions]) -> str:
     unknown = known_hosts.without_key(context.cluster)
     if unknown:
         fail(f"{context.cluster.ssh.known_hosts} has no host key of {', '.join(unknown)}")
-    if context.output("cat /etc/ssh/ssh_known_hosts") != known_hosts.ssh_known_hosts(context.cluster):
-        fail("/etc/ssh/ssh_known_hosts is not as declared")
+    as_rendered(context, {"/etc/ssh/ssh_known_hosts": known_hosts.ssh_known_hosts(context.cluster)})
     return f"host keys of {len(context.cluster.nodes)} nodes"
 
 
 def neighbours(context: CheckContext[AccessOptions]) -> tuple[Node, ...]:
     """The next node of the role in file order, and the primary head: a ring plus a star.
 
-    All pairs would be a million logins for 1,000 nodes. Every node is left once and entered once
-    this way, which is all that host-based trust can get wrong.
+    All pairs would be a million logins for 1,000 nodes. This way every node is logged in from once and logged in
+    to once, and nothing else about host-based trust can be wrong.
     """
     nodes = context.cluster.running("access")
     place = [node.name for node in nodes].index(context.node.name)
@@ -179,45 +168,45 @@ _LOGIN = (
 
 
 def _login(context: CheckContext[AccessOptions], user: str, target: str) -> tuple[str | None, str]:
-    """Log in from this node as a user: (name of the node that let it in, what was said)."""
+    """Log in from this node as a user: (name of the node that accepted it or None, ssh's last line)."""
     port = str(context.cluster.ssh.port)
     result = context.host.run(f"runuser -u %s -- ssh {_LOGIN}", user, port, target)
     if result.rc in _NOT_RUN:
         raise Undetermined(f"cannot run `runuser`: {result.stderr.strip()}")
-    said = _last_line(result.stderr) or f"ssh exited {result.rc}"
+    printed = _last_line(result.stderr) or f"ssh exited {result.rc}"
     if result.rc == 0:
-        return str(result.stdout).strip(), said
+        return str(result.stdout).strip(), printed
     if any(
         words in result.stderr for words in ("Permission denied", "verification failed", "does not exist")
     ):
-        return None, said
-    raise Undetermined(f"{user} could not try {target}: {said}")
+        return None, printed
+    raise Undetermined(f"{user} could not try to log in to {target}: {printed}")
 
 
 def _users_log_in(context: CheckContext[AccessOptions]) -> str:
     user = context.cluster.ssh.user
 
     def visit(node: Node) -> str:
-        """One login after the other: the head gets no more at once than it has nodes."""
+        """One login after another, so that the head gets at most one per node at a time."""
         for target in (node.name, node.fqdn, str(context.cluster.management_address(node))):
-            landed, said = _login(context, user, target)
-            if landed is None:
-                fail(f"{user} is not let in to {target} without a prompt: {said}")
-            if landed != node.name:
-                fail(f"{user} asked for {target} and landed on {landed or 'a nameless node'}")
+            reached, printed = _login(context, user, target)
+            if reached is None:
+                fail(f"{user} cannot log in to {target} without a prompt: {printed}")
+            if reached != node.name:
+                fail(f"{user} asked for {target} and reached {reached or 'a node without a name'}")
         return node.name
 
-    reached = each(visit, neighbours(context))
-    return f"{user} to {', '.join(reached)} by name, full name and address"
+    visited = each(visit, neighbours(context))
+    return f"{user} to {', '.join(visited)} by name, full name and address"
 
 
 def _root_does_not(context: CheckContext[AccessOptions]) -> str:
     target = neighbours(context)[0]
-    landed, said = _login(context, "root", target.name)
-    if landed is not None:
+    reached, printed = _login(context, "root", target.name)
+    if reached is not None:
         fail(f"root logs in to {target.name}")
-    if "Permission denied" not in said:
-        raise Undetermined(f"root was stopped by something else: {said}")
+    if "Permission denied" not in printed:
+        raise Undetermined(f"root's login failed for another reason: {printed}")
     return f"{target.name} refuses root of this node"
 
 

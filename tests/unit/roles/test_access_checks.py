@@ -14,6 +14,7 @@ from rackwright.roles.access.verify import (
     parse_sudo_rights,
 )
 from tests.unit.roles.access_site import RECORDED, access_site
+from tests.unit.roles.fake_facts import account, file
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.sites import expected, worker
 
@@ -47,24 +48,23 @@ LOGINS = {
     for target in (name, f"{name}.test.example", address)
 }
 
+BOBS_KEY = expected("access/authorized_keys").splitlines(keepends=True)[0]
 HEALTHY = {
     ASK_SSHD: SSHD,
     ASK_METHODS: (255, "", REFUSED.format("admin", "10.9.0.11")),
-    "getent passwd ada": "ada:x:3000:3000::/home/ada:/bin/bash\n",
-    "getent passwd bob": "bob:x:3001:3001::/home/bob:/bin/bash\n",
+    **account("ada", 3000, ("adm", "hpc")),
+    **account("bob", 3001),
     "getent shadow ada": "ada:!:20777:0:99999:7:::\n",
     "getent shadow bob": "bob:!:20777:0:99999:7:::\n",
-    "id -Gn ada": "ada adm hpc\n",
-    "id -Gn bob": "bob\n",
-    "cat /etc/ssh/authorized_keys.d/ada": expected("access/authorized_keys"),
-    "cat /etc/ssh/authorized_keys.d/bob": expected("access/authorized_keys").splitlines(keepends=True)[0],
+    **file("/etc/ssh/authorized_keys.d/ada", expected("access/authorized_keys")),
+    **file("/etc/ssh/authorized_keys.d/bob", BOBS_KEY),
     "getent shadow eve": "eve:!:20777:0:99999:7::1:\n",
-    "test -e /etc/ssh/authorized_keys.d/eve": (1, "", ""),
+    **file("/etc/ssh/authorized_keys.d/eve", None),
     "visudo -c": "/etc/sudoers: parsed OK\n/etc/sudoers.d/90-rackwright: parsed OK\n",
     "env LC_ALL=C sudo -l -U ada": SUDO_ADA,
     "env LC_ALL=C sudo -l -U admin": SUDO_ADA.replace("ada", "admin"),
     "env LC_ALL=C sudo -l -U bob": "User bob is not allowed to run sudo on gpu1.\n",
-    "cat /etc/ssh/ssh_known_hosts": expected("access/known_hosts"),
+    **file("/etc/ssh/ssh_known_hosts", expected("access/known_hosts")),
     **LOGINS,
     _login("root", "gpu2"): (255, "", REFUSED.format("root", "gpu2")),
 }
@@ -121,26 +121,26 @@ FAILURES = [
         {ASK_METHODS: (255, "", "x: Permission denied (publickey).\n")},
         "sshd does not offer hostbased",
     ),
-    (METHODS, {ASK_METHODS: (0, "", "")}, "admin gets in without showing anything"),
-    (USERS, {"getent passwd bob": (2, "", "")}, "there is no user bob"),
+    (METHODS, {ASK_METHODS: (0, "", "")}, "admin logs in without any credential"),
+    (USERS, account("bob", None), "there is no user bob"),
     (
         USERS,
-        {"getent passwd ada": "ada:x:1001:1001::/home/ada:/bin/bash\n"},
+        account("ada", 1001, ("adm", "hpc")),
         "ada has uid 1001 and shell /bin/bash, not 3000 and /bin/bash",
     ),
     (USERS, {"getent shadow bob": "bob:!:20777:0:99999:7::1:\n"}, "the account of bob is locked"),
-    (USERS, {"id -Gn ada": "ada\n"}, "ada is not in adm, hpc"),
+    (USERS, account("ada", 3000), "ada is not in adm, hpc"),
     (
         "admin users' keys are in place",
-        {"cat /etc/ssh/authorized_keys.d/bob": expected("access/authorized_keys")},
-        "/etc/ssh/authorized_keys.d/bob is not as declared",
+        file("/etc/ssh/authorized_keys.d/bob", BOBS_KEY + "ssh-ed25519 AAAA eve\n"),
+        "/etc/ssh/authorized_keys.d/bob is not as declared: ssh-ed25519 AAAA eve",
     ),
     (REMOVED, {"getent shadow eve": "eve:!:20777:0:99999:7:::\n"}, "the account of eve is not locked"),
-    (REMOVED, {"test -e /etc/ssh/authorized_keys.d/eve": ""}, "the keys of eve are still there"),
+    (REMOVED, file("/etc/ssh/authorized_keys.d/eve", BOBS_KEY), "the keys of eve are still there"),
     (
         "sudo's files are valid",
         {"visudo -c": (1, "", "/etc/sudoers.d/x:1:5: syntax error\n")},
-        "visudo finds a mistake: /etc/sudoers.d/x:1:5: syntax error",
+        "visudo reports an error: /etc/sudoers.d/x:1:5: syntax error",
     ),
     (RIGHTS, {"env LC_ALL=C sudo -l -U bob": SUDO_ADA}, "bob may become root, and is declared without sudo"),
     (
@@ -155,23 +155,23 @@ FAILURES = [
     ),
     (
         "every node's host key is known",
-        {"cat /etc/ssh/ssh_known_hosts": expected("access/known_hosts-unknown")},
-        "/etc/ssh/ssh_known_hosts is not as declared",
+        file("/etc/ssh/ssh_known_hosts", expected("access/known_hosts-unknown")),
+        "/etc/ssh/ssh_known_hosts is not as declared: # no host key known: head1",
     ),
     (
         NODE_TO_NODE,
         {_login("admin", "gpu2.test.example"): (255, "", REFUSED.format("admin", "gpu2.test.example"))},
         (
-            "admin is not let in to gpu2.test.example without a prompt: "
+            "admin cannot log in to gpu2.test.example without a prompt: "
             "admin@gpu2.test.example: Permission denied (publickey,hostbased)."
         ),
     ),
     (
         NODE_TO_NODE,
         {_login("admin", "10.9.0.10"): (255, "", "Host key verification failed.\n")},
-        "admin is not let in to 10.9.0.10 without a prompt: Host key verification failed.",
+        "admin cannot log in to 10.9.0.10 without a prompt: Host key verification failed.",
     ),
-    (NODE_TO_NODE, {_login("admin", "gpu2"): "gpu1\n"}, "admin asked for gpu2 and landed on gpu1"),
+    (NODE_TO_NODE, {_login("admin", "gpu2"): "gpu1\n"}, "admin asked for gpu2 and reached gpu1"),
     (ROOT, {_login("root", "gpu2"): "gpu2\n"}, "root logs in to gpu2"),
 ]
 
@@ -221,7 +221,7 @@ def test_root_stopped_by_a_host_key_proves_nothing():
 def test_a_host_key_nobody_declared_is_a_failure(tmp_path):
     cluster = access_site(ssh=Ssh(user="admin", known_hosts=tmp_path / "none"))
     text = known_hosts.ssh_known_hosts(cluster)
-    host = FakeHost({**HEALTHY, "cat /etc/ssh/ssh_known_hosts": text})
+    host = FakeHost({**HEALTHY, **file("/etc/ssh/ssh_known_hosts", text)})
     result = judged("access", CHECKS, "every node's host key is known", cluster, worker(cluster), host)
     assert (result.status, result.evidence) == (
         "FAIL",
