@@ -1,4 +1,4 @@
-"""What the tuning role claims of a node, read from the live system and not from what was written."""
+"""What the tuning role claims of a node, read from the running system and not from the files it wrote."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
+from rackwright.claims.files import at_path
+from rackwright.claims.units import is_masked
+from rackwright.facts.kernel import Sysctls, proc_path
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability, why_lacking
 from rackwright.model.types import Platform
@@ -24,26 +27,16 @@ from rackwright.roles.tuning.readings import (
 _HUGEPAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 _GOVERNORS = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
 _JOURNAL_USAGE = "ec387f577b844b8fa948f33cad9a75e6"
-"""MESSAGE_ID with which journald says, at every start, what it may use (sd-messages.h)."""
-
-
-def _live_value(context: CheckContext[TuningOptions], key: str) -> str | None:
-    """A key's value in the running kernel; None if the kernel has no such key."""
-    result = context.host.run("env LC_ALL=C sysctl -n %s", key)
-    if result.rc in (126, 127):
-        raise Undetermined(f"cannot run `sysctl`: {result.stderr.strip()}")
-    if result.rc == 0 and result.stdout.strip():
-        return " ".join(result.stdout.split())
-    if "No such file" in result.stderr or "cannot stat" in result.stderr:
-        return None
-    raise Undetermined(f"sysctl did not tell {key}: {result.stderr.strip() or 'it printed nothing'}")
+"""MESSAGE_ID of the message in which journald reports its limits at every start (sd-messages.h)."""
 
 
 def _kernel_value(context: CheckContext[TuningOptions], key: str) -> str:
     expected = values.sysctls(context.node, context.options)[key]
-    found = _live_value(context, key)
-    if found is None:
+    found = context.fact(Sysctls, (key,), may_be_empty=True).get(key)
+    if found is None and at_path(context, proc_path(key), digest_only=True).kind == "absent":
         fail(f"this kernel has no {key}")
+    if not found:
+        raise Undetermined(f"{proc_path(key)} cannot be read")
     if found != expected:
         fail(f"{key} is {found}, not {expected}")
     return f"{key} = {found}"
@@ -61,7 +54,7 @@ def _site_values(context: CheckContext[TuningOptions], *, of_the_machine: bool) 
         if values.is_of_the_network_namespace(key) is not of_the_machine
     ]
     reason = why_lacking(context.node.platform, Capability.KERNEL)
-    if of_the_machine and reason is not None:  # not through `needs`: the keys shall be named
+    if of_the_machine and reason is not None:  # not through `needs`, so that the keys are named
         raise NotInScope(f"{', '.join(keys)}: {reason}")
     return "; ".join(_kernel_value(context, key) for key in keys)
 
@@ -97,7 +90,7 @@ def _expected_limits(context: CheckContext[TuningOptions]) -> dict[str, str]:
 def _compare_limits(found: Mapping[str, tuple[str, str]], expected: Mapping[str, str]) -> str:
     for name, value in expected.items():
         if name not in found:
-            raise Undetermined(f"prlimit did not tell {name}")
+            raise Undetermined(f"prlimit does not report {name}")
         if found[name] != (value, value):
             soft, hard = found[name]
             fail(f"{name} is {soft} (at most {hard}), not {value}")
@@ -127,7 +120,7 @@ def _service_limits(context: CheckContext[TuningOptions]) -> str:
 
 def _can_raise_limits(node: Node) -> None:
     if node.platform is Platform.CONTAINER:
-        raise NotInScope("a container's limits end where those of what started it end")
+        raise NotInScope("a container's limits cannot exceed those of the process that started it")
 
 
 def _flags(limits: Mapping[str, str]) -> str:
@@ -138,7 +131,7 @@ def _manager_limit(context: CheckContext[TuningOptions]) -> str:
     expected = str(context.options.daemon_memlock)
     found = context.output("systemctl show --property=DefaultLimitMEMLOCK --value").strip()
     if not found:
-        raise Undetermined("systemd did not tell its DefaultLimitMEMLOCK")
+        raise Undetermined("systemd does not report its DefaultLimitMEMLOCK")
     if found != expected:
         fail(f"the running systemd has DefaultLimitMEMLOCK={found}, not {expected}")
     return f"DefaultLimitMEMLOCK={found}"
@@ -147,7 +140,7 @@ def _manager_limit(context: CheckContext[TuningOptions]) -> str:
 def _hugepages(context: CheckContext[TuningOptions]) -> str:
     found = parse_choice(context.output(f"cat {_HUGEPAGES}"))
     if found is None:
-        raise Undetermined(f"{_HUGEPAGES} names no choice")
+        raise Undetermined(f"{_HUGEPAGES} has no selected value")
     if found != context.options.transparent_hugepages:
         fail(f"transparent huge pages: {found}, not {context.options.transparent_hugepages}")
     return f"transparent huge pages: {found}"
@@ -157,7 +150,7 @@ def _governor(context: CheckContext[TuningOptions]) -> str:
     expected = values.governor(context.options)
     found = context.output(f"cat {_GOVERNORS}").split()
     if not found:
-        raise Undetermined("no CPU tells its governor")
+        raise Undetermined("no CPU reports its governor")
     others = sorted(set(found) - {expected})
     if others:
         count = sum(word != expected for word in found)
@@ -179,21 +172,19 @@ def _no_swap(context: CheckContext[TuningOptions]) -> str:
     areas = parse_swaps(context.output("cat /proc/swaps"))
     if areas:
         fail(f"swap is on: {', '.join(areas)}")
-    state = context.output("systemctl show -p LoadState --value swap.target").strip()
-    if state != "masked":
-        fail(f"swap.target is {state or 'unknown'}, not masked: swap comes back with a reboot")
+    is_masked(context, "swap.target", "swap comes back with a reboot")
     return "no swap area, swap.target masked"
 
 
 def _journal(context: CheckContext[TuningOptions]) -> str:
     journal = context.options.journal
-    said = context.output(f"journalctl -b -q --no-pager -o json MESSAGE_ID={_JOURNAL_USAGE}")
-    reports = parse_json_lines(said)
+    printed = context.output(f"journalctl -b -q --no-pager -o json MESSAGE_ID={_JOURNAL_USAGE}")
+    reports = parse_json_lines(printed)
     if not reports:
-        raise Undetermined("journald did not report since the boot what it may use")
+        raise Undetermined("journald has not reported its limits since boot")
     on_disk = [report for report in reports if report.get("JOURNAL_NAME") == "System Journal"]
     if not on_disk:
-        fail("journald keeps no journal on disk, only one that a reboot loses")
+        fail("journald keeps no journal on disk, only one that is lost with a reboot")
     for field, size in (("MAX_USE", journal.max_use), ("DISK_KEEP_FREE", journal.keep_free)):
         if on_disk[-1].get(field) != str(parse_size(size)):
             fail(f"journald runs with {field} {on_disk[-1].get(field)}, not {parse_size(size)} ({size})")
@@ -216,7 +207,7 @@ def _journal_rate(context: CheckContext[TuningOptions]) -> str:
 
 
 def _kernel_check(key: str) -> Check:
-    """One claim per key, so that each one is listed, and out of scope by its own name where it is."""
+    """One claim per key, so that each is listed, or out of scope, by its own name."""
 
     def applies(node: Node, options: TuningOptions) -> bool:
         return key in values.sysctls(node, options)

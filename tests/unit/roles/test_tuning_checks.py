@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rackwright.claims.check import Undetermined
+from rackwright.facts.kernel import Sysctls, proc_path
 from rackwright.model.types import NodeRole, Platform
 from rackwright.roles.tuning import values
 from rackwright.roles.tuning.options import Journal, TuningOptions
@@ -20,6 +21,7 @@ from rackwright.roles.tuning.readings import (
     parse_unit_config,
 )
 from rackwright.roles.tuning.verify import CHECKS
+from tests.unit.roles.fake_facts import asked, file, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.sites import head, site, worker
 
@@ -33,7 +35,6 @@ VALUES = values.sysctls(ALL_ROLES, OPTIONS)
 UNLIMITED = "MEMLOCK unlimited unlimited\nSTACK   unlimited unlimited\nNOFILE    1048576   1048576\n"
 JOURNAL = (RECORDED / "journal.json").read_text()
 
-ASK_SYSCTL = "env LC_ALL=C sysctl -n "
 ASK_BOOT = "systemd-analyze cat-config sysctl.d"
 ASK_SESSION = (
     "runuser -u admin -- prlimit --noheadings --output=RESOURCE,SOFT,HARD --memlock --stack --nofile --nproc"
@@ -46,8 +47,17 @@ ASK_JOURNAL = "journalctl -b -q --no-pager -o json MESSAGE_ID=ec387f577b844b8fa9
 ASK_JOURNALD = "systemd-analyze cat-config systemd/journald.conf"
 SWAPS = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 
+SWAPPINESS = asked(Sysctls().command(("vm.swappiness",)))
+
+
+def sysctl(key, value):
+    """The kernel's value; None: it has no such key."""
+    told = "" if value is None else f"{key}={value}\n".replace(" ", "\t")
+    return {asked(Sysctls().command((key,))): told, **file(proc_path(key), value, digest_only=True)}
+
+
 HEALTHY = {
-    **{ASK_SYSCTL + key: value.replace(" ", "\t") + "\n" for key, value in VALUES.items()},
+    **{line: told for key, value in VALUES.items() for line, told in sysctl(key, value).items()},
     ASK_BOOT: "# /etc/sysctl.d/90-rackwright.conf\n" + "".join(f"{k} = {v}\n" for k, v in VALUES.items()),
     ASK_SESSION: UNLIMITED + "NPROC   unlimited unlimited\n",
     ASK_SERVICE: "MEMLOCK unlimited unlimited\n",
@@ -57,7 +67,7 @@ HEALTHY = {
     "tuned-adm active": "Current active profile: rackwright\n",
     "tuned-adm verify": "Verification succeeded, current system settings match the preset profile.\n",
     "cat /proc/swaps": SWAPS,
-    "systemctl show -p LoadState --value swap.target": "masked\n",
+    **unit("swap.target", "inactive", "masked", "masked"),
     ASK_JOURNAL: JOURNAL,
     ASK_JOURNALD: (RECORDED / "journald.conf").read_text(),
 }
@@ -72,22 +82,18 @@ DISK = "the journal is kept on disk within its caps"
 RATE = "the journal's rate limit is as declared"
 MACHINE = "further kernel values of the site are as declared"
 NETWORK = "further network values of the site are as declared"
-NO_KEY = (255, "", "sysctl: cannot stat /proc/sys/x: No such file or directory\n")
 
 FAILURES = [
-    *(
-        (f"{key} is as declared", {ASK_SYSCTL + key: "7\n"}, f"{key} is 7, not {VALUES[key]}")
-        for key in values.KEYS
-    ),
+    *((f"{key} is as declared", sysctl(key, "7"), f"{key} is 7, not {VALUES[key]}") for key in values.KEYS),
     (
         "vm.swappiness is as declared",
-        {ASK_SYSCTL + "vm.swappiness": NO_KEY},
+        sysctl("vm.swappiness", None),
         "this kernel has no vm.swappiness",
     ),
-    (MACHINE, {ASK_SYSCTL + "kernel.panic": "0\n"}, "kernel.panic is 0, not 10"),
+    (MACHINE, sysctl("kernel.panic", "0"), "kernel.panic is 0, not 10"),
     (
         NETWORK,
-        {ASK_SYSCTL + "net.ipv4.ip_local_port_range": "32768\t60999\n"},
+        sysctl("net.ipv4.ip_local_port_range", "32768 60999"),
         "net.ipv4.ip_local_port_range is 32768 60999, not 15000 60999",
     ),
     (
@@ -135,8 +141,8 @@ FAILURES = [
     ),
     (
         "swap is off",
-        {"systemctl show -p LoadState --value swap.target": "loaded\n"},
-        "swap.target is loaded, not masked: swap comes back with a reboot",
+        unit("swap.target", "inactive", "static"),
+        "swap.target is static, not masked: swap comes back with a reboot",
     ),
     (
         DISK,
@@ -146,7 +152,7 @@ FAILURES = [
     (
         DISK,
         {ASK_JOURNAL: JOURNAL.splitlines(keepends=True)[0]},
-        "journald keeps no journal on disk, only one that a reboot loses",
+        "journald keeps no journal on disk, only one that is lost with a reboot",
     ),
     (
         RATE,
@@ -190,12 +196,22 @@ def test_unreadable_answers_never_pass(name, answer):
 @pytest.mark.parametrize(
     ("name", "answer", "evidence"),
     [
-        (DISK, {ASK_JOURNAL: ""}, "journald did not report since the boot what it may use"),
+        (DISK, {ASK_JOURNAL: ""}, "journald has not reported its limits since boot"),
         (DISK, {ASK_JOURNAL: "-- No entries --\n"}, "journalctl did not print JSON: -- No entries --"),
-        (THP, {ASK_HUGEPAGES: "madvise\n"}, "/sys/kernel/mm/transparent_hugepage/enabled names no choice"),
-        (SESSION, {ASK_SESSION: UNLIMITED}, "prlimit did not tell nproc"),
+        (
+            THP,
+            {ASK_HUGEPAGES: "madvise\n"},
+            "/sys/kernel/mm/transparent_hugepage/enabled has no selected value",
+        ),
+        (SESSION, {ASK_SESSION: UNLIMITED}, "prlimit does not report nproc"),
+        ("vm.swappiness is as declared", {SWAPPINESS: ""}, "/proc/sys/vm/swappiness cannot be read"),
+        (
+            "vm.swappiness is as declared",
+            {SWAPPINESS: "vm.swappiness=\n"},
+            "/proc/sys/vm/swappiness cannot be read",
+        ),
         ("swap is off", {"cat /proc/swaps": ""}, "/proc/swaps is not readable as a list of swap areas"),
-        (GOVERNOR, {ASK_GOVERNOR: ""}, "no CPU tells its governor"),
+        (GOVERNOR, {ASK_GOVERNOR: ""}, "no CPU reports its governor"),
     ],
 )
 def test_what_is_not_known_says_why(name, answer, evidence):
