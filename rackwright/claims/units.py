@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackwright.claims.check import CheckContext, Undetermined, fail
 from rackwright.facts.units import Unit, UnitState
 from rackwright.model.options import RoleOptions
+from rackwright.osfamily.names import names
 
 
 def runs(context: CheckContext[RoleOptions], unit: str) -> str:
@@ -23,6 +24,11 @@ def starts_at_boot(context: CheckContext[RoleOptions], unit: str, why: str) -> s
     if not state.enabled:
         fail(f"{unit} is {state.file_state or 'not enabled'}: {why}")
     return f"{unit} is {state.file_state}"
+
+
+def software_runs(context: CheckContext[RoleOptions], software: str) -> str:
+    """The unit of a software, as its distribution calls it, is active and starts at boot."""
+    return runs(context, names(context.node.family, software).unit or "")
 
 
 def is_masked(context: CheckContext[RoleOptions], unit: str, why: str | None = None) -> str:

@@ -34,10 +34,10 @@ class Shown:
 
 
 def parse_shown(output: str) -> Shown:
-    """Read it; Undetermined when it is not that."""
+    """Read the output; Undetermined when it has no verdict."""
     try:
-        told = json.loads(output)
-        return Shown(str(told["outcome"]), told["why"], list(told["results"]))
+        verdict = json.loads(output)
+        return Shown(str(verdict["outcome"]), verdict["why"], list(verdict["results"]))
     except (ValueError, KeyError, TypeError) as error:
         raise Undetermined(f"the health check printed no verdict: {error!r}") from None
 

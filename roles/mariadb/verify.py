@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.units import runs
+from rackwright.claims.units import software_runs
 from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer
-from rackwright.osfamily.names import names
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mariadb.sizes import buffer_pool_mib
 
@@ -39,10 +40,6 @@ def _server(context: CheckContext[MariadbOptions]) -> DatabaseServer:
     if server is None:
         raise Undetermined("MariaDB does not answer root over its socket")
     return server
-
-
-def _running(context: CheckContext[MariadbOptions]) -> str:
-    return runs(context, names(context.node.family, "mariadb").unit or "")
 
 
 def _local_only(context: CheckContext[MariadbOptions]) -> str:
@@ -118,7 +115,7 @@ def _rights(context: CheckContext[MariadbOptions]) -> str:
 
 
 CHECKS = (
-    Check("MariaDB runs", _running, settle_seconds=20),
+    Check("MariaDB runs", partial(software_runs, software="mariadb"), settle_seconds=20),
     Check("MariaDB listens on this machine only", _local_only),
     Check("MariaDB has its declared settings", _settings),
     Check("only root and slurmdbd may log in to MariaDB", _no_other_account),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from rackwright.claims.accounts import has_ids
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
 from rackwright.claims.files import has_access, holds_secret_text
-from rackwright.claims.units import runs
+from rackwright.claims.units import software_runs
 from rackwright.model.cluster import Node
 from rackwright.osfamily.names import names
 from rackwright.roles.munge.options import MungeOptions
@@ -59,10 +60,6 @@ def pairs(nodes: tuple[Node, ...], hub: Node, all_pairs_max: int) -> dict[str, t
         name: tuple(dict.fromkeys((all_names[index - 1], hub.name))) for index, name in enumerate(all_names)
     }
     return {**ring, hub.name: all_names}
-
-
-def _running(context: CheckContext[MungeOptions]) -> str:
-    return runs(context, names(context.node.family, "munge").unit or "")
 
 
 def _ids(context: CheckContext[MungeOptions]) -> str:
@@ -182,7 +179,7 @@ def _first(sentences: list[str]) -> str:
 
 
 CHECKS = (
-    Check("munged runs", _running, settle_seconds=10),
+    Check("munged runs", partial(software_runs, software="munge"), settle_seconds=10),
     Check("munge has its declared ids", _ids),
     Check("the munge key is readable by munge alone", _key_access),
     Check("the munge key is the declared one", _key_is_declared),

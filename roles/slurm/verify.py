@@ -8,10 +8,9 @@ from functools import partial
 from rackwright.claims.accounts import has_ids
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered, has_access
-from rackwright.claims.units import runs
+from rackwright.claims.units import runs, software_runs
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.osfamily.names import names
 from rackwright.roles.slurm import cluster_checks, layout, placement, texts
 from rackwright.roles.slurm.options import SlurmOptions
 
@@ -86,7 +85,7 @@ def _logs_rotated(context: CheckContext[SlurmOptions]) -> str:
     missing = [path for path in paths if f"reading config file {path}" not in result.stderr + result.stdout]
     if result.rc != 0 or missing:
         fail(f"logrotate does not take {', '.join(missing or paths)}")
-    runs(context, names(context.node.family, "logrotate").unit or "")
+    software_runs(context, "logrotate")
     return f"logrotate takes the logs of {', '.join(daemons)}"
 
 

@@ -6,10 +6,9 @@ import time
 from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, each, fail
-from rackwright.claims.units import is_masked, runs
+from rackwright.claims.units import is_masked, software_runs
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.osfamily.names import names
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.time.readings import (
     LOCAL_REFERENCE,
@@ -28,10 +27,6 @@ _SETTLE_SECONDS = 60
 def _tracking(context: CheckContext[TimeOptions], node: Node | None = None) -> Tracking:
     host = context.host if node is None else context.on(node.name)
     return parse_tracking(context.output("chronyc -c -n tracking", host=host))
-
-
-def _runs(context: CheckContext[TimeOptions]) -> str:
-    return runs(context, names(context.node.family, "chrony").unit or "")
 
 
 def _follows(context: CheckContext[TimeOptions]) -> str:
@@ -128,7 +123,7 @@ def _ahead(context: CheckContext[TimeOptions], node: Node) -> Interval:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("chronyd runs and starts at boot", _runs),
+    Check("chronyd runs and starts at boot", partial(software_runs, software="chrony")),
     Check(
         "no other service sets the clock",
         partial(is_masked, unit="systemd-timesyncd.service", why="two services may set one clock"),

@@ -54,6 +54,11 @@ def tree(folder: str, lines: Sequence[str]) -> dict[str, Answer]:
     return {asked(Tree().command(folder)): "\n".join(lines)}
 
 
+def files(texts: Mapping[str, str | None]) -> dict[str, Answer]:
+    """Files of root's with these texts, by path; None: nothing is there."""
+    return {line: answer for path, text in texts.items() for line, answer in file(path, text).items()}
+
+
 def link(path: str, target: str) -> dict[str, Answer]:
     """A symbolic link."""
     told = f"link|777|root|root|{len(target)}\n{target}\n"
@@ -63,11 +68,6 @@ def link(path: str, target: str) -> dict[str, Answer]:
 def answer(read: str, printed: str) -> dict[str, Answer]:
     """What a shell command prints that a deploy reads with settings.setting."""
     return {asked(SettingAnswer().command(read)): printed}
-
-
-def files(texts: Mapping[str, str]) -> dict[str, Answer]:
-    """Files of root's with these texts, by path."""
-    return {line: answer for path, text in texts.items() for line, answer in file(path, text).items()}
 
 
 def account(

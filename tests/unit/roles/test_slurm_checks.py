@@ -18,7 +18,7 @@ from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.verify import CHECKS, parse_mpi_plugins
 from rackwright.status import Status
 from rackwright.workload.slurm.records import read_command
-from tests.unit.roles.fake_facts import account, file, group, unit
+from tests.unit.roles.fake_facts import account, file, files, group, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.slurm_clusters import DGX_SKU, cluster, dgx, lab, node, small
 
@@ -50,11 +50,6 @@ def recorded(name):
 def result(name, answers, made=LAB, where=None, always=None):
     host = FakeHost(answers, always)
     return judged("slurm", CHECKS, name, made, where or made.primary, host)
-
-
-def there(files):
-    """The host has these files and no others; None: the file is not there."""
-    return {line: answer for path, text in files.items() for line, answer in file(path, text).items()}
 
 
 def password_file(mode, owner, group):
@@ -125,7 +120,7 @@ PASSES = [
     ("Slurm is of the declared release", {"sinfo --version": "slurm-wlm 24.11.5\n"}, LAB, WORKER),
     (
         "Slurm's files are the declared ones",
-        there(SHARED),
+        files(SHARED),
         LAB,
         WORKER,
     ),
@@ -159,7 +154,7 @@ PASSES = [
     (
         "ssh to a worker needs a job there",
         {
-            **there(ADOPT),
+            **files(ADOPT),
             MODULE: (2, "/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so\n", "ls: no such file"),
         },
         METAL,
@@ -190,10 +185,10 @@ FAILS = [
     ("slurm has its declared ids", account("slurm", None), LAB, WORKER, "there is no user slurm"),
     ("Slurm is of the declared release", {"sinfo --version": "slurm-wlm 22.05.8\n"}, LAB, WORKER,
      "Slurm is 22.05.8, but 24.11 is declared"),
-    ("Slurm's files are the declared ones", there({**SHARED, "/etc/slurm/slurm.conf": "x"}),
+    ("Slurm's files are the declared ones", files({**SHARED, "/etc/slurm/slurm.conf": "x"}),
      LAB, WORKER, "/etc/slurm/slurm.conf is not as declared: x"),
     ("Slurm's files are the declared ones",
-     there({**SHARED, "/etc/slurm/slurm.conf": None, "/etc/slurm/gres.conf": "x"}),
+     files({**SHARED, "/etc/slurm/slurm.conf": None, "/etc/slurm/gres.conf": "x"}),
      LAB, WORKER, "/etc/slurm/gres.conf is there, and nothing declares it; /etc/slurm/slurm.conf is missing"),
     ("slurmdbd runs", unit("slurmdbd.service", "failed"), LAB, HEAD,
      "slurmdbd.service is failed"),
@@ -236,9 +231,9 @@ FAILS = [
      "ProctrackType is proctrack/linuxproc; JobAcctGatherType is jobacct_gather/linux; PrologFlags is (null)"),
     ("jobs have a /tmp of their own", {TMP: "65025:12\n", JOB_TMP: "65025:12\n"}, METAL, GPU,
      "/tmp of a job is the node's own"),
-    ("ssh to a worker needs a job there", there({**ADOPT, "/etc/pam.d/sshd": "x"}), METAL, GPU,
+    ("ssh to a worker needs a job there", files({**ADOPT, "/etc/pam.d/sshd": "x"}), METAL, GPU,
      "/etc/pam.d/sshd is not as declared: x"),
-    ("ssh to a worker needs a job there", {**there(ADOPT), MODULE: (2, "", "ls")}, METAL, GPU,
+    ("ssh to a worker needs a job there", {**files(ADOPT), MODULE: (2, "", "ls")}, METAL, GPU,
      "pam_slurm_adopt.so is not installed, so users with a job are kept out too"),
     ("slurmctld answers", {"timeout 20 scontrol ping": (1, "Slurmctld(primary) at head1 is DOWN\n", "")}, LAB,
      HEAD, "Slurmctld(primary) at head1 is DOWN"),
