@@ -56,7 +56,7 @@ def judge_applied(applied: Applied) -> StageResult:
     result = applied.result
     if result is None:
         if applied.plan.changes:
-            said = f"the plan of {applied.plan.changes} changes was not agreed to"
+            said = f"the plan of {applied.plan.changes} changes was declined"
             return StageResult(StageName.APPLY, Status.UNKNOWN, said, (said, *_texts(planned)), ends=True)
         return _stage(StageName.APPLY, "nothing to change", planned)
     troubles = {node: (status, text) for node, status, text in planned}

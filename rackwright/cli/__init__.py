@@ -22,24 +22,24 @@ from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
 
 _COMMANDS = {
-    "validate": "Check a cluster file, offline: every mistake at once.",
+    "validate": "Check a cluster file offline; report every mistake at once.",
     "schema": "Print the JSON Schema of the cluster file.",
     "show": "Show the resolved cluster and where values come from.",
     "catalog": "Print node models and shared tables, with sources.",
     "lock": "Solve the GPU stack to exact versions; write the lock.",
-    "render": "Print the files a node would get, whole, without a connection.",
+    "render": "Print the files a node would get, without a connection.",
     "plan": "Show what apply would change. Changes nothing.",
-    "apply": "Show the plan, ask, and bring the nodes to the declared state.",
+    "apply": "Show the plan, confirm, and bring nodes to the declared state.",
     "runs": "List the runs that changed something, or show one.",
     "resume": "Finish a run that was interrupted.",
     "drift": "Report nodes that no longer match the cluster file.",
-    "verify": "Check on the nodes that what is declared is so.",
-    "why": "Tell why a node is drained, broken or different, and what to do.",
-    "health": "Probe the nodes' hardware and judge it by the declared SKU.",
-    "burnin": "Run the all-reduce burn-in through Slurm and judge it.",
+    "verify": "Verify nodes against the declaration.",
+    "why": "Explain the state of a node and what to do about it.",
+    "health": "Probe the nodes' hardware and compare it with the declared SKU.",
+    "burnin": "Run the all-reduce burn-in and compare it with the floor.",
     "accept": "Validate, apply, verify and burn in; one verdict and a report.",
-    "path": "Print where the shipped deploys, templates and roles stand.",
-    "lab": "Boot a cluster file as a rack of containers on this machine.",
+    "path": "Print the folder of the shipped deploys, templates or roles.",
+    "lab": "Boot a cluster file as a rack of containers on this host.",
 }
 
 _INTERRUPTED = 130
@@ -49,7 +49,7 @@ _ClickException: type[Any] = typer.BadParameter.__mro__[2]
 """click's own classes, wherever this version of typer keeps them."""
 
 
-class UnknownCommand(RackwrightError):  # noqa: N818 - reads as the sentence it is
+class UnknownCommand(RackwrightError):  # noqa: N818 - reads as a sentence
     """There is no such command."""
 
     exit_code = ExitCode.USAGE
@@ -125,38 +125,38 @@ def _root(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; what goes wrong is said on stderr."""
+    """Run one command and return its exit status; errors go to stderr."""
     command = typer.main.get_command(app)
     try:
         result = command.main(args=arguments, prog_name="rackwright", standalone_mode=False)
     except RackwrightError as error:
-        return _say(error.message, error.hint, error.exit_code)
+        return _print_error(error.message, error.hint, error.exit_code)
     except _UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # no mistake worth a sentence: show the help
+        if type(error).__name__ == "NoArgsIsHelpError":  # nothing was given: show the help
             error.show()
             return int(ExitCode.USAGE)
         place = error.ctx.command_path if error.ctx is not None else "rackwright"
-        return _say(error.format_message(), f"see `{place} --help`", ExitCode.USAGE)
+        return _print_error(error.format_message(), f"see `{place} --help`", ExitCode.USAGE)
     except _ClickException as error:
-        return _say(error.format_message(), None, ExitCode.ERROR)
+        return _print_error(error.format_message(), None, ExitCode.ERROR)
     except (KeyboardInterrupt, typer.Abort):
-        return _say_interrupted()
+        return _print_interrupted()
     except BrokenPipeError:
-        # the reader has gone; leave nothing for the interpreter to flush into the closed pipe
+        # the reader has exited; leave nothing for the interpreter to flush into the closed pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.ERROR)
     status = result if isinstance(result, int) else int(ExitCode.CLEAN)
-    return _say_interrupted() if status == _INTERRUPTED else status
+    return _print_interrupted() if status == _INTERRUPTED else status
 
 
-def _say(message: str, hint: str | None, status: ExitCode) -> int:
+def _print_error(message: str, hint: str | None, status: ExitCode) -> int:
     print(f"error: {message}", file=sys.stderr)
     if hint is not None:
         print(f"hint: {hint}", file=sys.stderr)
     return int(status)
 
 
-def _say_interrupted() -> int:
+def _print_interrupted() -> int:
     print("interrupted", file=sys.stderr)
     return _INTERRUPTED
 

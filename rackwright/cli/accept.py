@@ -24,7 +24,7 @@ def accept_command(
         Path | None,
         typer.Option(metavar="DIR", help="Where to write the report; default reports/<cluster>-<UTC time>."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply without asking for confirmation.")] = False,
 ) -> None:
     """Validate, apply, plan again, verify and burn in; one verdict and a report.
 
@@ -34,8 +34,8 @@ def accept_command(
     cluster = load_cluster(file)
     if not yes and not sys.stdin.isatty():
         raise RackwrightError(
-            "accept asks before it changes anything, and there is no terminal to ask on.",
-            hint="run `rackwright plan` to see what it would do, then again with --yes",
+            "accept asks for confirmation, and standard input is not a terminal.",
+            hint="review `rackwright plan`, then run again with --yes",
         )
     out = Console(soft_wrap=True)
     acceptance = Acceptance(cluster, out, yes=yes)

@@ -1,4 +1,4 @@
-"""How an acceptance looks on a terminal while it runs, and at its end."""
+"""An acceptance on a terminal: its stages while it runs, and the verdict."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Acceptance:
 
 
 def show_verdict(report: AcceptReport, out: Console) -> None:
-    """What stands between the cluster and ACCEPTED, then the verdict."""
+    """The details of apply and plan, then the verdict."""
     for stage in report.stages:
         for detail in stage.details if stage.name in (StageName.APPLY, StageName.PLAN) else ():
             out.print(Text(f"  {stage.name.value}: {detail}", style=STYLES[stage.status]))

@@ -1,4 +1,4 @@
-"""rackwright apply: make every node what the cluster file says."""
+"""rackwright apply: bring every node to the declared state."""
 
 from __future__ import annotations
 
@@ -30,22 +30,26 @@ def apply_command(
     file: ClusterFile,
     limit: Limit = None,
     role: Role = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     plan_file: Annotated[
-        Path | None, typer.Option("--plan", help="Apply exactly this plan of `plan --out`, or refuse.")
+        Path | None,
+        typer.Option("--plan", help="Apply exactly this plan of `plan --out`; refuse if it no longer holds."),
     ] = None,
-    canary: Annotated[int | None, typer.Option(help="So many nodes first, alone.")] = None,
+    canary: Annotated[
+        int | None, typer.Option(help="Number of canary nodes, applied first and alone.")
+    ] = None,
     wave: Annotated[
         str | None, typer.Option(help="Nodes per wave: a number, a share (10%), rack or switch.")
     ] = None,
     stop_after: Annotated[
-        str | None, typer.Option(help="No further wave after so many failed nodes, or such a share (5%).")
+        str | None,
+        typer.Option(help="Begin no further wave after this number of failed nodes, or this share (5%)."),
     ] = None,
-    pause: Annotated[int | None, typer.Option(help="Seconds between two waves.")] = None,
+    pause: Annotated[int | None, typer.Option(help="Seconds between waves.")] = None,
     parallel: Annotated[int | None, typer.Option(min=1, help="Nodes at a time, per worker process.")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files whole.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files in full.")] = False,
 ) -> None:
-    """Show the plan, ask, and make the nodes what the cluster file says.
+    """Show the plan, ask for confirmation, and bring the nodes to the declared state.
 
     Exit status: 0 every node is as declared, 4 a node was unreachable, 1 a node failed.
     """
@@ -70,7 +74,7 @@ def apply_command(
 
 @dataclass(frozen=True)
 class _Consent:
-    """Shows the plan and gets it agreed to, unless it is no longer the reviewed one."""
+    """Shows the plan and asks for confirmation; refuses a plan other than the reviewed one."""
 
     reviewed: PlanResult | None
     yes: bool
@@ -91,7 +95,7 @@ def _run(
     flags: dict[str, int | str | None],
     parallel: int | None,
 ) -> tuple[Applied, list[str]]:
-    """The run, and what else it did that the operator should know."""
+    """The run, and notes for the operator."""
     cluster = load_cluster(file)
     progress = Progress(len(pick(cluster, limit)), Console(stderr=True))
 
@@ -118,8 +122,8 @@ def _run(
 def _ask(plan: PlanResult) -> bool:
     if not sys.stdin.isatty():
         raise RackwrightError(
-            "apply asks before it changes anything, and there is no terminal to ask on.",
-            hint="read the plan above and run again with --yes",
+            "apply asks for confirmation, and standard input is not a terminal.",
+            hint="review the plan above and run again with --yes",
         )
     return typer.confirm(f"Apply {plan.changes} changes?", default=False)
 
@@ -139,13 +143,13 @@ def _read_plan(path: Path) -> PlanResult:
 def _refuse_if_moved(planned: PlanResult, now: PlanResult) -> None:
     if moved := moved_since(planned, now):
         raise RackwrightError(
-            "The plan does not hold any more, and nothing was changed: " + "; ".join(moved) + ".",
-            hint="look at a new plan, and apply that one",
+            "The plan no longer holds, and nothing was changed: " + "; ".join(moved) + ".",
+            hint="make and review a new plan, then apply that one",
         )
 
 
 def _waves(declared: Waves, flags: dict[str, int | str | None]) -> Waves:
-    """The cluster file's waves with what the flags say over them."""
+    """The cluster file's waves, overridden by the flags."""
     given = {
         name: int(value) if isinstance(value, str) and value.isdigit() else value
         for name, value in flags.items()

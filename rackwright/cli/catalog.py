@@ -1,4 +1,4 @@
-"""rackwright catalog: what the shipped catalogue says, with its sources and what it does not know."""
+"""rackwright catalog: the shipped catalogue with its sources and the figures it does not know."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _TABLES: dict[TableName, Callable[[], Table]] = {
 }
 
 
-class TwoQuestions(RackwrightError):  # noqa: N818 - reads as the sentence it is
-    """A SKU and a table were asked for at once."""
+class SkuAndTable(RackwrightError):  # noqa: N818 - reads as a sentence
+    """Both a SKU and a table were requested."""
 
     exit_code = ExitCode.USAGE
 
@@ -53,12 +53,12 @@ def catalog_command(
 ) -> None:
     """Print the catalogue: node models with every figure's source, or one of the shared tables.
 
-    Site SKUs stand in the cluster file and win over these; `rackwright show` tells which is used. The
+    SKUs in the cluster file override these; `rackwright show` prints which one is used. The
     JSON has `version` (1) and `skus` (names with descriptions), or `sku` (the entry, as in the
-    catalogue's files) and `unknown` (paths that nobody knows), or `table` (`about`, `sources`, `rows`).
+    catalogue's files) and `unknown` (paths without a known value), or `table` (`about`, `sources`, `rows`).
     """
     if sku is not None and table is not None:
-        raise TwoQuestions("A SKU and a table are two questions.", hint="ask for one of them")
+        raise SkuAndTable("SKU and --table exclude each other.", hint="give one of them")
     if table is not None:
         content = _TABLES[table]()
         _print({"table": content.model_dump(mode="json")}, table_lines(content), as_json)

@@ -33,7 +33,7 @@ from rackwright.state_folder import state_folder
 if TYPE_CHECKING:
     from rackwright.drift.install import Done, Operations
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 class _FileIsEnough(typer.core.TyperGroup):
@@ -89,8 +89,8 @@ def check_command(
         metrics = plan_metrics(result, seconds, last_in_sync, now)
         write_atomically(textfile, metrics, mode=0o644, durable=False)
     if as_json:
-        told = document(result, seconds, last_in_sync)
-        typer.echo(json.dumps(told if repaired is None else {**told, "repair": repaired}, indent=2))
+        report = document(result, seconds, last_in_sync)
+        typer.echo(json.dumps(report if repaired is None else {**report, "repair": repaired}, indent=2))
     else:
         out = Console(soft_wrap=True)
         for name, count in (repaired or {}).get("repaired", {}).items():
@@ -140,7 +140,7 @@ def install_command(
 ) -> None:
     """Check for drift on a schedule, declared in a file beside the cluster file.
 
-    Exit status: 0 installed, 2 it was not agreed to, 4 a node was unreachable, 1 error.
+    Exit status: 0 installed, 2 declined, 4 a node was unreachable, 1 error.
     """
     from rackwright.drift.install import install  # loads jinja2; a check need not
 
@@ -183,7 +183,7 @@ def _end_install(done: Done) -> None:
 def uninstall_command(file: ClusterFile, limit: Limit = None, yes: Yes = False) -> None:
     """Remove the scheduled check from the nodes and from this machine.
 
-    Exit status: 0 gone, 2 it was not agreed to, 4 a node was unreachable, 1 error.
+    Exit status: 0 removed, 2 declined, 4 a node was unreachable, 1 error.
     """
     from rackwright.drift.install import uninstall  # loads jinja2; a check need not
 
@@ -203,10 +203,10 @@ def _agree(yes: bool) -> Any:  # noqa: ANN401 - rackwright.drift.install.Agree
             return True
         if not sys.stdin.isatty():
             raise RackwrightError(
-                "drift asks before it changes anything, and there is no terminal to ask on.",
-                hint="read the plan above and run again with --yes",
+                "drift asks for confirmation, and standard input is not a terminal.",
+                hint="review the plan above and run again with --yes",
             )
-        return typer.confirm("Go on?", default=False)
+        return typer.confirm("Continue?", default=False)
 
     return agree
 

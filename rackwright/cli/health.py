@@ -1,4 +1,4 @@
-"""rackwright health: probe the nodes and judge them by what is declared."""
+"""rackwright health: probe the nodes and compare them with the declaration."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def health_command(
     limit: Limit = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Only what a prolog reads, in under a second.")
+        bool, typer.Option("--fast", help="Only the fast checks of a prolog, in under a second.")
     ] = False,
     save: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also write each node's document as DIR/NODE.json.")
     ] = None,
     document: Annotated[
-        Path | None, typer.Option(metavar="DOC", help="Judge this saved document; asks no node.")
+        Path | None, typer.Option(metavar="DOC", help="Judge this saved document; connects to no node.")
     ] = None,
     sku: Annotated[
         str | None, typer.Option(metavar="NAME", help="With --document and no FILE: the SKU it should be.")
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what passes too.")] = False,
 ) -> None:
-    """Probe every node once and judge what it tells by what is declared.
+    """Probe every node once and compare what it reports with the declaration.
 
     Exit status 0: nothing failed and nothing is unknown, 3: a check failed, 4: something is
     UNKNOWN. A saved document needs no node: `--document DOC --sku NAME`, or with FILE, where the

@@ -44,7 +44,7 @@ def _show_nodes(nodes: Sequence[NodeHealth], console: Console) -> None:
 
 
 def _show_findings(results: Sequence[HealthResult], console: Console, *, verbose: bool) -> None:
-    """Equal findings once; checks that all do not know for one reason stand under that reason."""
+    """Equal findings once; checks that are UNKNOWN for the same reason are listed under it."""
     shown = [one for one in results if one.status in TROUBLE or (verbose and one.status is Status.PASS)]
     groups: dict[tuple[Status, str, str], list[HealthResult]] = defaultdict(list)
     for one in shown:

@@ -17,7 +17,7 @@ from rackwright.lab.rack import Rack
 from rackwright.lab.status import RackStatus
 
 lab_app = typer.Typer(
-    help="A rack of real Debian nodes on this machine: build it, break it, heal it.", no_args_is_help=True
+    help="A rack of real Debian nodes on this host: build it, break it, heal it.", no_args_is_help=True
 )
 
 DEFAULT_FILE = Path("inventory/lab.yaml")
@@ -27,7 +27,7 @@ FileOption = Annotated[Path, typer.Option("--file", "-f", help="The cluster file
 Node = Annotated[str, typer.Argument(help="The node's name.")]
 _COMMAND = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-# Data goes to stdout, what happens meanwhile to stderr.
+# data goes to stdout, progress to stderr
 _log = Console(stderr=True, highlight=False)
 
 
@@ -42,10 +42,10 @@ def up(file: File = DEFAULT_FILE) -> None:
 @lab_app.command()
 def down(
     file: Annotated[Path | None, typer.Argument(help=f"The cluster file; {DEFAULT_FILE} by default.")] = None,
-    name: Annotated[str | None, typer.Option(help="The rack of that name, without its file.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every rack on this machine.")] = False,
+    name: Annotated[str | None, typer.Option(help="The rack with this name, without its file.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every rack on this host.")] = False,
 ) -> None:
-    """Remove the rack and everything of it, whatever state it is in."""
+    """Remove the rack with all its files, in any state."""
     if (file is not None) + (name is not None) + every > 1:
         raise LabError("down takes one of FILE, --name and --all")
     if every:

@@ -1,4 +1,4 @@
-"""rackwright path: where the shipped deploys, templates and roles stand, for use with plain pyinfra."""
+"""rackwright path: the folders of the shipped deploys, templates and roles, for plain pyinfra."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class Room(StrEnum):
 
 
 def path_command(room: Annotated[Room, typer.Argument(help="Which folder.")]) -> None:
-    """Print where a shipped folder stands: pyinfra @rackwright/my.yaml "$(rackwright path deploys)/site.py"."""
+    """Print the path of a shipped folder: pyinfra @rackwright/my.yaml "$(rackwright path deploys)/site.py"."""
     typer.echo(Path(rackwright.__file__).resolve().parent / room)

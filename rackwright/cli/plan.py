@@ -1,4 +1,4 @@
-"""rackwright plan: what an apply would change, now, on every node."""
+"""rackwright plan: what an apply would change on every node now."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def plan_command(
     role: Role = None,
     out: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Believe no digest of an earlier run.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files whole.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Ignore cached results.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files in full.")] = False,
 ) -> None:
     """Show what apply would change on each node. Changes nothing.
 

@@ -1,4 +1,4 @@
-"""How a plan and its outcome look on a terminal: equal changes are told once."""
+"""A plan and its outcome on a terminal; equal changes of several nodes are printed once."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def show_plan(plan: PlanResult, console: Console, *, verbose: bool = False) -> N
         console.print(f"  {escape(fold(nodes))}: {escape(operation.name)}{mark}")
         for change in operation.changes:
             _show_change(change, console, verbose)
-    for told, nodes in _notes(plan).items():
-        console.print(f"\n[yellow]{escape(fold(nodes))}[/yellow]: {escape(told)}")
+    for note, nodes in _notes(plan).items():
+        console.print(f"\n[yellow]{escape(fold(nodes))}[/yellow]: {escape(note)}")
     for failed in plan.failed:
         state = "unreachable" if failed.unreachable else "cannot be planned"
         console.print(f"\n[red]{escape(failed.node)}: {state}[/red]: {escape(failed.error or '')}")
@@ -32,7 +32,7 @@ def show_plan(plan: PlanResult, console: Console, *, verbose: bool = False) -> N
 
 
 def summary(plan: PlanResult) -> str:
-    """One line: what would change on how many nodes, and which nodes are not known."""
+    """One line: how much would change on how many nodes, and the unknown nodes."""
     changing = [node for node in plan.nodes.values() if node.changes]
     disruptive = sum(operation.disruptive for node in changing for operation in node.operations)
     words = (
@@ -83,7 +83,7 @@ def _grouped(plan: PlanResult) -> list[tuple[PlannedOperation, list[str]]]:
 
 
 def _notes(plan: PlanResult) -> dict[str, list[str]]:
-    """What the nodes themselves make slower, with the nodes of which it is true."""
+    """Notes on the evaluation, e.g. no python3, with their nodes."""
     notes: dict[str, list[str]] = {}
     for node in plan.nodes.values():
         if node.note is not None and node.error is None:
@@ -105,9 +105,9 @@ def _show_change(change: Change, console: Console, verbose: bool) -> None:
     counts = f" +{added} -{removed}" if change.diff else ""
     because = f" because {change.because}" if change.because else ""
     colour = _COLOURS.get(sign, "yellow")
-    told = f" ({words})" if words else ""
+    values = f" ({words})" if words else ""
     console.print(
-        f"    [{colour}]{sign}[/{colour}] {escape(f'{change.kind} {change.target}{told}{counts}{because}')}",
+        f"    [{colour}]{sign}[/{colour}] {escape(f'{change.kind} {change.target}{values}{counts}{because}')}",
         highlight=False,
     )
     if change.diff and (verbose or change.before is not None):

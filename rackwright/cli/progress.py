@@ -15,7 +15,7 @@ _SHOWN_NODES = 8
 class Progress:
     """Counts nodes and shows what some of them are doing; a Watcher for the engine.
 
-    On something that is no terminal it prints one line per finished node instead.
+    Where stderr is not a terminal it prints one line per finished node instead.
     """
 
     def __init__(self, nodes: int, console: Console) -> None:
@@ -38,7 +38,7 @@ class Progress:
         self.pause()
 
     def pause(self) -> None:
-        """Take the live display off the terminal, for a question or for good."""
+        """Remove the live display, for a prompt or at the end."""
         if self._live is not None:
             self._live.stop()
 
@@ -57,13 +57,13 @@ class Progress:
             self._counts["applied"] += 1
             self._doing.pop(event["outcome"]["node"], None)
             if self._live is None:
-                self._say_done(event["outcome"])
+                self._print_done(event["outcome"])
         elif kind == "stopping":
-            self._console.print("stopping after the operation at hand; Ctrl-C again to leave at once")
+            self._console.print("stopping after the current operation; press Ctrl-C again to exit at once")
         if self._live is not None:
             self._live.update(self._table())
 
-    def _say_done(self, outcome: dict[str, Any]) -> None:
+    def _print_done(self, outcome: dict[str, Any]) -> None:
         state = "done" if outcome["ok"] else "failed"
         self._console.print(f"{outcome['node']}: {state} after {outcome['seconds']:.1f} s", highlight=False)
 

@@ -1,4 +1,4 @@
-"""rackwright render: every file a node would get, without reaching it."""
+"""rackwright render: every file a node would get, without a connection."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rackwright.model.selection import pick
 def render_command(
     file: ClusterFile,
     node: Annotated[str, typer.Option(metavar="NODE", help="The node to render.")],
-    path: Annotated[str | None, typer.Option(help="Print only this file, bare.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the files below this folder instead.")] = None,
+    path: Annotated[str | None, typer.Option(help="Print only the text of this file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the files to this folder instead.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print {path: text} as JSON.")] = False,
 ) -> None:
-    """Print every file a node would get, whole; secrets are shown as placeholders."""
+    """Print every file a node would get in full; secrets are placeholders."""
     from rackwright.engine.render import render_node  # it loads pyinfra, which --help does not need
 
     cluster = load_cluster(file)

@@ -19,9 +19,9 @@ def resume_command(
     run: Annotated[str, typer.Argument(metavar="ID", help="The run, as `rackwright runs` names it.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Go on where an interrupted run ended: same cluster file, nodes, roles and waves.
+    """Continue an interrupted run: same cluster file, nodes, roles and waves.
 
-    Every operation compares before it acts, so what was done already is left alone.
+    Every operation compares before it acts, so what is done already is left alone.
     """
     known = read_run(run)
     if known.state == "running":
@@ -31,10 +31,10 @@ def resume_command(
         )
     if "file" not in known.begin:
         raise RackwrightError(
-            f"Run {run} was killed before it wrote down what it is about, and before it changed anything.",
+            f"Run {run} was killed before it had recorded its cluster file, and before it changed anything.",
             hint="start it again: rackwright apply FILE",
         )
-    _say_what_moved(known)
+    _warn_if_edited(known)
     if known.begin.get("deploy") is not None:
         _drift_check(known, yes)
         return
@@ -52,10 +52,10 @@ def resume_command(
     )
 
 
-def _say_what_moved(known: Run) -> None:
+def _warn_if_edited(known: Run) -> None:
     if known.plan is not None and load_cluster(Path(known.begin["file"])).sha256 != known.plan["file_sha256"]:
         typer.echo(
-            f"{known.begin['file']} was changed since: what it declares now is what is applied", err=True
+            f"{known.begin['file']} was edited since that run; its current content is applied", err=True
         )
 
 
@@ -68,5 +68,5 @@ def _drift_check(known: Run, yes: bool) -> None:
         install_as_declared(file, limit, yes)
 
 
-def _text(value: Any) -> str | None:  # noqa: ANN401 - a number or words, as the flags take them
+def _text(value: Any) -> str | None:  # noqa: ANN401 - a number or a text, as flags take them
     return None if value is None else str(value)

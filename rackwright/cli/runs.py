@@ -1,4 +1,4 @@
-"""rackwright runs: what was done, when, by whom."""
+"""rackwright runs: earlier runs, their time and their user."""
 
 from __future__ import annotations
 
@@ -28,9 +28,14 @@ def runs_command(
     else:
         table = Table("run", "cluster", "state", "nodes", "by", "command", box=None)
         for known in runs():
-            told = _summary(known)
+            summary = _summary(known)
             table.add_row(
-                told["run"], told["cluster"], told["state"], str(told["nodes"]), told["by"], told["command"]
+                summary["run"],
+                summary["cluster"],
+                summary["state"],
+                str(summary["nodes"]),
+                summary["by"],
+                summary["command"],
             )
         Console(soft_wrap=True).print(table)
 
@@ -51,8 +56,10 @@ def _show(run: Run, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({**_summary(run), "events": run.events}, indent=2))
         return
-    told = _summary(run)
-    typer.echo(f"run {run.run} of {told['cluster']}: {run.state}, by {told['by']}: {told['command']}")
+    summary = _summary(run)
+    typer.echo(
+        f"run {run.run} of {summary['cluster']}: {run.state}, by {summary['by']}: {summary['command']}"
+    )
     for event in run.events:
         at = datetime.fromtimestamp(event["at"], UTC).strftime("%H:%M:%S")
         if event["event"] == "finish":
@@ -62,7 +69,7 @@ def _show(run: Run, as_json: bool) -> None:
             typer.echo(f"{at} {event['node']}: {state}")
     for event in run.open_operations:
         typer.echo(f"not known to have ended: {event['node']}: {event['role']}: {event['name']}")
-    if told["failed"]:
-        typer.echo(f"failed: {fold(told['failed'])}")
+    if summary["failed"]:
+        typer.echo(f"failed: {fold(summary['failed'])}")
     if run.begin and run.state in ("interrupted", "failed"):  # else it had not begun
         typer.echo(f"hint: rackwright resume {run.run}")

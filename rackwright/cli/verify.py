@@ -1,4 +1,4 @@
-"""rackwright verify: ask every node what its roles claim."""
+"""rackwright verify: run the checks of every role on its nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def verify_command(
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what passes too.")] = False,
 ) -> None:
-    """Check on every node that what the roles claim is true.
+    """Verify nodes against the declaration: run the checks of every role.
 
     Exit status 0: nothing failed and nothing is unknown, 3: a check failed, 4: something is
     UNKNOWN.

@@ -28,7 +28,7 @@ def show_verify(report: VerifyReport, console: Console, *, verbose: bool = False
     if beyond:
         _show_out_of_scope(beyond, console)
     for name in report.left_out:
-        console.print(Text(f"not asked, the primary head is not selected: {name}", style="dim"))
+        console.print(Text(f"not run, the primary head is not selected: {name}", style="dim"))
     console.print(Text(report.verdict, style=STYLES[report.status]), soft_wrap=True)
 
 

@@ -20,7 +20,7 @@ _TITLES = {
     "health": "health checks, now",
     "declaration": "differs from the cluster file",
     "changes": "changed by rackwright",
-    "kernel": "said by the kernel",
+    "kernel": "logged by the kernel",
 }
 
 
@@ -29,11 +29,11 @@ def why_command(
     node: Annotated[str, typer.Argument(metavar="NODE", help="The node's name.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
 ) -> None:
-    """Tell why a node is in the state it is in. Changes nothing.
+    """Explain the state of a node. Changes nothing.
 
     In this order: who drained it and why, failed health checks with what they saw, what differs from
-    the cluster file, what rackwright changed last, what the kernel complained of, and what to do next.
-    Exit status 0: everything was found out, 4: a part is UNKNOWN.
+    the cluster file, what rackwright changed last, what the kernel logged, and what to do next.
+    Exit status 0: all parts are known, 4: a part is UNKNOWN.
     """
     cluster = load_cluster(file)
     if node not in cluster.by_name:

@@ -37,7 +37,7 @@ class Ssh(Frozen):
 
 
 class Mirrors(Frozen):
-    """Site mirrors, so that nodes need no way to the internet. URLs without credentials."""
+    """Site mirrors, so that nodes need no route to the internet. URLs without credentials."""
 
     apt_proxy: str | None = Field(default=None, description="HTTP proxy for apt only, e.g. apt-cacher-ng.")
     apt: str | None = Field(default=None, description="Base URL that replaces the distribution's archive.")
@@ -54,7 +54,9 @@ class Waves(Frozen):
     """How an apply goes over the nodes. Without this section all go at once and nothing stops it."""
 
     canary: int = Field(
-        default=0, ge=0, description="So many nodes go first, alone; heads are never canaries."
+        default=0,
+        ge=0,
+        description="Number of canary nodes, applied first and alone; heads are never canaries.",
     )
     size: int | str | None = Field(
         default=None,
@@ -62,7 +64,8 @@ class Waves(Frozen):
     )
     order: Literal["together", "heads-first", "workers-first"] = "together"
     stop_after: int | str | None = Field(
-        default=None, description="No further wave after so many failed nodes, or such a share as `5%`."
+        default=None,
+        description="Begin no further wave after this number of failed nodes, or this share, e.g. `5%`.",
     )
     pause_seconds: int = Field(default=0, ge=0, le=86400, description="Wait between two waves.")
     drain: bool = Field(

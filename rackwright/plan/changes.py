@@ -1,4 +1,4 @@
-"""What an operation would change, said before it yields its first command.
+"""What an operation would change, recorded before it yields its first command.
 
 pyinfra only knows that an operation changes something, not what. Each operation of
 rackwright.operations compares, records every difference it found here, and only then yields
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # plans are read and shown by processes that never load pyinf
 Kind = Literal[
     "file", "directory", "link", "package", "unit", "sysctl", "user", "group", "slurm", "database", "setting"
 ]
-"""What a change is a change of. A new one needs a drift in tests/racks/kinds.py, seeded and found."""
+"""What was changed. A new kind needs a drift in tests/racks/kinds.py, seeded and found."""
 
 MASK = "(sensitive)"
 _DIFF_LINES_MAX = 2000
@@ -105,12 +105,12 @@ def pending(host: Host, targets: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def removed(host: Host, targets: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of `targets` that this run removes: nothing on the node tells afterwards that they were there."""
+    """Those of `targets` that this run removes: afterwards nothing on the node shows that they existed."""
     return _among(targets, _removed.get(host, set()))
 
 
 def caused_by(targets: tuple[str, ...]) -> str:
-    """The words of `Change.because` for what changes in the same run."""
+    """Text of `Change.because` for changes of the same run."""
     return ", ".join(targets) + _CHANGES
 
 

@@ -52,7 +52,7 @@ class NodePlan:
     node: str
     operations: tuple[PlannedOperation, ...] = ()
     evaluated: int = 0
-    """How many operations were compared with the node; 0 when its digest was that of the last time."""
+    """How many operations were compared with the node; 0 when its digest was unchanged."""
     error: str | None = None
     unreachable: bool = False
     executions: int = 0
@@ -65,7 +65,7 @@ class NodePlan:
         return len(self.operations)
 
     def gated_on(self, operation: PlannedOperation) -> tuple[str, ...]:
-        """What this operation makes happen later on the same node: restarts and reloads."""
+        """What this operation triggers later on the same node: restarts and reloads."""
         changed = [change.target for change in operation.changes]
         return tuple(
             f"{later.role}: {later.name} ({change.target} {change.after})"

@@ -23,7 +23,7 @@ def test_ctrl_c_stops_cleanly(site: Site, baseline: dict[str, Snapshot]):
     site.on("worker1", _LATER)
     with installing(site, "worker1") as running:
         running.process.send_signal(signal.SIGINT)
-        while "stopping after the operation at hand" not in running.said():
+        while "stopping after the current operation" not in running.said():
             assert running.process.poll() is None, running.wait()
             time.sleep(0.1)
         release(site, "worker1")

@@ -137,7 +137,7 @@ LOST_PLAN = NodePlan("worker1", error="Cannot connect to worker1", unreachable=T
     [
         ({"apply": applied(worker1=FAILED_NODE)}, Verdict.REJECTED, 1, "apply", "worker1: apt-get install exited 100"),
         ({"apply": applied(worker1=LOST_NODE)}, Verdict.UNDECIDED, 4, "apply", "worker1: no answer within 10 s"),
-        ({"apply": Applied(planned([OPERATION]), None)}, Verdict.UNDECIDED, 1, "apply", "was not agreed to"),
+        ({"apply": Applied(planned([OPERATION]), None)}, Verdict.UNDECIDED, 1, "apply", "was declined"),
         ({"apply": Applied(planned(worker1=LOST_PLAN), None)}, Verdict.UNDECIDED, 4, "apply", "Cannot connect to worker1"),
         ({"plan": planned([OPERATION])}, Verdict.REJECTED, 2, "plan again", "worker2: base: Write /etc/hosts would change again"),
         ({"plan": planned(worker1=NodePlan("worker1", error="fact failed"))}, Verdict.REJECTED, 2, "plan again", "worker1: fact failed"),

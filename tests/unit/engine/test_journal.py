@@ -67,7 +67,7 @@ def test_it_can_be_read_wherever_it_was_cut_off(journal):
 
 def test_a_run_that_said_nothing_yet_changed_nothing(journal):
     journal.write_bytes(b'{"at": 1, "event": "beg')
-    with pytest.raises(Exception, match="killed before it wrote down what it is about"):
+    with pytest.raises(Exception, match="killed before it had recorded its cluster file"):
         resume_module.resume_command(journal.stem, yes=True)
 
 
@@ -75,7 +75,7 @@ def test_a_run_that_said_nothing_yet_changed_nothing(journal):
 def resumed(monkeypatch, journal):
     """What a resumption of the run would call, once its program is gone."""
     called = []
-    monkeypatch.setattr(resume_module, "_say_what_moved", lambda known: None)
+    monkeypatch.setattr(resume_module, "_warn_if_edited", lambda known: None)
     monkeypatch.setattr(
         resume_module, "apply_command", lambda *args, **options: called.append((args, options))
     )
