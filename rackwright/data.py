@@ -34,7 +34,7 @@ class Site:
         return store_of(self.cluster).get(name)
 
     def to_json(self) -> dict[str, str]:
-        """For `pyinfra debug-inventory`: names only, the cluster file says the rest."""
+        """For `pyinfra debug-inventory`: names only; the rest is in the cluster file."""
         return {"cluster": self.cluster.name, "file": str(self.cluster.path), "node": self.node.name}
 
 

@@ -83,7 +83,7 @@ class ConnectionFailed(RackwrightError):  # noqa: N818 - reads as the sentence i
 
 
 class RunLocked(RackwrightError):  # noqa: N818
-    """Another run works on this cluster; the message says who and since when."""
+    """Another run holds the cluster's lock; the message names its user and start."""
 
 
 class RunFailed(RackwrightError):  # noqa: N818

@@ -1,1 +1,1 @@
-"""YAML files as plain data that knows where each value stands."""
+"""YAML files as plain data with the line and column of each value."""

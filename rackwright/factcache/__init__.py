@@ -1,1 +1,1 @@
-"""What a node answered: asked in one execution, kept for the next run."""
+"""Facts of a node in one execution: the questions of earlier runs, their answers, the helper that runs there."""

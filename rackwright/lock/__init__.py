@@ -1,1 +1,1 @@
-"""The lock: the whole driver stack of each kind of node, solved as one thing and written down."""
+"""The lock: the whole driver stack of each kind of node, solved to exact versions, which the lock file keeps."""

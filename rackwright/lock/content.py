@@ -31,7 +31,7 @@ class GroupLock(Frozen):
     ofed: Literal["inbox", "doca"] = "inbox"
     packages: dict[str, str] = Field(
         description="Name to version, all of them held: nothing but a new lock may move them. `*` in a "
-        "version: what only a package index can tell."
+        "version: only a package index has it."
     )
     components: dict[str, tuple[str, ...]] = Field(
         description="Which of the packages are which part of the stack, e.g. `modules`, `driver`, `dcgm`."

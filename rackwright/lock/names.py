@@ -16,7 +16,7 @@ def module_package(request: StackRequest, driver: DriverOffer, modules: Modules)
 
 
 def packages_of(request: StackRequest, choice: Choice) -> dict[str, dict[str, str]]:
-    """By component every package with its version; `*` stands for what only a package index could tell."""
+    """By component every package with its version; `*` stands for what only a package index has."""
     driver, offer = choice.driver, request.offer
     if driver is None or offer is None:
         return {}

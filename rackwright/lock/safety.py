@@ -42,7 +42,7 @@ def _minimum_versions(request: StackRequest, choice: Choice) -> Iterator[Refusal
     safer = _safer_driver(request, choice)
     for sentence in below_minimum(request, choice):
         hint = safer if safer and sentence.startswith("Driver ") else None
-        yield Refusal(sentence, hint or "`security: warn` locks it all the same and says so")
+        yield Refusal(sentence, hint or "`security: warn` locks it all the same, with a note")
 
 
 def _safer_driver(request: StackRequest, choice: Choice) -> str | None:

@@ -1,1 +1,1 @@
-"""The typed cluster: what the cluster file and the SKU catalogue say."""
+"""The typed cluster: frozen types of the cluster, its nodes, SKUs and options."""

@@ -36,7 +36,7 @@ class OperationDocument(_Document):
     """One operation that would change something; operations stand in the order in which they run."""
 
     role: str = Field(description="The role it belongs to.")
-    name: str = Field(description="What it does, in words.")
+    name: str = Field(description="What it does.")
     disruptive: bool = Field(description="Whether one of its changes is; a worker is drained first.")
     changes: tuple[ChangeDocument, ...]
     commands: tuple[str, ...] = Field(
@@ -50,14 +50,14 @@ class OperationDocument(_Document):
 
 
 class NodeDocument(_Document):
-    """One node; what is not known of it is said by `error`."""
+    """One node; `error` is why its plan is not known."""
 
     node: str
     evaluated: int = Field(
         ge=0, description="Operations that were compared; 0: its answers have the digest of its last sync."
     )
-    unreachable: bool = Field(description="It could not be reached, or was lost: `error` says why.")
-    error: str | None = Field(description="Why nothing is known of it; null: all is known.")
+    unreachable: bool = Field(description="It could not be reached, or was lost; `error` is the cause.")
+    error: str | None = Field(description="Why its plan is not known; null: it is known.")
     executions: int = Field(ge=0, description="Remote executions that it took.")
     note: str | None = Field(description="Why they were more than one, where the node is the reason.")
     operations: tuple[OperationDocument, ...]
@@ -87,7 +87,7 @@ def plan_schema() -> dict[str, Any]:
 
 
 def check_plan(document: Mapping[str, Any]) -> None:
-    """ValueError with the first mistake and its place, if the document is not as the schema says."""
+    """ValueError with the first mistake and its place, if the document does not match the schema."""
     try:
         PlanDocument.model_validate_json(json.dumps(document))
     except ValidationError as error:

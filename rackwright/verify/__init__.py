@@ -1,4 +1,4 @@
-"""verify: ask every node whether what its roles claim is true."""
+"""verify: run the checks of every role on its nodes; the report knows five results."""
 
 from rackwright.verify.report import VerifyReport
 from rackwright.verify.runner import verify

@@ -1,1 +1,1 @@
-"""Why a node is in the state it is in: everything that is known, in the order in which one would ask."""
+"""The state of one node explained: scheduler, health, declaration, changes, kernel log, next step."""

@@ -405,6 +405,13 @@ def test_a_process_that_loads_pyinfra_is_noticed():
     assert _loads_pyinfra()[DRIVER] is True
 
 
+def test_the_document_lists_every_room_in_its_order():
+    table = (ROOT / "docs" / "architecture.md").read_text().partition("| room | holds |")[2]
+    cells = re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE)
+    named = [room.strip("/") for cell in cells for room in re.findall(r"`([^`]+)`", cell)]
+    assert named == [room for room in ROOMS_BOTTOM_UP if room != "__main__"]
+
+
 def test_version_and_changelog_agree():
     from rackwright import __version__
 
