@@ -28,13 +28,13 @@ def _loaded(context: CheckContext[GdrcopyOptions]) -> str:
 
 def _device(context: CheckContext[GdrcopyOptions]) -> str:
     result = context.host.run("stat -c %s %s", "%F %a", "/dev/gdrdrv")
-    said = result.stdout.strip()
+    found = result.stdout.strip()
     if result.rc != 0:
         if "No such file" not in result.stderr:
             raise Undetermined(f"cannot look at /dev/gdrdrv: {result.stderr.strip() or 'no output'}")
         fail("/dev/gdrdrv is missing")
-    if said != "character special file 666":
-        fail(f"/dev/gdrdrv is a {said}, not a character special file 666: jobs cannot open it")
+    if found != "character special file 666":
+        fail(f"/dev/gdrdrv is a {found}, not a character special file 666: jobs cannot open it")
     return "/dev/gdrdrv is open to every user"
 
 

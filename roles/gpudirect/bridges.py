@@ -36,16 +36,16 @@ def parse(text: str) -> Bridges:
     """What READ prints; Undetermined where a register could not be read."""
     quiet, redirecting = 0, {}
     for line in text.splitlines():
-        bridge, _, said = line.partition(" ")
-        if re.fullmatch(r"[0-9a-f]{4}", said):
-            if int(said, 16) & ACS_REDIRECT_BITS:
-                redirecting[bridge] = said
+        bridge, _, found = line.partition(" ")
+        if re.fullmatch(r"[0-9a-f]{4}", found):
+            if int(found, 16) & ACS_REDIRECT_BITS:
+                redirecting[bridge] = found
             else:
                 quiet += 1
-        elif re.search(r"capabilit", said, re.IGNORECASE) and "not found" in said:
+        elif re.search(r"capabilit", found, re.IGNORECASE) and "not found" in found:
             quiet += 1  # a bridge without ACS
         else:
-            raise Undetermined(f"setpci cannot read the ACS control of {bridge}: {said or 'no output'}")
+            raise Undetermined(f"setpci cannot read the ACS control of {bridge}: {found or 'no output'}")
     if quiet + len(redirecting) == 0:
         raise Undetermined("lspci lists no PCI bridge")
     return Bridges(quiet, redirecting)

@@ -14,10 +14,10 @@ from rackwright.roles.imex.domains import addresses
 from rackwright.roles.imex.options import ImexOptions
 
 
-def whole(told: Any, declared: tuple[str, ...]) -> str:  # noqa: ANN401 - JSON
+def whole(report: Any, declared: tuple[str, ...]) -> str:  # noqa: ANN401 - JSON
     """`nvidia-imex-ctl -N -j`: the domain is UP, and its members are the declared nodes, all READY."""
-    nodes = told.get("nodes") if isinstance(told, dict) else None
-    if not isinstance(nodes, dict) or not isinstance(told.get("status"), str):
+    nodes = report.get("nodes") if isinstance(report, dict) else None
+    if not isinstance(nodes, dict) or not isinstance(report.get("status"), str):
         raise Undetermined("nvidia-imex-ctl reports no nodes or no status")
     ready = {str(node.get("host")): str(node.get("status")) for node in nodes.values()}
     missing = [address for address in declared if address not in ready]
@@ -28,9 +28,9 @@ def whole(told: Any, declared: tuple[str, ...]) -> str:  # noqa: ANN401 - JSON
     wrong = [f"{address} is not in it" for address in missing]
     wrong += [f"{address} is, and is not declared" for address in strange]
     if wrong or idle:
-        fail(f"the domain is {told['status']}: {'; '.join([*wrong, *idle])}")
-    if told["status"] != "UP":
-        fail(f"the domain is {told['status']}, though every node is READY: look at the connections")
+        fail(f"the domain is {report['status']}: {'; '.join([*wrong, *idle])}")
+    if report["status"] != "UP":
+        fail(f"the domain is {report['status']}, though every node is READY: look at the connections")
     return f"UP, {len(declared)} of {len(declared)} nodes READY"
 
 

@@ -53,10 +53,10 @@ def _devices(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
 
 def _version(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
     locked = upstream(group_of(context.cluster, context.node).packages["nvidia-container-toolkit"])
-    said = context.output("nvidia-ctk --version")
-    found = re.search(r"version ([0-9.]+)", said)
+    output = context.output("nvidia-ctk --version")
+    found = re.search(r"version ([0-9.]+)", output)
     if found is None:
-        raise Undetermined(f"nvidia-ctk reports no version: {said.strip()[:80]!r}")
+        raise Undetermined(f"nvidia-ctk reports no version: {output.strip()[:80]!r}")
     if found[1] != locked:
         fail(f"nvidia-ctk is {found[1]}, the lock has {locked}")
     return found[1]

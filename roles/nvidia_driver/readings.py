@@ -57,9 +57,9 @@ def parse_secure_boot(status: int, out: str, err: str) -> bool:
     """`mokutil --sb-state`; a machine without EFI variables boots without Secure Boot."""
     if status in (126, 127):
         raise Undetermined("cannot run `mokutil`: not found")
-    said = f"{out}\n{err}"
-    if "SecureBoot enabled" in said:
+    output = f"{out}\n{err}"
+    if "SecureBoot enabled" in output:
         return True
-    if "SecureBoot disabled" in said or "EFI variables are not supported" in said:
+    if "SecureBoot disabled" in output or "EFI variables are not supported" in output:
         return False
-    raise Undetermined(f"mokutil does not report whether Secure Boot is on: {said.strip()[:80]!r}")
+    raise Undetermined(f"mokutil does not report whether Secure Boot is on: {output.strip()[:80]!r}")

@@ -43,9 +43,9 @@ def _kernel_held(context: CheckContext[NvidiaDriverOptions]) -> str:
 
 
 def _audit(context: CheckContext[NvidiaDriverOptions]) -> str:
-    said = context.output("dpkg --audit").strip()
-    if said:
-        fail(f"dpkg reports incomplete packages: {' '.join(said.split())[:200]}")
+    output = context.output("dpkg --audit").strip()
+    if output:
+        fail(f"dpkg reports incomplete packages: {' '.join(output.split())[:200]}")
     return "dpkg reports no incomplete package"
 
 
@@ -153,10 +153,10 @@ def _signed_by_site(context: CheckContext[NvidiaDriverOptions]) -> str:
         raise NotInScope("`gpu_stack.secure_boot` is declared off: no signature is needed")
     signing = context.options.signing
     certificate = "/var/lib/dkms/mok.pub" if signing is None else signing.certificate
-    said = context.host.run("mokutil --test-key %s", certificate)
-    if "is already enrolled" in said.stdout + said.stderr:
+    result = context.host.run("mokutil --test-key %s", certificate)
+    if "is already enrolled" in result.stdout + result.stderr:
         return f"{certificate} is enrolled"
-    if "is not enrolled" in said.stdout + said.stderr:
+    if "is not enrolled" in result.stdout + result.stderr:
         fail(f"{certificate} is not enrolled: `mokutil --import {certificate}`, then reboot at the console")
     raise Undetermined(f"mokutil does not report whether {certificate} is enrolled")
 

@@ -18,7 +18,7 @@ def _files(context: CheckContext[PodmanOptions]) -> str:
     return f"{len(declared)} files"
 
 
-def _said(info: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
+def _value(info: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
     """A value of `podman info`; Undetermined if it is missing."""
     for key in keys:
         if not isinstance(info, Mapping) or key not in info:
@@ -30,18 +30,18 @@ def _said(info: Any, *keys: str) -> Any:  # noqa: ANN401 - JSON
 def _settings(context: CheckContext[PodmanOptions]) -> str:
     options = context.options
     info = context.json("podman info --format json")
-    same(_said(info, "store", "graphRoot"), options.graph_root, "podman's graphRoot")
-    same(_said(info, "store", "graphDriverName"), options.storage_driver, "podman's storage driver")
-    same(_said(info, "host", "cgroupManager"), options.cgroup_manager, "podman's cgroup manager")
-    same(_said(info, "host", "ociRuntime", "name"), "crun", "podman's runtime")
+    same(_value(info, "store", "graphRoot"), options.graph_root, "podman's graphRoot")
+    same(_value(info, "store", "graphDriverName"), options.storage_driver, "podman's storage driver")
+    same(_value(info, "host", "cgroupManager"), options.cgroup_manager, "podman's cgroup manager")
+    same(_value(info, "host", "ociRuntime", "name"), "crun", "podman's runtime")
     if texts.has_netavark(context.node.os):
-        same(_said(info, "host", "networkBackend"), "netavark", "podman's network backend")
-    return f"podman {_said(info, 'version', 'Version')}: {options.storage_driver} in {options.graph_root}"
+        same(_value(info, "host", "networkBackend"), "netavark", "podman's network backend")
+    return f"podman {_value(info, 'version', 'Version')}: {options.storage_driver} in {options.graph_root}"
 
 
 def _mirror(context: CheckContext[PodmanOptions]) -> str:
     wanted = context.cluster.mirrors.containers
-    registries = _said(context.json("podman info --format json"), "registries")
+    registries = _value(context.json("podman info --format json"), "registries")
     entry = registries.get("docker.io") if isinstance(registries, Mapping) else None
     mirrors = (entry or {}).get("Mirrors") or []
     found = [mirror.get("Location") for mirror in mirrors]
