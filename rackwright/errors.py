@@ -7,6 +7,7 @@ RackwrightError            exit 1
 ├── RunLocked              another run holds the cluster's lock
 ├── RunFailed              plan or apply failed on at least one node
 ├── BurninError            burn-in could not be submitted or read
+├── WorkloadError          the workload manager did not answer or refused
 └── LabError               the lab rack could not be built, found or changed
 """
 
@@ -92,6 +93,10 @@ class RunFailed(RackwrightError):  # noqa: N818
 
 class BurninError(RackwrightError):
     """Burn-in could not be submitted, or its output could not be read."""
+
+
+class WorkloadError(RackwrightError):
+    """The workload manager did not answer, or refused what it was asked."""
 
 
 class LabError(RackwrightError):

@@ -5,12 +5,20 @@ from __future__ import annotations
 from datetime import date
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
+from rackwright.model.interfaces import RunsWorkloadManager
+from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Burnin, Mirrors, Ssh
 from rackwright.model.sku import Gpus, Sku, Source
-from rackwright.model.types import NetworkPurpose, NodeRole, OsRelease, Platform
+from rackwright.model.types import NetworkPurpose, NodeRole, OsRelease, Platform, WorkloadManager
+
+
+class RunsSlurm(RoleOptions, RunsWorkloadManager):
+    """Options of a role that runs Slurm; stands for the slurm role."""
+
+    workload_manager: ClassVar[WorkloadManager] = WorkloadManager.SLURM
 
 
 def make_sku(name: str = "test-node", **changes: Any) -> Sku:

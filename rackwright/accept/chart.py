@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rackwright.burnin.report import Group, bytes_text
+from rackwright.burnin.report import SkuGroup, bytes_text
 
 WIDTH, HEIGHT = 640, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 12, 14, 30
@@ -38,7 +38,7 @@ class Chart:
     y_ticks: tuple[Tick, ...]
 
 
-def chart_of(group: Group) -> Chart | None:
+def chart_of(group: SkuGroup) -> Chart | None:
     """The chart of a group's all-reduce; None with fewer than two sizes."""
     table = group.measurements[0].table if group.measurements else None
     rows = sorted(table.rows, key=lambda row: row.size) if table is not None else []

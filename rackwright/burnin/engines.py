@@ -5,19 +5,33 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 from rackwright.burnin.expectation import Expectation, Finding, doubling, printed_size
-from rackwright.burnin.slurm import Step
 from rackwright.burnin.transport import parse_transports
 from rackwright.errors import BurninError
+from rackwright.model.cluster import Node
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Sku
 from rackwright.render import render
 from rackwright.status import Status
+from rackwright.workload.protocol import Step, gpus_of
 
 EngineName = Literal["nccl-tests", "mpi"]
 
 _PROGRAM_PLACES = "/usr/local/bin:/opt/nccl-tests/build:/usr/local/nccl-tests/build"
 _MPI_SECONDS_PER_SIZE = 0.05
 """Keeps 8 B to 64 MiB on two shared cores under ten seconds."""
+
+
+NCCL_FILTER = r"""
+/NCCL INFO/ {
+  if ($0 !~ /\[(send|receive)\] via NET|NCCL version/) next
+  host = $1; sub(/:.*/, "", host)
+  way = $0; sub(/.* \[/, "[", way)
+  if (seen[host way]++) next
+}
+{ print; fflush() }
+"""
+"""NCCL_DEBUG=INFO of a thousand ranks is more than a connection should carry: the table and the warnings stay,
+and one line for each host and each path its data takes."""
 
 
 class Engine(Protocol):
@@ -34,7 +48,7 @@ class Engine(Protocol):
         ...
 
     def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
-        """The Slurm step that measures a collective from `smallest` to `largest` bytes."""
+        """The step that measures a collective from `smallest` to `largest` bytes."""
         ...
 
     def expectation(
@@ -49,7 +63,7 @@ class Engine(Protocol):
 
 
 class NcclTests:
-    """NVIDIA's nccl-tests, built with MPI, one rank per GPU."""
+    """NVIDIA's nccl-tests, built with MPI, one rank per GPU or MIG instance."""
 
     name: EngineName = "nccl-tests"
     collectives: tuple[str, ...] = (
@@ -62,18 +76,20 @@ class NcclTests:
     )
     largest_default = 16 * 2**30
 
-    def __init__(self, settings: Burnin, sku: Sku) -> None:
-        if sku.gpus is None:
+    def __init__(self, settings: Burnin, node: Node) -> None:
+        self._gpus = gpus_of(node)
+        if not self._gpus:
             raise BurninError(
-                f"The engine nccl-tests needs GPUs; SKU {sku.name} has none.", hint="set burnin.engine to mpi"
+                f"The engine nccl-tests needs GPUs; SKU {node.sku.name} has none.",
+                hint="set burnin.engine to mpi",
             )
         self._settings = settings
-        self._sku = sku
-        self._gpus = sku.gpus
+        self._sku = node.sku
+        self._ranks = sum(request.count for request in self._gpus)
 
     def ranks_per_node(self, nodes: int) -> int:
-        """One rank per GPU."""
-        return self._gpus.count
+        """One rank per GPU or MIG instance."""
+        return self._ranks
 
     def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
         """`<collective>_perf` with its defaults for warm-up, values checked once per size."""
@@ -83,27 +99,28 @@ class NcclTests:
         )
         return Step(
             nodes=nodes,
-            tasks_per_node=self._gpus.count,
+            tasks_per_node=self._ranks,
             command=("sh", "-c", f"PATH=$PATH:{_PROGRAM_PLACES}; exec {program}"),
             timeout_seconds=self._settings.timeout_seconds,
-            partition=self._settings.partition,
-            cpus_per_task=cpus_per_task(self._sku, self._gpus.count),
-            gres=f"gpu:{self._gpus.gres_type}:{self._gpus.count}",
+            queue=self._settings.partition,
+            cpus_per_task=cpus_per_task(self._sku, self._ranks),
+            gpus=self._gpus,
             environment={"NCCL_DEBUG": "INFO", **self._settings.nccl_env},
+            output_filter=NCCL_FILTER,
         )
 
     def expectation(
         self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int
     ) -> Expectation:
         """All sizes, as nccl-tests rounds them for this many ranks."""
-        ranks = len(nodes) * self._gpus.count
+        ranks = len(nodes) * self._ranks
         asked = doubling(self._smallest(collective, smallest, len(nodes)), largest)
         sizes = tuple(dict.fromkeys(printed_size(collective, size, ranks) for size in asked))
         return Expectation(collective, ranks, nodes, sizes)
 
     def _smallest(self, collective: str, smallest: int, nodes: int) -> int:
         """Collectives that split the buffer between the ranks round sizes below 16 B a rank to 0."""
-        while printed_size(collective, smallest, nodes * self._gpus.count) == 0:
+        while printed_size(collective, smallest, nodes * self._ranks) == 0:
             smallest *= 2
         return smallest
 
@@ -152,9 +169,10 @@ class Mpi:
             tasks_per_node=ranks,
             command=("python3", "-c", program),
             timeout_seconds=self._settings.timeout_seconds,
-            partition=self._settings.partition,
+            queue=self._settings.partition,
             cpus_per_task=cpus_per_task(self._sku, ranks),
             environment={"OMPI_MCA_mpi_yield_when_idle": "1"},
+            output_filter=NCCL_FILTER,
         )
 
     def expectation(
@@ -183,7 +201,7 @@ def cpus_per_task(sku: Sku, tasks: int) -> int:
     return max(sku.cpus * 9 // 10 // tasks // threads * threads, 1)
 
 
-def engine_for(settings: Burnin, sku: Sku, ranks_per_node: int = 1) -> Engine:
-    """The declared engine, else nccl-tests where the SKU has GPUs and mpi where not."""
-    name = settings.engine or ("nccl-tests" if sku.gpus is not None else "mpi")
-    return NcclTests(settings, sku) if name == "nccl-tests" else Mpi(settings, sku, ranks_per_node)
+def engine_for(settings: Burnin, node: Node, ranks_per_node: int = 1) -> Engine:
+    """The declared engine for nodes like this one, else nccl-tests where it has GPUs and mpi where not."""
+    name = settings.engine or ("nccl-tests" if node.sku.gpus is not None else "mpi")
+    return NcclTests(settings, node) if name == "nccl-tests" else Mpi(settings, node.sku, ranks_per_node)

@@ -62,8 +62,8 @@ class Previous:
 
 
 @dataclass(frozen=True)
-class Group:
-    """All nodes of one SKU: they are measured together and judged by one floor."""
+class SkuGroup:
+    """Nodes of one SKU and MIG layout: they are measured together and judged by one floor."""
 
     sku: str
     engine: str
@@ -131,7 +131,7 @@ class BurninReport:
     file: str
     sha256: str
     """Of the cluster file's bytes."""
-    groups: tuple[Group, ...]
+    groups: tuple[SkuGroup, ...]
     started: datetime
     """UTC."""
     seconds: float

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from rackwright.burnin.engines import Engine, engine_for
 from rackwright.burnin.expectation import Finding, Floor, floor_for, judge_floor, judge_table
 from rackwright.burnin.pairs import Pair, PairFigure, pair_rounds, triage
-from rackwright.burnin.report import BurninReport, Group, Measurement
-from rackwright.burnin.slurm import Slurm
+from rackwright.burnin.readiness import not_ready
+from rackwright.burnin.report import BurninReport, Measurement, SkuGroup
 from rackwright.burnin.store import previous, store
 from rackwright.burnin.table import NcclTable, Unreadable, parse_nccl_tests
-from rackwright.errors import BurninError, ConnectionFailed
+from rackwright.errors import BurninError, ConnectionFailed, WorkloadError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
@@ -24,6 +24,8 @@ from rackwright.model.types import NodeRole
 from rackwright.ssh import Pool, RootShell
 from rackwright.ssh.side_by_side import side_by_side
 from rackwright.status import Status
+from rackwright.workload.lookup import manager_of
+from rackwright.workload.protocol import Manager, gpus_of
 
 ANSWERS_AT_ONCE = 64
 PAIRS_AT_ONCE = 16
@@ -42,23 +44,26 @@ def burnin(
     shell: RootShell | None = None,
     progress: Progress = lambda text: None,
 ) -> BurninReport:
-    """Measure collectives between the workers through Slurm, judge and store the result.
+    """Measure collectives between the workers through the workload manager, judge and store the result.
 
-    `nodes` is a NodeSet expression of workers (None: all). Each SKU is a group of its own.
+    `nodes` is a NodeSet expression of workers (None: all). Nodes of one SKU and one MIG layout form a group.
     `pairs` tests pairs of nodes even where no floor is missed; `ranks_per_node` is for the mpi
-    engine. Raises BurninError when the declaration cannot be run; what Slurm or a node does is
-    in the report.
+    engine. Raises BurninError when the declaration cannot be run; what the workload manager or a
+    node does is in the report.
     """
-    groups = _by_sku(cluster, nodes)
-    engines = {
-        name: engine_for(cluster.burnin, members[0].sku, ranks_per_node) for name, members in groups.items()
-    }
+    groups = _alike(cluster, nodes)
+    engines = [engine_for(cluster.burnin, members[0], ranks_per_node) for members in groups]
     started, begun = datetime.now(UTC), time.monotonic()
     with ExitStack() as stack:
         reached = shell if shell is not None else stack.enter_context(Pool(cluster))
+        manager = manager_of(cluster, reached)
+        if manager is None:
+            raise BurninError(
+                f"No role of cluster {cluster.name} runs a workload manager, through which burn-in runs its jobs."
+            )
         measured = [
-            _GroupRun(cluster, engines[name], members, reached, progress).run(force_pairs=pairs)
-            for name, members in groups.items()
+            _GroupRun(cluster, engine, members, reached, manager, progress).run(force_pairs=pairs)
+            for engine, members in zip(engines, groups, strict=True)
         ]
     report = BurninReport(
         cluster=cluster.name,
@@ -72,20 +77,22 @@ def burnin(
     return report
 
 
-def _by_sku(cluster: Cluster, nodes: str | None) -> dict[str, tuple[Node, ...]]:
+def _alike(cluster: Cluster, nodes: str | None) -> list[tuple[Node, ...]]:
+    """The chosen workers by SKU and MIG layout."""
     chosen = cluster.holding(NodeRole.WORKER) if nodes is None else pick(cluster, nodes)
     others = [node.name for node in chosen if not node.holds(NodeRole.WORKER)]
     if others or not chosen:
         named = f"{fold(others)} is not a worker" if others else "There is no worker"
         raise BurninError(f"{named} of cluster {cluster.name}; burn-in runs on workers.")
-    groups: dict[str, tuple[Node, ...]] = {}
+    groups: dict[object, tuple[Node, ...]] = {}
     for node in chosen:
-        groups[node.sku.name] = (*groups.get(node.sku.name, ()), node)
-    return groups
+        alike = node.sku.name, gpus_of(node)
+        groups[alike] = (*groups.get(alike, ()), node)
+    return list(groups.values())
 
 
 class _GroupRun:
-    """The burn-in of the nodes of one SKU."""
+    """The burn-in of nodes that are alike."""
 
     def __init__(
         self,
@@ -93,6 +100,7 @@ class _GroupRun:
         engine: Engine,
         members: tuple[Node, ...],
         shell: RootShell,
+        manager: Manager,
         progress: Progress,
     ) -> None:
         self._cluster = cluster
@@ -101,14 +109,14 @@ class _GroupRun:
         self._progress = progress
         self._sku: Sku = members[0].sku
         self._nodes = tuple(node.name for node in members)
-        self._slurm = Slurm(shell, cluster.primary.name)
+        self._manager = manager
         self._smallest = cluster.burnin.min_bytes
         self._largest = cluster.burnin.max_bytes or engine.largest_default
         self._floor: Floor | None = floor_for(cluster, self._sku, len(members))
 
-    def run(self, *, force_pairs: bool) -> Group:
-        """Measure and judge; a Slurm or a head that does not answer makes it UNKNOWN."""
-        group = Group(
+    def run(self, *, force_pairs: bool) -> SkuGroup:
+        """Measure and judge; a workload manager or a head that does not answer makes it UNKNOWN."""
+        group = SkuGroup(
             sku=self._sku.name,
             engine=self._engine.name,
             nodes=self._nodes,
@@ -118,15 +126,15 @@ class _GroupRun:
         )
         try:
             return self._measured(group, force_pairs=force_pairs)
-        except (ConnectionFailed, BurninError) as error:
+        except (ConnectionFailed, BurninError, WorkloadError) as error:
             return replace(group, findings=(Finding(Status.UNKNOWN, error.message),))
 
-    def _measured(self, group: Group, *, force_pairs: bool) -> Group:
-        versions = {"slurm": self._slurm.version()}
+    def _measured(self, group: SkuGroup, *, force_pairs: bool) -> SkuGroup:
+        versions = {self._manager.name.lower(): self._manager.version()}
         if group.ranks < 2:
-            said = "one rank alone has nobody to reduce with: burn-in needs two nodes or two cores"
+            said = "one rank alone cannot reduce: burn-in needs two nodes or two cores"
             return replace(group, versions=versions, findings=(Finding(Status.UNKNOWN, said),))
-        if absent := self._absent() or self._slurm.not_idle(group.nodes):
+        if absent := self._absent() or not_ready(self._manager, group.nodes):
             shown = "; ".join(f"{node}: {state}" for node, state in sorted(absent.items()))
             said = f"{len(absent)} of {len(group.nodes)} nodes are not ready, nothing was run: {shown}"
             return replace(group, versions=versions, findings=(Finding(Status.UNKNOWN, said),))
@@ -145,7 +153,7 @@ class _GroupRun:
         return self._compared(replace(group, versions=versions))
 
     def _absent(self) -> dict[str, str]:
-        """Nodes that do not answer; Slurm believes in a dead node for minutes (SlurmdTimeout)."""
+        """Nodes that do not answer; a workload manager takes minutes to notice a dead one."""
         with side_by_side(ANSWERS_AT_ONCE) as executor:
             problems = executor.map(self._silence, self._nodes)
             return {node: why for node, why in zip(self._nodes, problems, strict=True) if why is not None}
@@ -161,7 +169,7 @@ class _GroupRun:
         """Run one collective on some nodes and judge its output, the floor excepted."""
         self._progress(f"{collective} on {fold(nodes)}")
         begun = time.monotonic()
-        output = self._slurm.run(self._engine.step(collective, nodes, smallest, largest))
+        output = self._manager.run(self._engine.step(collective, nodes, smallest, largest))
         table: NcclTable | None = None
         findings: list[Finding] = []
         try:
@@ -176,21 +184,21 @@ class _GroupRun:
         seconds = time.monotonic() - begun
         return Measurement(collective, table, tuple(findings), output.text, seconds)
 
-    def _with_pairs(self, group: Group) -> Group:
+    def _with_pairs(self, group: SkuGroup) -> SkuGroup:
         figures: list[PairFigure] = []
         with side_by_side(PAIRS_AT_ONCE) as executor:
             try:
                 for round_ in pair_rounds(group.nodes):
                     figures += executor.map(self._pair, round_)
             except BaseException:
-                self._slurm.cancel()
+                self._manager.cancel()
                 raise
         floor = floor_for_pairs(self._cluster, self._sku)
         return replace(group, pairs=tuple(figures), triage=triage(figures, floor))
 
     def _pair(self, pair: Pair) -> PairFigure:
         largest = min(self._largest, PAIR_LARGEST)
-        if busy := self._slurm.not_idle(pair):
+        if busy := not_ready(self._manager, pair):
             return PairFigure(pair, None, ", ".join(f"{node} is {state}" for node, state in busy.items()))
         measured = self.measure("all_reduce", pair, max(self._smallest, largest // 8), largest)
         row = measured.table.largest if measured.table is not None else None
@@ -202,7 +210,7 @@ class _GroupRun:
         said = self._shell.run(self._nodes[0], "uname -r", timeout=30)
         return said.stdout.strip() if said.exit_status == 0 else "unknown"
 
-    def _compared(self, group: Group) -> Group:
+    def _compared(self, group: SkuGroup) -> SkuGroup:
         row = group.row
         if row is None:
             return group

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rackwright.burnin.report import BurninReport, Group, Measurement, bytes_text
+from rackwright.burnin.report import BurninReport, Measurement, SkuGroup, bytes_text
 from rackwright.cli.terminal import STYLES
 from rackwright.model.ranges import fold
 
@@ -18,7 +18,7 @@ def show_burnin(report: BurninReport, console: Console) -> None:
     console.print(Text(report.verdict, style=STYLES[report.status]), soft_wrap=True)
 
 
-def _show_group(group: Group, console: Console) -> None:
+def _show_group(group: SkuGroup, console: Console) -> None:
     heading = f"  {group.engine}, {len(group.nodes)} nodes, {group.ranks} ranks"
     console.print(Text.assemble((f"{fold(group.nodes)} ({group.sku})", "bold"), heading))
     for measured in group.measurements:
@@ -64,7 +64,7 @@ def _show_measurement(measured: Measurement, console: Console) -> None:
     console.print(table)
 
 
-def _show_pairs(group: Group, console: Console) -> None:
+def _show_pairs(group: SkuGroup, console: Console) -> None:
     if group.triage is None:
         return
     for figure in group.pairs:

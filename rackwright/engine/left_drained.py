@@ -1,8 +1,8 @@
 """Nodes that an earlier run drained and did not live to put back into service.
 
-A run that is killed, or that fails on a node, leaves it drained: nobody should get jobs there. The
-journals tell which nodes those are; once a later run finds one as declared, it is put back, if its
-reason in the scheduler is still that run's.
+A run that is killed, or that fails on a node, leaves it drained, so that no job starts there. The
+journals list those nodes; once a later run finds one as declared, it is put back, if its reason in the
+workload manager is still that run's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from rackwright.engine.journal import Run, append, runs
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
+from rackwright.workload.lookup import manager_of
+from rackwright.workload.protocol import Manager
 
 
 def left_drained(cluster: str, roles: frozenset[str] | None) -> dict[str, list[str]]:
@@ -39,21 +41,25 @@ def _still_out(run: Run) -> list[str]:
 def put_back(cluster: Cluster, as_declared: Iterable[str], roles: frozenset[str] | None) -> str | None:
     """Resume those of these nodes that earlier runs left drained; a sentence about it, or None."""
     good = set(as_declared)
-    said = []
-    for run, nodes in left_drained(cluster.name, roles).items():
-        mine = [name for name in nodes if name in good]
-        if not mine:
-            continue
-        from rackwright.workload.slurm.drain import (
-            Drainer,  # loads ssh, which a run without leftovers does not need
+    left = {run: nodes for run, nodes in left_drained(cluster.name, roles).items() if good & set(nodes)}
+    if not left:
+        return None
+    from rackwright.ssh import Pool  # loads paramiko, which a run without leftovers does not need
+
+    with Pool(cluster) as pool:
+        manager = manager_of(cluster, pool)
+        if manager is None:
+            return None
+        return "; ".join(
+            _put_back(cluster, manager, run, [name for name in nodes if name in good])
+            for run, nodes in left.items()
         )
 
-        try:
-            with Drainer(cluster, run) as drainer:
-                drainer.resume(mine)
-        except RackwrightError as error:
-            said.append(f"{fold(mine)}, drained by run {run}, could not be resumed: {error.message}")
-            continue
-        append(cluster.name, run, "resume", nodes=mine)
-        said.append(f"{fold(mine)}: back in service, drained by run {run}")
-    return "; ".join(said) or None
+
+def _put_back(cluster: Cluster, manager: Manager, run: str, nodes: list[str]) -> str:
+    try:
+        manager.resume(nodes, run)
+    except RackwrightError as error:
+        return f"{fold(nodes)}, drained by run {run}, could not be resumed: {error.message}"
+    append(cluster.name, run, "resume", nodes=nodes)
+    return f"{fold(nodes)}: back in service, drained by run {run}"

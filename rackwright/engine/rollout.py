@@ -9,11 +9,13 @@ from rackwright.engine.journal import Journal
 from rackwright.engine.session import Session
 from rackwright.engine.waves import must_stop, plan_waves
 from rackwright.errors import RackwrightError
-from rackwright.model.cluster import Cluster, Node
+from rackwright.model.cluster import Cluster
 from rackwright.model.settings import Waves
 from rackwright.model.types import NodeRole
 from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlanResult
-from rackwright.workload.slurm.drain import Drainer, is_scheduled
+from rackwright.ssh import Pool
+from rackwright.workload.lookup import manager_of
+from rackwright.workload.protocol import Manager
 
 
 class Rollout:
@@ -40,7 +42,8 @@ class Rollout:
             if node.error is None and node.changes
         ]
         waves = plan_waves(due, self._policy)
-        with Drainer(self._cluster, self._journal.run) as drainer:
+        with Pool(self._cluster) as pool:
+            manager = manager_of(self._cluster, pool)
             for number, wave in enumerate(waves):
                 why = "the run was interrupted" if self._session.interrupted else None
                 why = why or must_stop(
@@ -52,37 +55,47 @@ class Rollout:
                 if number:
                     time.sleep(self._policy.pause_seconds)
                 self._journal.write("wave", sync=True, number=number + 1, of=len(waves), nodes=list(wave))
-                self._wave(wave, drainer)
+                self._wave(wave, manager)
         return ApplyResult(self._plan.cluster, self._outcomes, self._session.interrupted)
 
     def _done(self, waves: list[tuple[str, ...]], number: int) -> list[str]:
         return [name for wave in waves[:number] for name in wave]
 
-    def _wave(self, wave: tuple[str, ...], drainer: Drainer) -> None:
-        drained = self._must_drain(wave)
-        refused: dict[str, str] = {}
-        if drained:  # written down first: whoever finds this run killed knows what it may have drained
-            self._journal.write("drain", sync=True, nodes=[node.name for node in drained])
-            try:
-                refused = drainer.drain(drained, self._policy.drain_deadline_seconds)
-            except RackwrightError as error:
-                refused = {node.name: f"it could not be drained: {error.message}" for node in drained}
-            names = [node.name for node in drained if node.name not in refused]
-            self._journal.write("drained", sync=True, nodes=names, refused=refused)
+    def _wave(self, wave: tuple[str, ...], manager: Manager | None) -> None:
+        if manager is None or not (drained := self._must_drain(wave)):
+            self._outcomes.update(self._session.apply(list(wave)))
+            return
+        # journaled first, so that a later run knows what this one may have drained before it was killed
+        self._journal.write("drain", sync=True, nodes=drained)
+        try:
+            refused = manager.drain(drained, self._journal.run, self._policy.drain_deadline_seconds)
+        except RackwrightError as error:
+            refused = dict.fromkeys(drained, f"it could not be drained: {error.message.rstrip('.')}")
+        names = [name for name in drained if name not in refused]
+        self._journal.write("drained", sync=True, nodes=names, refused=refused)
         for name, why in refused.items():
             self._outcomes[name] = NodeOutcome(name, False, error=f"{why}; it was left as it is")
         self._outcomes.update(self._session.apply([name for name in wave if name not in refused]))
-        good = [node.name for node in drained if self._outcomes[node.name].ok]
-        if good:
-            drainer.resume(good)
-            self._journal.write("resume", sync=True, nodes=good)
+        self._resume(manager, [name for name in drained if self._outcomes[name].ok])
 
-    def _must_drain(self, wave: Iterable[str]) -> list[Node]:
+    def _resume(self, manager: Manager, good: list[str]) -> None:
+        """What cannot be resumed stays drained and failed; a later run that finds it as declared resumes it."""
+        if not good:
+            return
+        try:
+            manager.resume(good, self._journal.run)
+        except RackwrightError as error:
+            why = f"it is as declared, but could not be resumed: {error.message}"
+            self._outcomes.update({name: NodeOutcome(name, False, error=why) for name in good})
+            return
+        self._journal.write("resume", sync=True, nodes=good)
+
+    def _must_drain(self, wave: Iterable[str]) -> list[str]:
         """Workers of this wave on which something disruptive is planned."""
-        if not self._policy.drain or not is_scheduled(self._cluster):
+        if not self._policy.drain:
             return []
         return [
-            self._cluster.by_name[name]
+            name
             for name in wave
             if self._cluster.by_name[name].holds(NodeRole.WORKER)
             and any(operation.disruptive for operation in self._plan.nodes[name].operations)

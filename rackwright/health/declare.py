@@ -20,6 +20,7 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.sku import Gpus, Sku
 from rackwright.model.types import NodeRole, Platform
+from rackwright.workload.lookup import declared_on, runs_jobs
 
 _ACTIONS = {
     XidAction.RESTART_JOB: Action.RESTART_JOB,
@@ -31,11 +32,9 @@ _ACTIONS = {
 def expected_of(cluster: Cluster, node: Node) -> Expected:
     """What a node of a cluster file is expected to be; its health options are the role's, else defaults."""
     options = options_of(node)
-    slurm = any(role.scheduler == "slurm" for role in node.options.values())
+    manager = declared_on(node)
     networks = [(entry, cluster.networks[entry.network]) for entry in node.addresses]
-    services = [*options.services, *(("munge.service",) if slurm else ())]
-    if slurm and node.primary:
-        services.append("slurmctld.service")
+    services = [*options.services, *(manager.services(node) if manager is not None else ())]
     return _merge(
         _of_sku(node.sku, options, node.platform, node.mig),
         options,
@@ -49,7 +48,7 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
         ),
         gateways=tuple(str(net.gateway) for _, net in networks if net.gateway is not None),
         services=tuple(sorted(set(services))),
-        slurmd=slurm and node.holds(NodeRole.WORKER),
+        slurmd=runs_jobs(node),
         runs_subnet_manager=not node.holds(NodeRole.WORKER),
     )
 

@@ -6,7 +6,9 @@ Options classes implement these interfaces; no role names or imports another one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
+
+from rackwright.model.types import WorkloadManager
 
 
 class UserAccount(Protocol):
@@ -37,3 +39,16 @@ class AccountingDatabase:
     database: str
     user: str
     """Database user, from localhost only."""
+
+
+class RunsWorkloadManager:
+    """The role runs a workload manager; nodes are drained in it before something disruptive."""
+
+    workload_manager: ClassVar[WorkloadManager]
+
+
+class ChecksNodeHealth:
+    """The role puts a program on nodes with which a node checks itself; the workload manager runs it."""
+
+    health_program: ClassVar[str]
+    """Absolute path."""

@@ -31,12 +31,6 @@ class RoleOptions(Frozen):
     secrets: ClassVar[tuple[str, ...]] = ()
     """Names of the secrets this role needs; generated on first use (see rackwright.secrets.store)."""
 
-    scheduler: ClassVar[Literal["slurm"] | None] = None
-    """The scheduler this role runs; nodes are drained in it before something disruptive."""
-
-    node_health_program: ClassVar[str | None] = None
-    """A program this role puts on nodes, with which a node checks itself; the scheduler runs it."""
-
     drift: Literal["report", "repair"] = Field(
         default="report",
         description="What `rackwright drift --repair` does about drift of this role: tell of it, or repair it "

@@ -59,3 +59,9 @@ class LinkKind(StrEnum):
     ETHERNET = "ethernet"
     INFINIBAND = "infiniband"
     ROCE = "roce"
+
+
+class WorkloadManager(StrEnum):
+    """Workload managers that rackwright can drain nodes in and submit jobs to (rackwright.workload)."""
+
+    SLURM = "slurm"

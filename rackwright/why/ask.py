@@ -10,9 +10,8 @@ from typing import Any
 
 from rackwright.engine.journal import runs
 from rackwright.engine.run import plan
-from rackwright.errors import ConnectionFailed, RackwrightError
+from rackwright.errors import ConnectionFailed, RackwrightError, WorkloadError
 from rackwright.health.guard import places
-from rackwright.health.guard.slurm import NoAnswer, parse_node
 from rackwright.health.run import health
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.platforms import Capability, why_node_lacks
@@ -21,7 +20,7 @@ from rackwright.ssh import Pool, RootShell
 from rackwright.why import parts
 from rackwright.why.next_step import next_step
 from rackwright.why.parts import Part
-from rackwright.workload.slurm.drain import is_scheduled
+from rackwright.workload.lookup import manager_of
 
 SECONDS = 30
 Planner = Callable[[Cluster, str], NodePlan]
@@ -60,7 +59,7 @@ def why(
     shell: RootShell | None = None,
     planner: Planner | None = None,
 ) -> Explanation:
-    """Everything that is known about a node. Never raises for what a node or Slurm does."""
+    """Everything that is known about a node. Never raises for what a node or the workload manager does."""
     if shell is None:
         with Pool(cluster) as pool:
             return why(cluster, node, file, shell=pool, planner=planner)
@@ -97,19 +96,17 @@ def _no_kernel(node: Node) -> str | None:
 
 
 def _scheduler(cluster: Cluster, node: Node, shell: RootShell) -> tuple[Part, parts.Drain | None]:
-    if not is_scheduled(cluster):
-        drain = parts.Drain(None, "no scheduler is declared")
+    manager = manager_of(cluster, shell)
+    if manager is None:
+        drain = parts.Drain(None, "no workload manager is declared")
         return Part("scheduler", (drain.line,)), drain
-    command = f"timeout 20 scontrol show node {node.name} -o"
     try:
-        told = shell.run(cluster.primary.name, command, timeout=SECONDS)
-        if told.exit_status != 0:
-            said = (told.stderr.strip() or told.stdout.strip() or "nothing").splitlines()[-1]
-            return parts.not_known("scheduler", f"`scontrol` exited {told.exit_status} saying: {said}"), None
-        found = parse_node(told.stdout)
-    except (ConnectionFailed, NoAnswer) as error:
-        return parts.not_known("scheduler", str(error)), None
-    return parts.slurm_part(found), parts.drain_of(found)
+        state = manager.state(node.name)
+        jobs = manager.jobs(node.name) if state.drained and state.busy else ()
+    except (ConnectionFailed, WorkloadError) as error:
+        return parts.not_known("scheduler", error.message), None
+    drain = parts.drain_of(state, node.name, manager)
+    return parts.scheduler_part(state, drain, manager, jobs), drain
 
 
 def _last(node: Node, shell: RootShell) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from rackwright.health.run import NodeHealth
 from rackwright.health.verdict import Action
 from rackwright.status import Status
 from rackwright.why.parts import Drain
+from rackwright.workload.states import DrainedBy
 
 
 def next_step(
@@ -17,7 +18,7 @@ def next_step(
     changes: int | None,
     clean_passes: int | None,
 ) -> str:
-    """A sentence. `drain` None: Slurm did not say; `changes` None: the plan is not known."""
+    """A sentence. `drain` None: the workload manager did not answer; `changes` None: the plan is not known."""
     if health.why is not None:
         return f"reach the node first: {health.why}"
     found = found_in(health.results)
@@ -26,17 +27,17 @@ def next_step(
         word = "" if worst.action is Action.NONE else f"{worst.action.value}: "
         after = _after(file, node, drain, clean_passes)
         return f"{word}{worst.remedy}{after}"
-    if drain is not None and drain.who == "person":
-        return f"ask who drained it; then `scontrol update NodeName={node} State=RESUME`"
-    if drain is not None and drain.who == "rollout":
+    if drain is not None and drain.by is DrainedBy.PERSON:
+        return f"ask who drained it; then `{drain.resume}`"
+    if drain is not None and drain.by is DrainedBy.ROLLOUT:
         return f"`rackwright runs {drain.run}`; if that run is over, `rackwright resume {drain.run}`"
     if found.outcome is Outcome.UNKNOWN:
         return f"find out what is not known: {found.results[0].evidence if found.results else 'no check ran'}"
-    if drain is not None and drain.who == "health":
+    if drain is not None and drain.by is DrainedBy.HEALTH:
         passes = f" after {clean_passes} clean passes" if clean_passes else ""
         return f"wait: nothing is wrong now, and the node resumes itself{passes}"
-    if drain is not None and drain.who == "slurm":
-        return f"look at slurmd (`journalctl -u slurmd`); then `scontrol update NodeName={node} State=RESUME`"
+    if drain is not None and drain.by is DrainedBy.MANAGER:
+        return f"look at {drain.agent} (`journalctl -u {drain.agent}`); then `{drain.resume}`"
     if changes:
         return f"`rackwright plan {file} --limit {node}`, then apply"
     if drain is None or changes is None:
@@ -47,8 +48,8 @@ def next_step(
 
 def _after(file: str, node: str, drain: Drain | None, clean_passes: int | None) -> str:
     """How the node comes back once that is done."""
-    if drain is None or drain.who is None:
+    if drain is None or drain.by is None:
         return ""
-    if drain.who == "health" and clean_passes:
+    if drain.by is DrainedBy.HEALTH and clean_passes:
         return f" The node then resumes itself after {clean_passes} clean passes."
     return f" Then `rackwright why {file} {node}` again: it was not drained by its health check."

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rackwright.engine.journal import Run
-from rackwright.health.guard.policy import PREFIX, NodeInSlurm
 from rackwright.health.run import NodeHealth
 from rackwright.health.verdict import HealthResult
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import NodePlan
 from rackwright.status import Status
+from rackwright.workload.protocol import Job, Manager
+from rackwright.workload.states import DrainedBy, NodeState
 
 SHOWN = 8
 """Lines of each kind; the JSON has them all."""
-_ROLLOUT = "rackwright: "
 
 
 @dataclass(frozen=True)
@@ -41,49 +41,39 @@ def not_known(name: str, why: str) -> Part:
 
 @dataclass(frozen=True)
 class Drain:
-    """Who took a node out of service; `who` is health, rollout, person, slurm, or None for nobody."""
+    """Who took a node out of service, for people, and how it comes back."""
 
-    who: str | None
+    by: DrainedBy | None
+    """None: it is in service."""
     line: str
     run: str | None = None
+    resume: str = ""
+    """The command that puts it back."""
+    agent: str = ""
+    """The unit that runs jobs on it."""
 
 
-def drain_of(node: NodeInSlurm) -> Drain:
+def drain_of(state: NodeState, node: str, manager: Manager) -> Drain:
     """By the reason's own words, and by who set it."""
-    state = "+".join(sorted(node.states))
-    said = f"{node.reason or 'no reason given'} [{node.by or 'nobody'}]"
-    if not node.drained and not node.down:
-        return Drain(None, f"in service: {state}")
-    if node.reason.startswith(PREFIX):
-        return Drain("health", f"{state}, by its own health check: {said}")
-    if node.reason.startswith(_ROLLOUT):
-        run = node.reason.removeprefix(_ROLLOUT).strip()
-        return Drain("rollout", f"{state}, by rackwright's run {run}: {said}", run)
-    person = node.by.partition("@")[0]
-    if node.drained and person not in ("", "slurm") and not _slurms_own(node.reason):
-        return Drain("person", f"{state}, by {person}: {said}")
-    return Drain("slurm", f"{state}, by Slurm itself: {said}")
+    shown = "+".join(sorted(state.words))
+    reason = f"{state.reason or 'no reason given'} [{state.by or 'unknown user'}]"
+    lines = {
+        None: f"in service: {shown}",
+        DrainedBy.HEALTH: f"{shown}, by its own health check: {reason}",
+        DrainedBy.ROLLOUT: f"{shown}, by rackwright's run {state.run}: {reason}",
+        DrainedBy.PERSON: f"{shown}, by {state.by.partition('@')[0]}: {reason}",
+        DrainedBy.MANAGER: f"{shown}, by {manager.name} itself: {reason}",
+    }
+    by = state.drained_by
+    return Drain(by, lines[by], state.run, manager.resume_command(node), manager.agent)
 
 
-def _slurms_own(reason: str) -> bool:
-    """What slurmctld and slurmd write in root's name."""
-    words = (
-        "Prolog error",
-        "Epilog error",
-        "Kill task failed",
-        "Not responding",
-        "Low ",
-        "gres/",
-        "batch job complete",
-    )
-    return reason.startswith(words) or "unexpectedly rebooted" in reason
-
-
-def slurm_part(node: NodeInSlurm) -> Part:
-    """Whether the node takes jobs, and who decided it."""
-    drain = drain_of(node)
-    told = {"states": sorted(node.states), "reason": node.reason, "by": node.by, "drained_by": drain.who}
-    return Part("scheduler", (drain.line,), data=told)
+def scheduler_part(state: NodeState, drain: Drain, manager: Manager, jobs: Sequence[Job]) -> Part:
+    """Whether the node takes jobs, who decided it, and which jobs a drain waits for."""
+    by = manager.name.lower() if drain.by is DrainedBy.MANAGER else drain.by and drain.by.value
+    waits = [f"jobs that still run there: {', '.join(map(str, jobs[:SHOWN]))}"] if jobs else []
+    data = {"states": sorted(state.words), "reason": state.reason, "by": state.by, "drained_by": by}
+    return Part("scheduler", (drain.line, *waits), data=data)
 
 
 def health_part(found: NodeHealth, last: dict[str, Any] | None) -> Part:

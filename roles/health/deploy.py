@@ -10,6 +10,7 @@ from rackwright.health.guard import places
 from rackwright.operations import files, packages, settings, trees
 from rackwright.roles.health import texts
 from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.workload.lookup import runs_jobs
 
 
 @deploy("health")
@@ -34,11 +35,12 @@ def health(options: HealthRoleOptions) -> None:
     for path, (content, mode) in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content, mode=mode)
     for stage in host.loop(texts.STAGES):  # type: ignore[no-untyped-call]
-        if texts.drop_in(stage) not in wanted:
-            files.absent(name=f"Leave the node's health out of the {stage}", path=texts.drop_in(stage))
+        path = texts.drop_in(site.node, stage)
+        if path is not None and path not in wanted:
+            files.absent(name=f"Leave the node's health out of the {stage}", path=path)
     files.absent(name="Remove the compiled code of an earlier version", path=places.OLD_CODE)
     _one_version(texts.modules_folder())
-    if texts.runs_jobs(site.node):
+    if runs_jobs(site.node):
         # slurmd has looked for it when it started, and looks again after an interval.
         settings.setting(
             name="Look at the node for the first time",

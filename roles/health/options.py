@@ -10,8 +10,9 @@ from pydantic import Field
 from rackwright.health.guard import places
 from rackwright.health.guard.policy import Policy
 from rackwright.health.options import HealthOptions
+from rackwright.model.interfaces import ChecksNodeHealth
 from rackwright.model.options import Frozen
-from rackwright.model.types import NodeRole
+from rackwright.workload.lookup import runs_jobs
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster
@@ -55,10 +56,10 @@ class Draining(Frozen):
     epilog: bool = Field(default=True, description="Look after each job, which may have broken the node.")
 
 
-class HealthRoleOptions(HealthOptions):
+class HealthRoleOptions(HealthOptions, ChecksNodeHealth):
     """What a node's declaration does not say, thresholds, checks to leave out, and when nodes drain."""
 
-    node_health_program: ClassVar[str | None] = places.PROGRAM
+    health_program: ClassVar[str] = places.PROGRAM
 
     drain: Draining = Draining()
     fast_seconds: float = Field(
@@ -87,9 +88,8 @@ class HealthRoleOptions(HealthOptions):
         )
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Workers that Slurm runs jobs on and that would not look at themselves."""
+        """Nodes that run jobs and no health check."""
         for node in cluster.nodes:
-            slurm = any(options.scheduler == "slurm" for options in node.options.values())
-            if slurm and node.holds(NodeRole.WORKER) and "health" not in node.options:
+            if runs_jobs(node) and "health" not in node.options:
                 yield "", f"{node.name} runs jobs but no health check.", None
                 return

@@ -10,10 +10,10 @@ from functools import cache
 from rackwright.health.declare import expected_of
 from rackwright.health.guard import places
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.types import NodeRole
 from rackwright.node_programs import HEALTH_CHECK, package_files
 from rackwright.render import render
 from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.workload.lookup import declared_on, runs_jobs
 
 STAGES = ("prolog", "epilog")
 
@@ -54,25 +54,19 @@ def files_of(cluster: Cluster, node: Node, options: HealthRoleOptions) -> dict[s
         places.POLICY: (policy(options), "644"),
     }
     for stage in STAGES:
-        if drops_in(node, options, stage):
-            found[drop_in(stage)] = (
-                render("health/drop-in.sh.j2", program=places.PROGRAM, stage=stage),
-                "755",
-            )
+        path = drop_in(node, stage)
+        if path is not None and drops_in(node, options, stage):
+            found[path] = (render("health/drop-in.sh.j2", program=places.PROGRAM, stage=stage), "755")
     return found
 
 
-def drop_in(stage: str) -> str:
-    """In the folder that Slurm's prolog and epilog run."""
-    return f"/etc/slurm/{stage}.d/20-rackwright-health"
+def drop_in(node: Node, stage: str) -> str | None:
+    """In the folder whose scripts the workload manager runs before or after each job; None where it has none."""
+    manager = declared_on(node)
+    folder = manager.hooks.get(stage) if manager is not None else None
+    return f"{folder}/20-rackwright-health" if folder is not None else None
 
 
 def drops_in(node: Node, options: HealthRoleOptions, stage: str) -> bool:
-    """Whether jobs start and end on this node, and the site wants it looked at then."""
+    """Whether jobs start and end on this node, and the site wants it checked then."""
     return runs_jobs(node) and bool(getattr(options.drain, stage))
-
-
-def runs_jobs(node: Node) -> bool:
-    """Whether slurmd runs here."""
-    slurm = any(options.scheduler == "slurm" for options in node.options.values())
-    return slurm and node.holds(NodeRole.WORKER)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, Warned, fail
 from rackwright.claims.files import as_rendered, holds_only
 from rackwright.health.guard import places
 from rackwright.model.cluster import Node
 from rackwright.roles.health import texts
 from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.workload.lookup import declared_on, runs_jobs
+from rackwright.workload.states import NoAnswer
 
 GRACE_SECONDS = 120
 """Beyond two intervals: Slurm spreads the passes of a large cluster over one."""
@@ -40,11 +41,6 @@ def parse_shown(output: str) -> Shown:
         return Shown(str(verdict["outcome"]), verdict["why"], list(verdict["results"]))
     except (ValueError, KeyError, TypeError) as error:
         raise Undetermined(f"the health check printed no verdict: {error!r}") from None
-
-
-def parse_config(output: str) -> dict[str, str]:
-    """`scontrol show config`: value by key."""
-    return dict(re.findall(r"^(\S+)\s*= (.*?)\s*$", output, re.MULTILINE))
 
 
 def _files(context: CheckContext[HealthRoleOptions]) -> str:
@@ -74,20 +70,24 @@ def _healthy(context: CheckContext[HealthRoleOptions]) -> str:
 
 
 def _regular(context: CheckContext[HealthRoleOptions]) -> str:
-    config = parse_config(context.output("timeout 30 scontrol show config"))
-    program = config.get("HealthCheckProgram")
-    if program is None:
-        raise Undetermined("`scontrol show config` does not mention HealthCheckProgram")
-    if program != places.PROGRAM:
-        fail(f"HealthCheckProgram is {program}")
-    interval = re.match(r"\d+", config.get("HealthCheckInterval", ""))
-    if interval is None or int(interval[0]) == 0:
-        fail(f"HealthCheckInterval is {config.get('HealthCheckInterval', 'not set')}")
+    manager = declared_on(context.node)
+    if manager is None:
+        raise NotInScope("no workload manager runs jobs here")
+    try:
+        schedule = manager.health_schedule(context.output)
+    except NoAnswer as error:
+        raise Undetermined(str(error)) from None
+    if schedule.program != places.PROGRAM:
+        fail(f"the health program of {manager.name} is {schedule.program or 'not set'}")
+    if schedule.interval_seconds == 0:
+        fail(f"{manager.name} never runs its health program")
     last = context.json("cat %s", places.LAST)
     age = time.time() - float(last["at"])
-    if age > 2 * int(interval[0]) + GRACE_SECONDS:
-        fail(f"the last pass was {age:.0f} s ago, and every {interval[0]} s there should be one")
-    return f"every {interval[0]} s; the last pass came to: {last['outcome']}"
+    if age > 2 * schedule.interval_seconds + GRACE_SECONDS:
+        fail(
+            f"the last pass was {age:.0f} s ago, and every {schedule.interval_seconds} s there should be one"
+        )
+    return f"every {schedule.interval_seconds} s; the last pass came to: {last['outcome']}"
 
 
 def _switched_off(context: CheckContext[HealthRoleOptions]) -> str:
@@ -98,13 +98,18 @@ def _switched_off(context: CheckContext[HealthRoleOptions]) -> str:
 
 
 def _in_scheduler(node: Node, options: HealthRoleOptions) -> bool:
-    return texts.runs_jobs(node)
+    return runs_jobs(node)
 
 
 CHECKS = (
     Check("the health check's files are the declared ones", _files),
     Check("the health check's modules are those of this rackwright and no others", _modules),
     Check("the node finds itself healthy", _healthy, settle_seconds=45, timeout_seconds=90),
-    Check("Slurm runs the node's health check", _regular, settle_seconds=60, applies=_in_scheduler),
+    Check(
+        "the workload manager runs the node's health check",
+        _regular,
+        settle_seconds=60,
+        applies=_in_scheduler,
+    ),
     Check("no health check is switched off on the node", _switched_off),
 )

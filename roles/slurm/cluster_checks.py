@@ -12,6 +12,8 @@ from rackwright.roles.slurm import layout, placement, reading
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records
 from rackwright.workload.slurm.accounting import sacctmgr_commands
+from rackwright.workload.slurm.gres import gres
+from rackwright.workload.slurm.output import NodeReport, parse_fields, parse_hostlist
 from rackwright.workload.slurm.records import Records, normal, parse, read_command
 
 # A node at work is a healthy node.
@@ -63,7 +65,7 @@ def _nodes_ready(context: CheckContext[SlurmOptions]) -> str:
             wrong.append(f"{node.name} is unknown to slurmctld")
             continue
         wrong += _node_mistakes(node, report, context.options)
-        at_work += "IDLE" not in report.states
+        at_work += "IDLE" not in report.state.words
     strangers = sorted(set(found) - {node.name for node in placement.workers(context.cluster)})
     wrong += [f"{name} is not declared" for name in strangers]
     if wrong:
@@ -71,12 +73,12 @@ def _nodes_ready(context: CheckContext[SlurmOptions]) -> str:
     return f"{len(found)} nodes ready with their declared CPUs, memory and Gres, {at_work} of them at work"
 
 
-def _node_mistakes(node: Node, report: reading.NodeReport, options: SlurmOptions) -> list[str]:
-    bad = sorted(report.states - _READY)
+def _node_mistakes(node: Node, report: NodeReport, options: SlurmOptions) -> list[str]:
+    bad = sorted(report.state.words - _READY)
     if bad:
-        because = f" ({report.reason})" if report.reason else ""
+        because = f" ({report.state.reason})" if report.state.reason else ""
         return [f"{node.name} is {'+'.join(bad)}{because}"]
-    declared = (layout.hardware(node).cpus, layout.real_memory(node, options), layout.gres(node) or "")
+    declared = (layout.hardware(node).cpus, layout.real_memory(node, options), gres(node) or "")
     found = (report.cpus, report.memory_mib, re.sub(r"\([^)]*\)", "", report.gres))  # (S:0-1): where they sit
     words = ("CPUs", "MiB", "Gres")
     return [
@@ -87,7 +89,7 @@ def _node_mistakes(node: Node, report: reading.NodeReport, options: SlurmOptions
 
 
 def _partitions(context: CheckContext[SlurmOptions]) -> str:
-    rows = reading.parse_lines_of_keys(context.output("timeout 30 scontrol show partition -o"))
+    rows = parse_fields(context.output("timeout 30 scontrol show partition -o"))
     found = {row["PartitionName"]: row for row in rows if "PartitionName" in row}
     options, wrong = context.options, []
     for name, partition in options.partitions.items():
@@ -119,7 +121,7 @@ def _topology(context: CheckContext[SlurmOptions]) -> str:
     kind = layout.topology_kind(context.cluster, context.options)
     if kind == "flat":
         return "flat: every node is as near as any other"
-    rows = reading.parse_lines_of_keys(context.output("timeout 30 scontrol show topology"))
+    rows = parse_fields(context.output("timeout 30 scontrol show topology"))
     key = "BlockName" if kind == "block" else "SwitchName"
     found = {row[key]: row.get("Nodes", "") for row in rows if key in row}
     wrong = []
@@ -127,7 +129,7 @@ def _topology(context: CheckContext[SlurmOptions]) -> str:
         there = found.get(group.name)
         if there is None:
             wrong.append(f"{group.name} is missing")
-        elif layout.names_of(there) != layout.names_of(group.nodes):
+        elif set(parse_hostlist(there)) != set(parse_hostlist(group.nodes)):
             wrong.append(f"{group.name} has {there}, not {group.nodes}")
     if wrong:
         fail(_first(wrong))
@@ -201,7 +203,7 @@ def _accounted(context: CheckContext[SlurmOptions], job: str, nodes: tuple[Node,
         fail(f"job {job} ran, but sacct has no row of it")
     if row.state != "COMPLETED" or row.exit_code != "0:0":
         fail(f"job {job} ran, but sacct has it as {row.state}, exit code {row.exit_code}")
-    if layout.names_of(row.nodes) != {node.name for node in nodes}:
+    if set(parse_hostlist(row.nodes)) != {node.name for node in nodes}:
         fail(f"job {job} ran on {fold(n.name for n in nodes)}, but sacct says {row.nodes}")
     return f"job {job} ran on {row.nodes} and is accounted for"
 
@@ -209,7 +211,7 @@ def _accounted(context: CheckContext[SlurmOptions], job: str, nodes: tuple[Node,
 def _gpus_given(context: CheckContext[SlurmOptions]) -> str:
     evidence = []
     for partition, nodes in _by_partition(context).items():
-        there = tuple(node for node in nodes if layout.gres(node))
+        there = tuple(node for node in nodes if gres(node))
         if there:
             given = reading.parse_given(_submit(context, partition, there, f"--gres=gpu:1 {_GIVEN}"))
             without = [node.name for node in there if not given.get(node.name)]

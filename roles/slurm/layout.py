@@ -7,8 +7,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
-
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import expand, fold
 from rackwright.model.sku import Gpus
@@ -16,6 +14,7 @@ from rackwright.model.types import Platform
 from rackwright.roles.slurm.entities import Partition
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.placement import natural, workers
+from rackwright.workload.slurm.gres import gres, gres_types
 
 
 @dataclass(frozen=True)
@@ -46,25 +45,6 @@ def real_memory(node: Node, options: SlurmOptions) -> int:
     """RealMemory= of a node: its memory less the headroom, in MiB."""
     whole = hardware(node).memory_mib
     return int(whole * (100 - options.memory_headroom_percent) / 100) - options.memory_headroom_mib
-
-
-def gres_types(node: Node) -> dict[str, int]:
-    """What a job may ask for of a node's GPUs: type and number. A GPU that MIG cuts is its instances.
-
-    An instance's type is its profile alone: slurmd names it by the product and the profile
-    (nvidia_h100_80gb_hbm3_1g.10gb), and a declared type has to be a substring of that name (gres.conf(5)).
-    """
-    gpus = hardware(node).gpus
-    if gpus is None:
-        return {}
-    if node.mig:
-        return {profile: each * gpus.count for profile, each in node.mig.items()}
-    return {gpus.gres_type: gpus.count}
-
-
-def gres(node: Node) -> str | None:
-    """Gres= of a node, e.g. `gpu:h100:8`, or `gpu:1g.10gb:56` where MIG cuts each of 8 GPUs into 7."""
-    return ",".join(f"gpu:{kind}:{count}" for kind, count in gres_types(node).items()) or None
 
 
 def features(node: Node) -> tuple[str, ...]:
@@ -131,11 +111,6 @@ def _fold_addresses(addresses: list[IPv4Address]) -> str:
         return str(addresses[0])
     stem, _, first = str(addresses[0]).rpartition(".")
     return f"{stem}.[{first}-{str(addresses[-1]).rpartition('.')[2]}]"
-
-
-def names_of(hostlist: str) -> frozenset[str]:
-    """The names of a hostlist that Slurm printed."""
-    return frozenset(NodeSet(hostlist, resolver=RESOLVER_NOGROUP))
 
 
 def partition_nodes(cluster: Cluster, partition: Partition) -> tuple[Node, ...]:
@@ -216,7 +191,7 @@ def _job_cpus(node: Node, options: SlurmOptions) -> int:
 
 
 @dataclass(frozen=True)
-class Group:
+class SwitchGroup:
     """A leaf switch or a block, and its workers as a hostlist."""
 
     name: str
@@ -232,7 +207,7 @@ def topology_kind(cluster: Cluster, options: SlurmOptions) -> str:
     return "tree" if len(placed) > 1 and None not in placed else "flat"
 
 
-def groups(cluster: Cluster, kind: str) -> tuple[Group, ...]:
+def groups(cluster: Cluster, kind: str) -> tuple[SwitchGroup, ...]:
     """Leaf switches of a tree (the switch, else the rack) or blocks (the rack)."""
     members: dict[str, list[str]] = defaultdict(list)
     for node in workers(cluster):
@@ -240,7 +215,7 @@ def groups(cluster: Cluster, kind: str) -> tuple[Group, ...]:
         if name is not None:
             members[re.sub(r"[^A-Za-z0-9_.-]", "-", name)].append(node.name)
     ordered = sorted(members.items(), key=lambda item: natural(item[0]))
-    return tuple(Group(name, fold(names), len(names)) for name, names in ordered)
+    return tuple(SwitchGroup(name, fold(names), len(names)) for name, names in ordered)
 
 
 def _leaf(node: Node) -> str | None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
+from rackwright.model.interfaces import RunsWorkloadManager
 from rackwright.model.options import Frozen, RoleOptions
-from rackwright.model.types import NodeRole
+from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.roles.slurm.entities import (
     Account,
     Duration,
@@ -147,12 +148,12 @@ class HealthCheck(Frozen):
     )
 
 
-class SlurmOptions(RoleOptions):
+class SlurmOptions(RoleOptions, RunsWorkloadManager):
     """Slurm with accounting; one section for the whole cluster."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
     secrets: ClassVar[tuple[str, ...]] = ("slurmdbd_password",)
-    scheduler: ClassVar[Literal["slurm"] | None] = "slurm"
+    workload_manager: ClassVar[WorkloadManager] = WorkloadManager.SLURM
 
     packages: Packages = Field(default_factory=Packages)
     uid: int = Field(

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import ChecksNodeHealth
 from rackwright.model.platforms import Capability, has
 from rackwright.model.types import NodeRole, OsRelease
 from rackwright.roles.slurm.options import SlurmOptions
@@ -96,13 +97,9 @@ def software(cluster: Cluster, node: Node, options: SlurmOptions) -> Software:
 
 def health_program(cluster: Cluster, options: SlurmOptions) -> str | None:
     """What slurmd runs to see whether its node is well: declared, or offered by another role."""
-    offered = (
-        other.node_health_program
-        for node in workers(cluster)
-        for other in node.options.values()
-        if other.node_health_program is not None
-    )
-    return options.health_check.program or next(offered, None)
+    offers = (node.offers(ChecksNodeHealth) for node in workers(cluster))
+    offered = next((offer.health_program for offer in offers if offer is not None), None)
+    return options.health_check.program or offered
 
 
 def release_on(node: Node, options: SlurmOptions) -> tuple[int, int]:

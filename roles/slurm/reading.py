@@ -6,50 +6,21 @@ import re
 from dataclasses import dataclass
 
 from rackwright.claims.check import Undetermined
-
-_NODE = re.compile(r"(?:^|\s)([A-Za-z:/]+)=(\S*)")
-
-
-@dataclass(frozen=True)
-class NodeReport:
-    """One node as slurmctld sees it; states are words such as IDLE, DRAIN, NOT_RESPONDING."""
-
-    name: str
-    cpus: int
-    memory_mib: int
-    gres: str
-    states: frozenset[str]
-    reason: str
+from rackwright.workload.slurm import output as output_of
+from rackwright.workload.slurm.output import NodeReport
+from rackwright.workload.states import NoAnswer
 
 
 def parse_nodes(output: str) -> dict[str, NodeReport]:
-    """`scontrol show node -o`: one line per node."""
-    found = {}
-    for line in filter(None, map(str.strip, output.splitlines())):
-        values = dict(_NODE.findall(line))
-        try:
-            report = NodeReport(
-                name=values["NodeName"],
-                cpus=int(values["CPUTot"]),
-                memory_mib=int(values["RealMemory"]),
-                gres="" if values.get("Gres", "") == "(null)" else values.get("Gres", ""),
-                states=frozenset(values["State"].rstrip("*").split("+")),
-                reason=_reason(line),
-            )
-        except (KeyError, ValueError) as error:
-            raise Undetermined(f"unreadable line of `scontrol show node`: {line[:80]!r}") from error
-        found[report.name] = report
+    """`scontrol show node -o` by name; Undetermined where a line does not say what a check compares."""
+    try:
+        found = output_of.parse_nodes(output)
+    except NoAnswer as error:
+        raise Undetermined(str(error)) from None
+    for report in found.values():
+        if report.cpus is None or report.memory_mib is None:
+            raise Undetermined(f"`scontrol show node` does not say the CPUs and memory of {report.name}")
     return found
-
-
-def _reason(line: str) -> str:
-    match = re.search(r"\sReason=(.*?)\s*\[\S+@\S+\]", line)
-    return match[1] if match else ""
-
-
-def parse_lines_of_keys(output: str) -> list[dict[str, str]]:
-    """Lines of `Key=value` words, as `scontrol show partition -o` and `show topology` print them."""
-    return [dict(_NODE.findall(line)) for line in output.splitlines() if "=" in line]
 
 
 @dataclass(frozen=True)

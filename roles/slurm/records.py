@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from rackwright.model.cluster import Cluster
 from rackwright.roles.slurm.entities import Account, Limits, Qos, User
 from rackwright.roles.slurm.options import SlurmOptions
-from rackwright.roles.slurm.texts import BURNIN
 from rackwright.workload.slurm.records import Member, Records, normal
+from rackwright.workload.slurm.srun import ACCOUNT
 
 
 def declared_records(cluster: Cluster, options: SlurmOptions) -> Records:
     """All entities of the cluster file, and the burn-in's account."""
-    accounts = {**options.accounts, BURNIN: _burnin(options)}
-    members = {Member("root", BURNIN): _settings({"fairshare": 1})}
+    accounts = {**options.accounts, ACCOUNT: _burnin(options)}
+    members = {Member("root", ACCOUNT): _settings({"fairshare": 1})}
     for name, user in options.users.items():
         for account in dict.fromkeys((user.default_account, *user.accounts)):
             members[Member(name, account)] = _settings({"fairshare": user.fairshare, **_limits(user.limits)})
@@ -29,7 +29,7 @@ def declared_records(cluster: Cluster, options: SlurmOptions) -> Records:
 
 def _burnin(options: SlurmOptions) -> Account:
     """May use every QOS, since a partition may ask for any."""
-    declared = options.accounts.get(BURNIN, Account(description="acceptance and burn-in runs"))
+    declared = options.accounts.get(ACCOUNT, Account(description="acceptance and burn-in runs"))
     qos = tuple(dict.fromkeys(("normal", *options.qos))) if options.qos else declared.qos
     return declared.model_copy(update={"qos": qos})
 

@@ -13,16 +13,16 @@ from rackwright.render import render
 from rackwright.roles.slurm import layout, placement
 from rackwright.roles.slurm.entities import Partition
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.workload.slurm.gres import gres, gres_types
+from rackwright.workload.slurm.srun import ACCOUNT
 
-BURNIN = "burnin"
-"""Account of the acceptance runs, which root submits; every partition takes it."""
 SIMULATED_GPUS = "/run/rackwright-gpu"
 """A container has no GPU; links to /dev/null of this name let Slurm count and schedule them."""
 
 
 def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
     """/etc/slurm/slurm.conf."""
-    gpus = any(layout.gres(node) for node in placement.workers(cluster))
+    gpus = any(gres(node) for node in placement.workers(cluster))
     return _render(
         "slurm.conf",
         cluster,
@@ -177,7 +177,7 @@ def _partition_line(cluster: Cluster, options: SlurmOptions, name: str, partitio
 
 def _allowed_accounts(partition: Partition) -> str | None:
     accounts = partition.allow_accounts
-    return ",".join(dict.fromkeys((*accounts, BURNIN))) if accounts else None
+    return ",".join(dict.fromkeys((*accounts, ACCOUNT))) if accounts else None
 
 
 def _weights(partition: Partition) -> str | None:
@@ -205,11 +205,11 @@ def _node_gres_lines(node: Node, detect: str) -> Iterator[str]:
         # Which capability files an instance has is only known once it is made; NVML alone finds them.
         yield "AutoDetect=nvml"
     elif detect != "off" and not simulated:
-        if layout.gres_types(node):
+        if gres_types(node):
             yield f"AutoDetect={detect}"
     else:
         first = 0
-        for kind, count in layout.gres_types(node).items():
+        for kind, count in gres_types(node).items():
             numbers = f"[{first}-{first + count - 1}]" if count > 1 else str(first)
             path = SIMULATED_GPUS if simulated else "/dev/nvidia"
             yield f"AutoDetect=off Name=gpu Type={kind} File={path}{numbers}"

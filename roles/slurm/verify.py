@@ -13,6 +13,7 @@ from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.roles.slurm import cluster_checks, layout, placement, texts
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.workload.slurm.output import parse_config
 
 _CONTAINED = frozenset({Capability.CGROUP_V2})
 _TMP = "stat -c '%d:%i' /tmp"  # without arguments testinfra leaves percent signs alone
@@ -22,12 +23,6 @@ _JOB_TMP = "srun -Q -A burnin --immediate=20 -t 1 -n 1 --mem=16 -p %s -w %s stat
 def parse_mpi_plugins(output: str) -> frozenset[str]:
     """Plugin names of `srun --mpi=list`, whichever of its versions it comes from."""
     return frozenset(re.findall(r"\b(none|pmix(?:_v\d+)?|pmi2|cray_shasta)\b", output))
-
-
-def parse_config(output: str) -> dict[str, str]:
-    """`scontrol show config`: value by key."""
-    pairs = (line.partition("=") for line in output.splitlines() if "=" in line)
-    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _files(context: CheckContext[SlurmOptions]) -> str:

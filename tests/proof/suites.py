@@ -200,7 +200,7 @@ SUITES = (
             *_ENGINE,
             *_RACKS,
             "rackwright/health",
-            "rackwright/workload/slurm/drain.py",
+            "rackwright/workload",
             "rackwright/why",
             "roles/health",
             "roles/slurm",

@@ -29,24 +29,25 @@ from rackwright.health.guard.metrics import metrics
 from rackwright.health.guard.policy import (
     Decision,
     Found,
+    GuardAction,
     Memory,
     Outcome,
     Policy,
-    Step,
-    concerns_slurm,
+    concerns_manager,
     condemned,
     counted,
     decide,
     excused,
     found_in,
 )
-from rackwright.health.guard.slurm import NoAnswer, Slurm, rooms_of
 from rackwright.health.judge import judge
 from rackwright.health.probe.main import probe
 from rackwright.health.probe.source import Source
 from rackwright.health.registry import CHECKS
 from rackwright.health.verdict import HealthResult
 from rackwright.status import Status
+from rackwright.workload.on_node import ManagerOnNode, manager_on
+from rackwright.workload.states import NoAnswer
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Slurm runs its programs without one."""
@@ -59,7 +60,9 @@ EXIT = {Outcome.CLEAN: 0, Outcome.BAD: 3, Outcome.UNKNOWN: 4}
 class Guard:
     """This node: its two files, its memory, and what it finds. `root` stands for / in tests."""
 
-    def __init__(self, root: str = "", slurm: Slurm | None = None, source: Source | None = None) -> None:
+    def __init__(
+        self, root: str = "", manager: ManagerOnNode | None = None, source: Source | None = None
+    ) -> None:
         self._root = root
         self._source = source or Source()
         self.why_blind: str | None = None
@@ -71,7 +74,7 @@ class Guard:
             self.why_blind = f"what this node should be cannot be read: {type(error).__name__}: {error}"
         name = self.expected.node if self.expected is not None else None
         self.node = name or os.environ.get("SLURMD_NODENAME") or os.uname().nodename.split(".")[0]
-        self.slurm = slurm or Slurm(self.node)
+        self.manager = manager or manager_on(self.node)
 
     def off(self) -> dict[str, str]:
         """The kill switches of this node: name of a check, or `all`, and the reason."""
@@ -133,8 +136,8 @@ class Guard:
         decision = self._decide(counts, found)
         if decision.memory.alert is not None and decision.memory.alert != memory.alert:
             log(f"alert: {decision.memory.alert}", urgent=True)
-        elif decision.step is not Step.KEEP:
-            log(f"{decision.step.value}: {decision.why}")
+        elif decision.action is not GuardAction.KEEP:
+            log(f"{decision.action.value}: {decision.why}")
         self._remember(mode, results, found, decision, began)
         return found, decision
 
@@ -142,46 +145,45 @@ class Guard:
         """Asked before the node is looked at, or a job that starts at once would meet the old complaints."""
         if memory.drained:
             with suppress(NoAnswer):
-                return excused(memory, self.slurm.node(), self._source.now())
+                return excused(memory, self.manager.state(), self._source.now())
         return memory
 
     def _decide(self, memory: Memory, found: Found) -> Decision:
-        """The decision, acted upon; a Slurm that does not answer leaves everything as it is."""
-        if not concerns_slurm(self.policy, memory, found):
-            return Decision(Step.KEEP, replace(memory, alert=None), found.outcome.value)
+        """The decision, acted upon; a workload manager that does not answer leaves everything as it is."""
+        if not concerns_manager(self.policy, memory, found):
+            return Decision(GuardAction.KEEP, replace(memory, alert=None), found.outcome.value)
         now = self._source.now()
         try:
-            node = self.slurm.node()
+            node = self.manager.state()
             fresh = condemned(self.policy, memory, found) and not node.drained
-            rooms = rooms_of(self.slurm.table(), self.node) if fresh else []
-            decision = decide(self.policy, memory, found, node, rooms, now)
-            if decision.step is Step.REBOOT and not self._memorize(decision.memory):  # or it never counts
-                alert = f"not rebooted, as nobody would remember it; {found.reason}"
-                return Decision(Step.KEEP, replace(memory, alert=alert), alert)
+            shares = self.manager.shares() if fresh else []
+            decision = decide(self.policy, memory, found, node, shares, now)
+            reboots = decision.action is GuardAction.REBOOT
+            if reboots and not self._memorize(decision.memory):  # or it never counts
+                alert = f"not rebooted, as the reboot could not be recorded; {found.reason}"
+                return Decision(GuardAction.KEEP, replace(memory, alert=alert), alert)
             self._act(decision)
-            if decision.step is Step.DRAIN and self.slurm.one_too_many(self.policy.drain_percent):
-                self.slurm.resume()
-                alert = (
-                    f"drained and resumed at once, as others were drained at the same time; {found.reason}"
-                )
+            if decision.action is GuardAction.DRAIN and self.manager.one_too_many(self.policy.drain_percent):
+                self.manager.resume()
+                why = "drained and resumed at once, as others were drained at the same time"
+                alert = f"{why}; {found.reason}"
                 memory = replace(memory, drained=False, alert=alert)
-                decision = Decision(Step.KEEP, memory, alert, past_share=True)
+                decision = Decision(GuardAction.KEEP, memory, alert, past_share=True)
         except NoAnswer as error:
-            alert = f"{error}; " + (
-                found.reason if condemned(self.policy, memory, found) else "nothing to tell it"
-            )
-            return Decision(Step.KEEP, replace(memory, alert=alert), alert)
+            reason = found.reason if condemned(self.policy, memory, found) else "nothing to report to it"
+            memory = replace(memory, alert=f"{error}; {reason}")
+            return Decision(GuardAction.KEEP, memory, f"{error}; {reason}")
         return decision
 
     def _act(self, decision: Decision) -> None:
-        if decision.step is Step.DRAIN:
-            self.slurm.drain(decision.reason)
-        elif decision.step is Step.REASON:
-            self.slurm.explain(decision.reason)
-        elif decision.step is Step.RESUME:
-            self.slurm.resume()
-        elif decision.step is Step.REBOOT:
-            self.slurm.reboot(decision.reason)
+        if decision.action is GuardAction.DRAIN:
+            self.manager.drain(decision.reason)
+        elif decision.action is GuardAction.REASON:
+            self.manager.explain(decision.reason)
+        elif decision.action is GuardAction.RESUME:
+            self.manager.resume()
+        elif decision.action is GuardAction.REBOOT:
+            self.manager.reboot(decision.reason)
 
     def _remember(
         self, mode: str, results: list[HealthResult], found: Found, decision: Decision, began: float
@@ -194,7 +196,7 @@ class Guard:
             "mode": mode,
             "outcome": found.outcome.value,
             "action": found.action.value,
-            "step": decision.step.value,
+            "step": decision.action.value,
             "why": self.why_blind or decision.why,
             "reason": found.reason if found.outcome is not Outcome.CLEAN else "",
             "memory": decision.memory.to_json(),

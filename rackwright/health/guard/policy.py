@@ -2,11 +2,11 @@
 
 Rules, each with the failure it prevents:
 
-- A node that somebody else took out of service is left alone, whatever is found on it.
+- A node that another user or tool took out of service is left alone, whatever is found on it.
 - A node is resumed only if its reason is ours, and only after several clean passes in a row.
 - UNKNOWN is no pass: it ends a row of clean ones. It drains, if the site wants that, once it lasts.
-- No more than a share of each partition is ever drained by health checks. Past it they are more
-  likely wrong than the nodes, and an alert is raised instead.
+- No more than a share of each group of nodes (Slurm: a partition) is ever drained by health checks.
+  Past it they are more likely wrong than the nodes, and an alert is raised instead.
 - A reboot happens on a node that is drained by us and empty, a few times a day at most.
 - Whoever resumes a node that we drained has seen why: complaints of the kernel before that moment
   are no longer held against it. What still is wrong drains it again.
@@ -22,9 +22,8 @@ from typing import Any
 from rackwright.health.judge import all_checks
 from rackwright.health.verdict import Action, HealthResult
 from rackwright.status import Status
+from rackwright.workload.states import HEALTH_PREFIX, DrainShare, NodeState
 
-PREFIX = "rackwright-health: "
-"""Begins every reason we give; one that begins otherwise is somebody else's."""
 REASON_MAX_CHARACTERS = 200
 DAY_SECONDS = 86400.0
 _ACTIONS = {check.id: check.action for check in all_checks()}
@@ -101,11 +100,11 @@ class Found:
             checks = checks[:80].rpartition(",")[0] + ",..."
         status = "FAIL" if self.outcome is Outcome.BAD else "UNKNOWN"
         evidence = self.results[0].evidence if self.results else "no check ran"
-        return printable(f"{PREFIX}{checks} {status} {self.action.value}: {evidence}")
+        return printable(f"{HEALTH_PREFIX}{checks} {status} {self.action.value}: {evidence}")
 
 
 def printable(text: str) -> str:
-    """One short line that Slurm's tools can print without losing their columns."""
+    """One short line that a workload manager's tools can print without losing their columns."""
     line = " ".join(text.split()).replace("|", "/").replace('"', "").replace("'", "").replace("\\", "/")
     return "".join(char for char in line if char.isprintable() and ord(char) < 128)[:REASON_MAX_CHARACTERS]
 
@@ -123,54 +122,11 @@ def found_in(results: Sequence[HealthResult]) -> Found:
 
 
 def may_drain(result: HealthResult) -> bool:
-    """Whether a failure of this check would take the node out of service; a check nobody knows may."""
+    """Whether a failure of this check would take the node out of service; an unknown check may."""
     return _ACTIONS.get(result.check, Action.DRAIN).rank >= Action.DRAIN.rank
 
 
-@dataclass(frozen=True)
-class NodeInSlurm:
-    """This node as slurmctld has it."""
-
-    states: frozenset[str]
-    reason: str = ""
-    by: str = ""
-    """Who set the reason, and when: `root@2026-11-21T12:00:00`."""
-
-    @property
-    def drained(self) -> bool:
-        """Out of service by somebody's decision."""
-        return not self.states.isdisjoint(("DRAIN", "DRAINED", "DRAINING", "FAIL", "MAINT"))
-
-    @property
-    def down(self) -> bool:
-        """Out of service by Slurm's own."""
-        return not self.states.isdisjoint(("DOWN", "NOT_RESPONDING", "FUTURE", "REBOOT_ISSUED"))
-
-    @property
-    def ours(self) -> bool:
-        """Drained by a health check."""
-        return self.drained and self.reason.startswith(PREFIX)
-
-    @property
-    def empty(self) -> bool:
-        """No job runs on it."""
-        return self.states.isdisjoint(("ALLOCATED", "MIXED", "COMPLETING"))
-
-
-@dataclass(frozen=True)
-class Room:
-    """How many nodes of a partition health checks may drain, and have drained besides this one."""
-
-    partition: str
-    nodes: int
-    drained: int
-
-    def allowed(self, percent: float) -> int:
-        """The share, rounded down; always one, or a small partition could not lose a broken node."""
-        return max(1, int(self.nodes * percent / 100))
-
-
-class Step(Enum):
+class GuardAction(Enum):
     """What is done."""
 
     KEEP = "keep"
@@ -185,7 +141,7 @@ class Step(Enum):
 class Decision:
     """What is done, what is remembered, and why."""
 
-    step: Step
+    action: GuardAction
     memory: Memory
     why: str
     reason: str = ""
@@ -193,8 +149,8 @@ class Decision:
     """Not drained although it should be: too many nodes are."""
 
 
-def excused(memory: Memory, node: NodeInSlurm, now: float) -> Memory:
-    """The memory once somebody has resumed a node that we drained: they have seen why."""
+def excused(memory: Memory, node: NodeState, now: float) -> Memory:
+    """The memory once a node that we drained was resumed by an operator, who has seen why."""
     if not memory.drained or node.drained or node.down:
         return memory
     return replace(memory, drained=False, excused_until=now, alert=None)
@@ -216,8 +172,8 @@ def condemned(policy: Policy, memory: Memory, found: Found) -> bool:
     return found.outcome is Outcome.BAD
 
 
-def concerns_slurm(policy: Policy, memory: Memory, found: Found) -> bool:
-    """Whether Slurm has to be asked at all: a healthy fleet sends it nothing.
+def concerns_manager(policy: Policy, memory: Memory, found: Found) -> bool:
+    """Whether the workload manager has to be asked at all: a healthy fleet sends it nothing.
 
     The last clean pass of a row asks too: memory may have been lost while the node was drained.
     """
@@ -226,60 +182,65 @@ def concerns_slurm(policy: Policy, memory: Memory, found: Found) -> bool:
 
 
 def decide(
-    policy: Policy, memory: Memory, found: Found, node: NodeInSlurm, rooms: Sequence[Room], now: float
+    policy: Policy, memory: Memory, found: Found, node: NodeState, shares: Sequence[DrainShare], now: float
 ) -> Decision:
-    """What to do about this node. `memory` has counted this pass; `rooms` are its partitions'."""
-    if node.drained and not node.ours:
+    """What to do about this node. `memory` has counted this pass; `shares` are its groups'."""
+    if node.drained and not node.drained_by_health:
         left = replace(memory, drained=False, alert=None)
-        return Decision(Step.KEEP, left, f"not ours: {node.reason or 'no reason'} [{node.by or 'nobody'}]")
+        return Decision(
+            GuardAction.KEEP, left, f"not ours: {node.reason or 'no reason'} [{node.by or 'unknown user'}]"
+        )
     if condemned(policy, memory, found):
-        return _against(policy, memory, found, node, rooms, now)
-    calm = replace(memory, drained=node.ours, alert=None)
-    if not node.ours:
-        return Decision(Step.KEEP, calm, "in service")
+        return _against(policy, memory, found, node, shares, now)
+    calm = replace(memory, drained=node.drained_by_health, alert=None)
+    if not node.drained_by_health:
+        return Decision(GuardAction.KEEP, calm, "in service")
     if found.outcome is Outcome.CLEAN and memory.clean >= policy.clean_passes:
         why = f"{memory.clean} clean passes"
-        return Decision(Step.RESUME, replace(calm, drained=False), why)
-    return Decision(Step.KEEP, calm, f"{memory.clean} of {policy.clean_passes} clean passes")
+        return Decision(GuardAction.RESUME, replace(calm, drained=False), why)
+    return Decision(GuardAction.KEEP, calm, f"{memory.clean} of {policy.clean_passes} clean passes")
 
 
 def _against(
-    policy: Policy, memory: Memory, found: Found, node: NodeInSlurm, rooms: Sequence[Room], now: float
+    policy: Policy, memory: Memory, found: Found, node: NodeState, shares: Sequence[DrainShare], now: float
 ) -> Decision:
     """A condemned node that is ours or in service."""
-    if node.ours:
+    if node.drained_by_health:
         return _drained(policy, replace(memory, drained=True, alert=None), found, node, now)
     if node.down:
-        return Decision(Step.KEEP, replace(memory, alert=None), "down already")
-    full = [room for room in rooms if room.drained + 1 > room.allowed(policy.drain_percent)]
+        return Decision(GuardAction.KEEP, replace(memory, alert=None), "down already")
+    full = [share for share in shares if share.drained + 1 > share.allowed(policy.drain_percent)]
     if full:
         told = "; ".join(
-            f"{room.drained} of {room.nodes} nodes of {room.partition} are drained by health checks, "
-            f"{room.allowed(policy.drain_percent)} may be"
-            for room in full
+            f"{share.drained} of {share.nodes} nodes of {share.group} are drained by health checks, "
+            f"{share.allowed(policy.drain_percent)} may be"
+            for share in full
         )
-        alert = f"not drained: {told}; {found.reason[len(PREFIX) :]}"
-        return Decision(Step.KEEP, replace(memory, alert=alert), alert, past_share=True)
-    return Decision(Step.DRAIN, replace(memory, drained=True, alert=None), found.reason, found.reason)
+        alert = f"not drained: {told}; {found.reason[len(HEALTH_PREFIX) :]}"
+        return Decision(GuardAction.KEEP, replace(memory, alert=alert), alert, past_share=True)
+    return Decision(GuardAction.DRAIN, replace(memory, drained=True, alert=None), found.reason, found.reason)
 
 
-def _drained(policy: Policy, memory: Memory, found: Found, node: NodeInSlurm, now: float) -> Decision:
+def _drained(policy: Policy, memory: Memory, found: Found, node: NodeState, now: float) -> Decision:
     """A condemned node that we have drained before: rebooted where that helps, its reason kept true."""
     if found.action is Action.REBOOT and found.outcome is Outcome.BAD and policy.reboots_a_day:
         recent = tuple(at for at in memory.reboots if now - at < DAY_SECONDS)
         if len(recent) >= policy.reboots_a_day:
-            alert = f"{len(recent)} reboots in 24 h did not help: {found.reason[len(PREFIX) :]}"
-            return Decision(Step.KEEP, replace(memory, reboots=recent, alert=alert), alert)
-        if node.empty and node.states.isdisjoint(("REBOOT_REQUESTED", "REBOOT")):
+            alert = f"{len(recent)} reboots in 24 h did not help: {found.reason[len(HEALTH_PREFIX) :]}"
+            return Decision(GuardAction.KEEP, replace(memory, reboots=recent, alert=alert), alert)
+        if not node.busy and not node.rebooting:
             booted = replace(memory, reboots=(*recent, now))
             return Decision(
-                Step.REBOOT, booted, f"reboot {len(recent) + 1} of {policy.reboots_a_day} a day", found.reason
+                GuardAction.REBOOT,
+                booted,
+                f"reboot {len(recent) + 1} of {policy.reboots_a_day} a day",
+                found.reason,
             )
     if found.outcome is Outcome.BAD and _checks(node.reason) != _checks(found.reason):
-        return Decision(Step.REASON, memory, found.reason, found.reason)
-    return Decision(Step.KEEP, memory, "drained by us already")
+        return Decision(GuardAction.REASON, memory, found.reason, found.reason)
+    return Decision(GuardAction.KEEP, memory, "drained by us already")
 
 
 def _checks(reason: str) -> str:
     """What a reason is about; numbers in its evidence may change from pass to pass."""
-    return reason[len(PREFIX) :].partition(":")[0]
+    return reason[len(HEALTH_PREFIX) :].partition(":")[0]

@@ -14,7 +14,7 @@ from rackwright.accept.stages import StageName, judge_applied
 from rackwright.accept.write import default_folder, html, write_report
 from rackwright.burnin.expectation import Finding, Floor
 from rackwright.burnin.pairs import PairFigure, triage
-from rackwright.burnin.report import BurninReport, Group, Measurement, Previous
+from rackwright.burnin.report import BurninReport, Measurement, Previous, SkuGroup
 from rackwright.burnin.table import parse_nccl_tests
 from rackwright.claims.check import CheckResult
 from rackwright.engine.run import Applied
@@ -56,7 +56,7 @@ def verified(*extra):
 
 def burnt_in(*findings, **changes):
     table = parse_nccl_tests(recorded.GH200_TWO_NODES)
-    group = Group(
+    group = SkuGroup(
         sku="test-node", engine="mpi", nodes=("worker1", "worker2"), ranks=8, floor=Floor(100.0, "a document, read 2026"),
         findings=findings, measurements=(Measurement("all_reduce", table, ()),), versions={"slurm": "24.11.5"},
         previous=Previous("2026-11-01T00:00:00+00:00", 125.0, -1.9),

@@ -9,7 +9,8 @@ from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.model.settings import Burnin
 from rackwright.model.types import NodeRole
-from tests.factories import make_cluster, make_node
+from rackwright.workload.slurm.output import SINFO
+from tests.factories import RunsSlurm, make_cluster, make_node
 
 
 def table(nodes, sizes, busbw, *, per_node=1, collective="all_reduce", wrong="0", in_place_wrong=None):
@@ -44,13 +45,14 @@ class Head:
         if command == "sinfo --version":
             return CommandResult(command, 0, "slurm 24.11.5\n", "")
         if command.startswith("sinfo"):
-            nodes = shlex.split(command)[-1].removeprefix("--nodes=").split(",")
-            said = "".join(
-                f"{name} {self.states.get(name, 'idle')}\n"
-                for name in nodes
-                if self.states.get(name) != "gone"
-            )
-            return CommandResult(command, 0, said, "")
+            assert command == shlex.join(SINFO)
+            states = dict.fromkeys((f"w{n}" for n in range(1, 5)), "idle") | self.states
+            rows = [
+                f"main|{name}|{'idle' if state == 'dead' else state}|Unknown|Unknown|none\n"
+                for name, state in states.items()
+                if state != "gone"
+            ]
+            return CommandResult(command, 0, "".join(rows), "")
         if command == "true":
             if self.states.get(node) == "dead":
                 raise ConnectionFailed(f"Cannot connect to {node}.")
@@ -86,7 +88,7 @@ class Head:
 
 def cluster_of(workers=2, **settings):
     nodes = [
-        make_node("head1", 10, NodeRole.HEAD),
+        make_node("head1", 10, NodeRole.HEAD, options={"slurm": RunsSlurm()}),
         *(make_node(f"w{n}", 20 + n) for n in range(1, workers + 1)),
     ]
     return make_cluster(*nodes, burnin=Burnin(**{"floor_busbw_gbs": 1.0, "floor_source": "test"} | settings))

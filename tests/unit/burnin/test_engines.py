@@ -6,24 +6,33 @@ import subprocess
 
 import pytest
 
-from rackwright.burnin.engines import NcclTests, cpus_per_task, engine_for
-from rackwright.burnin.slurm import Slurm, Step, srun_line
+from rackwright.burnin.engines import NCCL_FILTER, NcclTests, cpus_per_task, engine_for
+from rackwright.burnin.readiness import not_ready
 from rackwright.command import CommandResult
-from rackwright.errors import BurninError
+from rackwright.errors import BurninError, WorkloadError
 from rackwright.model.settings import Burnin
 from rackwright.render import render
 from rackwright.status import Status
-from tests.factories import SKU, make_gpu_sku
-from tests.unit.burnin.head import Head
+from rackwright.workload.protocol import GpuRequest, Step
+from rackwright.workload.slurm.control import Slurm
+from rackwright.workload.slurm.gres import gres
+from rackwright.workload.slurm.srun import srun_line
+from tests.factories import SKU, make_gpu_sku, make_node
+from tests.unit.burnin.head import Head, cluster_of
 
 GPU_SKU = make_gpu_sku()
+GPU_NODE = make_node("w1", 11, sku=GPU_SKU)
+CPU_NODE = make_node("w1", 11)
 
 
 def test_nccl_steps():
-    engine = engine_for(Burnin(nccl_env={"NCCL_IB_HCA": "mlx5_0,mlx5_3"}, transport="NET/IB/GDRDMA"), GPU_SKU)
+    engine = engine_for(
+        Burnin(nccl_env={"NCCL_IB_HCA": "mlx5_0,mlx5_3"}, transport="NET/IB/GDRDMA"), GPU_NODE
+    )
     assert isinstance(engine, NcclTests)
     step = engine.step("all_gather", ("a", "b", "c"), 8, 2**34)
-    assert (step.tasks_per_node, step.gres, step.cpus_per_task) == (8, "gpu:h100:8", 24)
+    assert (step.tasks_per_node, step.gpus, step.cpus_per_task) == (8, (GpuRequest(8),), 24)
+    assert gres(GPU_NODE, step.gpus) == "gpu:h100:8"
     assert step.environment == {"NCCL_DEBUG": "INFO", "NCCL_IB_HCA": "mlx5_0,mlx5_3"}
     assert "exec all_gather_perf -b 512 -e 17179869184 -f 2 -g 1 -n 20 -w 5 -c 1" in step.command[-1]
     expected = engine.expectation("all_gather", ("a", "b", "c"), 8, 2**34)
@@ -34,18 +43,31 @@ def test_nccl_steps():
     assert engine.judge_transport("", 2).status is Status.UNKNOWN
 
 
+def test_on_mig_nodes_each_instance_is_a_rank_and_the_gres_is_the_one_of_slurm_conf():
+    node = make_node("w1", 11, sku=GPU_SKU, mig={"1g.10gb": 7})
+    engine = engine_for(Burnin(), node)
+    step = engine.step("all_reduce", ("w1", "w2"), 8, 2**20)
+    assert (step.tasks_per_node, engine.ranks_per_node(2), step.gpus) == (
+        56,
+        56,
+        (GpuRequest(56, "1g.10gb"),),
+    )
+    assert gres(node, step.gpus) == gres(node) == "gpu:1g.10gb:56"
+    assert engine.expectation("all_reduce", ("w1", "w2"), 8, 2**20).ranks == 112
+
+
 def test_engines_are_chosen_by_gpus():
-    assert engine_for(Burnin(), SKU).name == "mpi"
-    assert engine_for(Burnin(engine="mpi"), GPU_SKU).name == "mpi"
+    assert engine_for(Burnin(), CPU_NODE).name == "mpi"
+    assert engine_for(Burnin(engine="mpi"), GPU_NODE).name == "mpi"
     with pytest.raises(BurninError, match="nccl-tests needs GPUs"):
-        engine_for(Burnin(engine="nccl-tests"), SKU)
-    assert engine_for(Burnin(transport="NET/IB"), SKU).judge_transport("", 2).status is Status.UNKNOWN
+        engine_for(Burnin(engine="nccl-tests"), CPU_NODE)
+    assert engine_for(Burnin(transport="NET/IB"), CPU_NODE).judge_transport("", 2).status is Status.UNKNOWN
     assert cpus_per_task(SKU, 2) == 1
 
 
 def test_variables_are_names():
-    with pytest.raises(BurninError, match="no name of an environment variable"):
-        srun_line(Step(("a",), 1, ("true",), 60, environment={"X; rm -rf": "1"}), "job")
+    with pytest.raises(WorkloadError, match="not a valid name of an environment variable"):
+        srun_line(Step(("a",), 1, ("true",), 60, environment={"X; rm -rf": "1"}), "job", None)
 
 
 def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_path):
@@ -64,7 +86,16 @@ def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_pat
     )  # fmt: skip
     stub.chmod(0o755)
     line = srun_line(
-        Step(("n1", "n2"), 1, ("sh", "-c", "echo 'a b'"), 60, environment={"NCCL_X": "it's $HOME"}), "job"
+        Step(
+            ("n1", "n2"),
+            1,
+            ("sh", "-c", "echo 'a b'"),
+            60,
+            environment={"NCCL_X": "it's $HOME"},
+            output_filter=NCCL_FILTER,
+        ),
+        "job",
+        None,
     )
     done = subprocess.run(
         ["sh", "-c", line],
@@ -107,23 +138,23 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("rackwright.burnin.slurm.time", clock)
+    monkeypatch.setattr("rackwright.burnin.readiness.time", clock)
     return clock
 
 
 def test_waiting_for_idle_is_patient(clock):
     head = Head(w1="completing")
-    slurm = Slurm(head, "head1")
-    assert slurm.not_idle(("w1",), 30) == {"w1": "completing"}
+    slurm = Slurm(cluster_of(), head)
+    assert not_ready(slurm, ("w1",), 30) == {"w1": "completing"}
     assert clock.now == pytest.approx(1030.0)
     assert len(head.commands) > 10
-    assert slurm.not_idle(("w2",), 30) == {}
+    assert not_ready(slurm, ("w2",), 30) == {}
     assert clock.now == pytest.approx(1030.0)
 
 
 def test_nobody_waits_for_a_node_that_is_down(clock):
     head = Head(w1="down*")
-    assert Slurm(head, "head1").not_idle(("w1", "w2"), 30) == {"w1": "down*"}
+    assert not_ready(Slurm(cluster_of(), head), ("w1", "w2"), 30) == {"w1": "down*"}
     assert (clock.now, len(head.commands)) == (1000.0, 1)
 
 
@@ -132,4 +163,4 @@ def test_debians_name_of_slurm_is_no_part_of_its_version():
         def run(self, node, command, **_):
             return CommandResult(command, 0, "slurm-wlm 24.11.5\n", "")
 
-    assert Slurm(Debian(), "head1").version() == "24.11.5"
+    assert Slurm(cluster_of(), Debian()).version() == "24.11.5"

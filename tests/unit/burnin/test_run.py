@@ -8,7 +8,6 @@ import pytest
 
 from rackwright.burnin import burnin
 from rackwright.burnin.report import bytes_text
-from rackwright.burnin.slurm import Slurm
 from rackwright.burnin.store import folder_of
 from rackwright.cli.burnin_view import show_burnin
 from rackwright.command import CommandResult
@@ -16,15 +15,14 @@ from rackwright.errors import BurninError, ConnectionFailed, ExitCode
 from rackwright.model.types import NodeRole
 from rackwright.state_folder import state_folder
 from rackwright.status import Status
-from tests.factories import make_cluster, make_node, make_sku
+from tests.factories import RunsSlurm, make_cluster, make_gpu_sku, make_node, make_sku
 from tests.unit.burnin.head import Head, cluster_of, table
 
 
 @pytest.fixture(autouse=True)
 def _state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr("rackwright.burnin.slurm.IDLE_SECONDS", 0)
-    monkeypatch.setattr(Slurm.not_idle, "__defaults__", (0,))
+    monkeypatch.setattr("rackwright.burnin.readiness.PATIENCE_SECONDS", 0)
 
 
 def test_a_good_run_passes_is_stored_and_compared_with_the_one_before():
@@ -165,6 +163,26 @@ def test_out_of_time_cancels():
     assert any(command.startswith("scancel") for command in head.commands)
 
 
+def test_nodes_of_one_sku_and_another_mig_layout_are_another_group():
+    options = {"slurm": RunsSlurm()}
+    gpus = make_gpu_sku()
+    cluster = make_cluster(
+        make_node("head1", 10, NodeRole.HEAD, options=options),
+        make_node("w1", 11, sku=gpus),
+        make_node("w2", 12, sku=gpus, mig={"1g.10gb": 7}),
+    )
+    head = Head(w1="down", w2="down")
+    assert [(group.nodes, group.ranks) for group in burnin(cluster, shell=head).groups] == [
+        (("w1",), 8),
+        (("w2",), 56),
+    ]
+
+
+def test_without_a_workload_manager_nothing_is_run():
+    with pytest.raises(BurninError, match="No role of cluster test runs a workload manager"):
+        burnin(make_cluster(), shell=Head())
+
+
 def test_nodes_must_be_workers():
     with pytest.raises(BurninError, match="head1 is not a worker"):
         burnin(cluster_of(), nodes="head1,w1", shell=Head())
@@ -176,7 +194,9 @@ def test_one_node_uses_two_cores_and_one_core_is_unknown():
     burnin(cluster_of(1), shell=head)
     assert "--ntasks-per-node=2" in head.jobs[0]
     lone = make_sku(cores_per_socket=1)
-    single = make_cluster(make_node("head1", 10, NodeRole.HEAD), make_node("w1", 11, sku=lone))
+    single = make_cluster(
+        make_node("head1", 10, NodeRole.HEAD, options={"slurm": RunsSlurm()}), make_node("w1", 11, sku=lone)
+    )
     assert "one rank alone" in burnin(single, shell=Head()).groups[0].findings[0].text
 
 

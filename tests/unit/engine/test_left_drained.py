@@ -9,7 +9,7 @@ import pytest
 
 from rackwright.engine.journal import Journal, read_run
 from rackwright.engine.left_drained import left_drained, put_back
-from rackwright.errors import RackwrightError
+from rackwright.errors import WorkloadError
 from tests.factories import make_cluster
 
 
@@ -41,22 +41,13 @@ def resumed(monkeypatch):
     """(run, nodes) of every resumption."""
     calls = []
 
-    class Drainer:
-        def __init__(self, cluster, run):
-            self.run = run
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def resume(self, nodes):
+    class Manager:
+        def resume(self, nodes, run):
             if "worker2" in nodes and len(calls) == 1:
-                raise RackwrightError("Slurm did not answer")
-            calls.append((self.run, list(nodes)))
+                raise WorkloadError("Slurm did not answer")
+            calls.append((run, list(nodes)))
 
-    monkeypatch.setattr("rackwright.workload.slurm.drain.Drainer", Drainer)
+    monkeypatch.setattr("rackwright.engine.left_drained.manager_of", lambda cluster, shell: Manager())
     return calls
 
 

@@ -11,8 +11,10 @@ import pytest
 
 from rackwright.health.guard import places
 from rackwright.health.guard.main import Guard
-from rackwright.health.guard.policy import PREFIX, NodeInSlurm, Policy, condemned
-from rackwright.health.guard.slurm import NoAnswer, Slurm
+from rackwright.health.guard.policy import Policy, condemned
+from rackwright.workload.slurm.on_node import SlurmOnNode
+from rackwright.workload.slurm.output import node_state
+from rackwright.workload.states import HEALTH_PREFIX, NoAnswer
 from tests.unit.guard.test_installed import Installed
 from tests.unit.health.bases import BASES
 from tests.unit.health.fake_node import HANGS, NOW
@@ -22,37 +24,37 @@ FULL = BASES["full"]
 EXPECTED = replace(FULL.expected, node="gpu001")
 
 
-class SlurmInMemory(Slurm):
+class SlurmInMemory(SlurmOnNode):
     """One partition of ten nodes; `others` are drained by health checks already."""
 
     settle_seconds = 0.0
 
     def __init__(self, others=0):
         super().__init__("gpu001", self.answer)
-        self.state, self.reason, self.by, self.asked = {"IDLE"}, "none", "", []
+        self.words, self.reason, self.by, self.asked = {"IDLE"}, "none", "", []
         self.others, self.silent = others, False
 
-    def answer(self, words):
-        self.asked.append(words)
+    def answer(self, command):
+        self.asked.append(command)
         if self.silent:
             raise NoAnswer("`scontrol` gave no answer within 15 s")
-        if words[0] == "sinfo":
-            rows = [("gpu001", "drained" if "DRAIN" in self.state else "idle", self.reason)]
-            rows += [(f"gpu{n:03}", "drained", PREFIX + "x") for n in range(2, 2 + self.others)]
+        if command[0] == "sinfo":
+            rows = [("gpu001", "drained" if "DRAIN" in self.words else "idle", self.reason)]
+            rows += [(f"gpu{n:03}", "drained", HEALTH_PREFIX + "x") for n in range(2, 2 + self.others)]
             rows += [(f"gpu{n:03}", "idle", "none") for n in range(2 + self.others, 11)]
-            return "".join(f"main|{name}|{state}|2026|{reason}\n" for name, state, reason in rows)
-        if words[1] == "show":
-            return f"NodeName=gpu001 State={'+'.join(sorted(self.state))} Reason={self.reason} [{self.by or 'root@x'}]\n"
-        told = dict(word.split("=", 1) for word in words[2:])
+            return "".join(f"main|{name}|{state}|root|2026|{reason}\n" for name, state, reason in rows)
+        if command[1] == "show":
+            return f"NodeName=gpu001 State={'+'.join(sorted(self.words))} Reason={self.reason} [{self.by or 'root@x'}]\n"
+        told = dict(word.split("=", 1) for word in command[2:])
         if told.get("State") == "DRAIN":
-            self.state.add("DRAIN")
+            self.words.add("DRAIN")
         if told.get("State") == "RESUME":
-            self.state.discard("DRAIN")
-        self.reason = told.get("Reason", self.reason if "DRAIN" in self.state else "none")
+            self.words.discard("DRAIN")
+        self.reason = told.get("Reason", self.reason if "DRAIN" in self.words else "none")
         return ""
 
     def human(self, *, drain):
-        self.state, self.reason, self.by = (
+        self.words, self.reason, self.by = (
             ({"IDLE", "DRAIN"}, "a fan", "ada@x") if drain else ({"IDLE"}, "none", "")
         )
 
@@ -109,13 +111,13 @@ def test_a_healthy_node_sends_slurm_next_to_nothing(machine):
 def test_seven_of_eight_is_drained_and_comes_back_after_three_clean_passes(machine):
     machine.breaks()
     machine.run()
-    assert machine.slurm.reason.startswith(f"{PREFIX}gpu-count")
+    assert machine.slurm.reason.startswith(f"{HEALTH_PREFIX}gpu-count")
     assert "nvidia-smi lists 7 of 8 declared GPUs" in machine.slurm.reason
     machine.run()
     machine.heals()
     for expected in ({"IDLE", "DRAIN"}, {"IDLE", "DRAIN"}, {"IDLE"}):
         machine.run()
-        assert machine.slurm.state == expected
+        assert machine.slurm.words == expected
     assert machine.read(places.MEMORY)["drained"] is False
 
 
@@ -127,11 +129,11 @@ def test_a_full_disk_does_not_leave_the_node_drained_for_ever(machine, monkeypat
         full.setattr("os.fsync", no_space)
         machine.breaks()
         machine.run()
-        assert machine.slurm.state == {"IDLE", "DRAIN"}
+        assert machine.slurm.words == {"IDLE", "DRAIN"}
     machine.heals()
     for expected in ({"IDLE", "DRAIN"}, {"IDLE", "DRAIN"}, {"IDLE"}):
         machine.run()
-        assert machine.slurm.state == expected
+        assert machine.slurm.words == expected
 
 
 def no_space(_):
@@ -144,7 +146,7 @@ def test_a_human_drain_stays_whatever_is_found(machine):
         change()
         for _ in range(5):
             machine.run()
-        assert (machine.slurm.state, machine.slurm.reason) == ({"IDLE", "DRAIN"}, "a fan")
+        assert (machine.slurm.words, machine.slurm.reason) == ({"IDLE", "DRAIN"}, "a fan")
 
 
 def test_a_human_who_takes_our_drain_over_keeps_it(machine):
@@ -169,7 +171,7 @@ def test_who_resumes_a_node_excuses_the_kernel_log_before_and_nothing_else(machi
     since = journal.rpartition("@")[0] + f"@{NOW:.0f}"  # journald itself leaves out what came before
     machine.breaks(lambda node: node.commands.update({since: FULL.node.commands[journal]}))
     assert not machine.run("prolog"), "a job may start at once"
-    assert machine.slurm.state == {"IDLE"}
+    assert machine.slurm.words == {"IDLE"}
     assert machine.read(places.MEMORY)["excused_until"] == NOW
     drop_gpu(3)(machine.node)
     machine.run()
@@ -180,7 +182,7 @@ def test_past_the_share_an_alert_is_raised_and_jobs_start(tmp_path):
     machine = Machine(tmp_path, others=1)
     machine.breaks()
     assert not machine.run("prolog")
-    assert machine.slurm.state == {"IDLE"}
+    assert machine.slurm.words == {"IDLE"}
     assert "1 of 10 nodes of main are drained by health checks" in machine.read(places.MEMORY)["alert"]
     text = (tmp_path / f"{places.STATE}/{places.METRICS}".strip("/")).read_text()
     assert "\nrackwright_health_alert 1\n" in text
@@ -190,7 +192,7 @@ def test_past_the_share_an_alert_is_raised_and_jobs_start(tmp_path):
 def test_a_prolog_drains_with_our_reason_before_it_refuses(machine):
     machine.breaks()
     assert machine.run("prolog")
-    assert machine.slurm.reason.startswith(PREFIX)
+    assert machine.slurm.reason.startswith(HEALTH_PREFIX)
     assert machine.run("prolog"), "and again, though it is drained already"
 
 
@@ -206,12 +208,12 @@ def test_a_prolog_looks_twice_where_too_little_is_known(machine):
 def test_prologs_and_epilogs_count_no_clean_pass(machine):
     machine.breaks()
     machine.run("epilog")
-    assert machine.slurm.state == {"IDLE", "DRAIN"}
+    assert machine.slurm.words == {"IDLE", "DRAIN"}
     machine.heals()
     for _ in range(9):
         machine.run("prolog")
         machine.run("epilog")
-    assert machine.slurm.state == {"IDLE", "DRAIN"}
+    assert machine.slurm.words == {"IDLE", "DRAIN"}
 
 
 def test_a_slurm_that_does_not_answer_leaves_everything_and_is_told_later(machine):
@@ -222,7 +224,7 @@ def test_a_slurm_that_does_not_answer_leaves_everything_and_is_told_later(machin
     assert machine.run("prolog"), "a job must not start on a failing node"
     machine.slurm.silent = False
     machine.run()
-    assert machine.slurm.state == {"IDLE", "DRAIN"}
+    assert machine.slurm.words == {"IDLE", "DRAIN"}
 
 
 def test_kill_switches_of_the_node(machine):
@@ -244,7 +246,7 @@ def test_damaged_files_are_unknown_or_nothing_remembered(machine, path, damaged)
     machine.put(path, damaged)
     for _ in range(3):
         machine.run()
-    drained = machine.slurm.state == {"IDLE", "DRAIN"}
+    drained = machine.slurm.words == {"IDLE", "DRAIN"}
     assert drained is (path == places.EXPECTED)
     assert not drained or "declaration UNKNOWN" in machine.slurm.reason
 
@@ -267,5 +269,5 @@ def test_the_program_refuses_a_mode_it_does_not_know(installed):
 
 
 def test_what_slurm_shows_of_our_drain_is_ours():
-    assert NodeInSlurm(frozenset({"IDLE", "DRAIN"}), PREFIX + "x").ours
-    assert not NodeInSlurm(frozenset({"IDLE"}), PREFIX + "x").ours
+    assert node_state("IDLE+DRAIN", HEALTH_PREFIX + "x").drained_by_health
+    assert not node_state("IDLE", HEALTH_PREFIX + "x").drained_by_health

@@ -5,26 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from ipaddress import IPv4Address
-from typing import Any, ClassVar
+from typing import Any
 
 from rackwright.catalog.read import catalogue
 from rackwright.health.declare import expected_of, expected_of_sku
 from rackwright.health.expected import Expected
 from rackwright.health.options import DeclaredFirmware, HealthOptions, RequiredMount
 from rackwright.lab.smi_xml import DRIVER
-from rackwright.model.options import RoleOptions
 from rackwright.model.sku import Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
-from tests.factories import make_address, make_cluster, make_network, make_node
+from tests.factories import RunsSlurm, make_address, make_cluster, make_network, make_node
 from tests.unit.health.fake_node import FakeNode
 from tests.unit.health.healthy import healthy
-
-
-class Scheduler(RoleOptions):
-    """Stands for the slurm role."""
-
-    scheduler: ClassVar[Any] = "slurm"
-
 
 OPTIONS = HealthOptions(
     services=("chrony.service",),
@@ -80,7 +72,7 @@ def in_cluster(sku: Sku, options: HealthOptions = OPTIONS, **changes: Any) -> Ba
             make_address("management", "10.9.0.11"),
             make_address("storage", "10.8.0.11"),
         ),
-        options={"health": options, "slurm": Scheduler()}, **{"platform": Platform.BARE_METAL, **changes},
+        options={"health": options, "slurm": RunsSlurm()}, **{"platform": Platform.BARE_METAL, **changes},
     )  # fmt: skip
     cluster = make_cluster(make_node("head1", 10, NodeRole.HEAD), node, networks=networks)
     return Base(sku, expected_of(cluster, node))

@@ -119,7 +119,9 @@ def test_a_head_that_runs_no_jobs_has_no_drop_ins():
 def test_a_site_may_leave_out_the_epilog():
     options = HealthRoleOptions.model_validate({"drain": {"epilog": False}})
     found = site(options)
-    assert texts.drop_in("epilog") not in texts.files_of(found, found.by_name["gpu1"], options)
+    assert texts.drop_in(found.by_name["gpu1"], "epilog") not in texts.files_of(
+        found, found.by_name["gpu1"], options
+    )
 
 
 def test_slurm_runs_what_a_role_offers_without_knowing_it():
@@ -208,14 +210,14 @@ CASES = [
      Status.UNKNOWN, "gpu-count: no tool"),
     ("the node finds itself healthy", {SHOW: (4, shown("unknown", why="no file"), "")}, Status.UNKNOWN, "no file"),
     ("the node finds itself healthy", {}, Status.UNKNOWN, "the health check printed no verdict"),
-    ("Slurm runs the node's health check", {CONFIG: SETTINGS, LAST: last(20)}, Status.PASS,
+    ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: last(20)}, Status.PASS,
      "every 300 s; the last pass came to: clean"),
-    ("Slurm runs the node's health check", {CONFIG: SETTINGS, LAST: last(900)}, Status.FAIL, "s ago, and every 300 s there should be one"),
-    ("Slurm runs the node's health check", {CONFIG: SETTINGS.replace(places.PROGRAM, "(null)")}, Status.FAIL,
-     "HealthCheckProgram is (null)"),
-    ("Slurm runs the node's health check", {CONFIG: SETTINGS.replace("300 sec", "0 sec")}, Status.FAIL,
-     "HealthCheckInterval is 0 sec"),
-    ("Slurm runs the node's health check", {CONFIG: SETTINGS, LAST: ""}, Status.UNKNOWN, "did not print JSON"),
+    ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: last(900)}, Status.FAIL, "s ago, and every 300 s there should be one"),
+    ("the workload manager runs the node's health check", {CONFIG: SETTINGS.replace(places.PROGRAM, "(null)")}, Status.FAIL,
+     "the health program of Slurm is not set"),
+    ("the workload manager runs the node's health check", {CONFIG: SETTINGS.replace("300 sec", "0 sec")}, Status.FAIL,
+     "Slurm never runs its health program"),
+    ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: ""}, Status.UNKNOWN, "did not print JSON"),
     ("no health check is switched off on the node", {f"ls {places.DISABLED}": ""}, Status.PASS, "none is"),
     ("no health check is switched off on the node", {f"ls {places.DISABLED}": "all\ngpu-count\n"}, Status.WARN,
      "switched off on this node: all, gpu-count"),
@@ -231,5 +233,5 @@ def test_checks(name, replies, status, evidence, monkeypatch):
 
 
 def test_who_claims_what():
-    assert "Slurm runs the node's health check" in claimed("health", CHECKS, WORKER)
-    assert "Slurm runs the node's health check" not in claimed("health", CHECKS, HEAD)
+    assert "the workload manager runs the node's health check" in claimed("health", CHECKS, WORKER)
+    assert "the workload manager runs the node's health check" not in claimed("health", CHECKS, HEAD)

@@ -407,7 +407,5 @@ def test_mpi_plugins_of_older_releases():
 
 
 def test_a_line_of_nodes_that_cannot_be_read():
-    with pytest.raises(
-        Undetermined, match="unreadable line of `scontrol show node`: 'NodeName=x State=IDLE'"
-    ):
+    with pytest.raises(Undetermined, match="`scontrol show node` does not say the CPUs and memory of x"):
         reading.parse_nodes("NodeName=x State=IDLE\n")

@@ -9,7 +9,8 @@ from rackwright.roles.slurm import layout, texts
 from rackwright.roles.slurm.cluster_checks import _node_mistakes
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.placement import software
-from rackwright.roles.slurm.reading import NodeReport
+from rackwright.workload.slurm.gres import gres
+from rackwright.workload.slurm.output import NodeReport, node_state
 from tests.unit.roles.slurm_clusters import DGX_SKU, HEAD_SKU, cluster, lab, node
 
 MIXED = {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}
@@ -27,8 +28,8 @@ def site(os=OsRelease.DEBIAN_13, slurm=None, mig=None):
 
 def test_gres_counts_instances():
     made = site(mig=MIXED)
-    assert layout.gres(made.by_name["gpu1"]) == "gpu:1g.10gb:16,gpu:2g.20gb:8,gpu:3g.40gb:8"
-    assert layout.gres(made.by_name["gpu2"]) == "gpu:h100:8"
+    assert gres(made.by_name["gpu1"]) == "gpu:1g.10gb:16,gpu:2g.20gb:8,gpu:3g.40gb:8"
+    assert gres(made.by_name["gpu2"]) == "gpu:h100:8"
     lines = layout.node_lines(made, SlurmOptions())
     assert [line.split()[0] for line in lines] == ["NodeName=gpu1", "NodeName=gpu2"]
     assert " Gres=gpu:1g.10gb:16,gpu:2g.20gb:8,gpu:3g.40gb:8 " in lines[0]
@@ -93,7 +94,7 @@ def test_problems(made, problem):
 
 
 @pytest.mark.parametrize(
-    ("gres", "mistakes"),
+    ("found", "mistakes"),
     [
         ("gpu:1g.10gb:16(S:0-1),gpu:2g.20gb:8(S:0-1),gpu:3g.40gb:8(S:0-1)", []),
         (
@@ -102,16 +103,15 @@ def test_problems(made, problem):
         ),
     ],
 )
-def test_the_check_compares_instances(gres, mistakes):
+def test_the_check_compares_instances(found, mistakes):
     made = site(mig=MIXED)
     gpu1 = made.by_name["gpu1"]
     options = SlurmOptions()
     report = NodeReport(
         name="gpu1",
-        states=frozenset({"IDLE"}),
-        reason="",
+        state=node_state("IDLE"),
         cpus=layout.hardware(gpu1).cpus,
         memory_mib=layout.real_memory(gpu1, options),
-        gres=gres,
+        gres=found,
     )
     assert _node_mistakes(gpu1, report, options) == mistakes

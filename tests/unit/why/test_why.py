@@ -12,15 +12,17 @@ from rackwright.engine.journal import Run
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.health.declare import expected_of
 from rackwright.health.guard import places
-from rackwright.health.guard.policy import PREFIX, NodeInSlurm
 from rackwright.model.types import NodeRole, Platform
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import NodePlan, PlannedOperation
 from rackwright.why import ask, parts
 from rackwright.why.ask import why
-from rackwright.why.parts import drain_of
-from tests.factories import make_cluster, make_node
-from tests.unit.health.bases import SKUS, Scheduler
+from rackwright.why.parts import drain_of, scheduler_part
+from rackwright.workload.slurm.control import Slurm
+from rackwright.workload.slurm.output import node_state
+from rackwright.workload.states import HEALTH_PREFIX
+from tests.factories import RunsSlurm, make_cluster, make_node
+from tests.unit.health.bases import SKUS
 from tests.unit.health.fake_node import document
 from tests.unit.health.faults import drop_gpu
 from tests.unit.health.healthy import healthy
@@ -33,7 +35,7 @@ LAST = {
 }  # fmt: skip
 
 
-OPTIONS = {"slurm": Scheduler()}
+OPTIONS = {"slurm": RunsSlurm()}
 CLUSTER = make_cluster(
     make_node("head1", 10, NodeRole.HEAD, options=OPTIONS),
     make_node(
@@ -61,6 +63,8 @@ class Shell:
             raise ConnectionFailed(f"Cannot connect to {node}.")
         if "scontrol" in command:
             return CommandResult(command, 0, f"NodeName=gpu1 State={self.state} {self.reason}\n", "")
+        if "squeue" in command:
+            return CommandResult(command, 0, "7|ada|train\n", "")
         if places.LAST in command:
             return CommandResult(command, 0, json.dumps(self.last) if self.last else "", "")
         return CommandResult(command, 0, json.dumps({**document(self.node), "node": node}), "")
@@ -87,7 +91,7 @@ def lines(found, name):
     ("reason", "by", "state", "who"),
     [
         ("", "", "IDLE", None),
-        (PREFIX + "gpu-count FAIL reboot: 7", "root@x", "IDLE+DRAIN", "health"),
+        (HEALTH_PREFIX + "gpu-count FAIL reboot: 7", "root@x", "IDLE+DRAIN", "health"),
         ("rackwright: 20261121T120000Z-abc", "root@x", "MIXED+DRAIN", "rollout"),
         ("a fan", "ada@x", "IDLE+DRAIN", "person"),
         ("looking at it", "root@x", "IDLE+DRAIN", "person"),
@@ -97,7 +101,10 @@ def lines(found, name):
     ],
 )
 def test_who_drained_it(reason, by, state, who):
-    assert drain_of(NodeInSlurm(frozenset(state.split("+")), reason, by)).who == who
+    manager = Slurm(CLUSTER, Shell())
+    found = node_state(state, reason, by)
+    drain = drain_of(found, "gpu1", manager)
+    assert scheduler_part(found, drain, manager, ()).data["drained_by"] == who
 
 
 def test_a_node_that_drained_itself(cluster, tmp_path):
@@ -130,6 +137,11 @@ def test_a_node_that_drained_itself(cluster, tmp_path):
 )
 def test_the_next_step(cluster, tmp_path, shell, step):
     assert explain(cluster, tmp_path, shell).next_step.startswith(step)
+
+
+def test_a_drain_that_waits_for_jobs_names_them(cluster, tmp_path):
+    found = explain(cluster, tmp_path, Shell(HUMAN, state="MIXED+DRAIN"))
+    assert lines(found, "scheduler")[1] == "jobs that still run there: 7 (ada, train)"
 
 
 def test_each_part_that_is_not_known_says_why(cluster, tmp_path):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable
 from typing import Any
 
 from rackwright.health.guard import places
-from rackwright.health.guard.slurm import Row, parse_table
 from rackwright.plan.node_plan import NodePlan
 from rackwright.why.ask import Explanation, why
+from rackwright.workload.slurm.output import SINFO, Row, parse_rows
 from tests.racks.site import Site
 
 PATIENCE = 480.0
@@ -38,12 +39,13 @@ class Watch:
 
     def rows(self) -> dict[str, Row]:
         """Every node of the one partition."""
-        table = self.on("head1", "sinfo -N -h -o '%R|%N|%T|%H|%E'")
-        return {row.node: row for row in parse_table(table)}
+        return {row.node: row for row in parse_rows(self.on("head1", shlex.join(SINFO)))}
 
     def drained(self, node: str, *words: str) -> Row:
         """Wait until a node is drained by its health check with these words in the reason, and says so itself."""
-        row = self.until(node, lambda row: row.ours and all(word in row.reason for word in words), f"{words}")
+        row = self.until(
+            node, lambda row: row.drained_by_health and all(word in row.reason for word in words), f"{words}"
+        )
         self._wrote_down(node, drained=True)
         return row
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.health.guard.policy import PREFIX, Room
-from rackwright.health.guard.slurm import NoAnswer, Slurm, gives_way, parse_node, parse_table, rooms_of, run
+from rackwright.workload.slurm.on_node import SlurmOnNode, gives_way, run, shares_of
+from rackwright.workload.slurm.output import parse_nodes, parse_rows
+from rackwright.workload.states import HEALTH_PREFIX, DrainShare, NoAnswer
 
 NODE = (
     "NodeName=worker1 Arch=x86_64 CoresPerSocket=2  CPUAlloc=0 CPUEfctv=2 CPUTot=2 CPULoad=5.21 "
@@ -16,11 +17,11 @@ REASON = "Reason=rackwright-health: gpu-count FAIL reboot: nvidia-smi lists 7 of
 
 
 def test_a_node_drained_by_us():
-    node = parse_node(NODE.format(state="IDLE+DRAIN", reason=REASON))
-    assert node.states == {"IDLE", "DRAIN"}
+    node = parse_nodes(NODE.format(state="IDLE+DRAIN", reason=REASON))["worker1"].state
+    assert node.words == {"IDLE", "DRAIN"}
     assert node.reason == "rackwright-health: gpu-count FAIL reboot: nvidia-smi lists 7 of 8"
     assert node.by == "root@2026-11-21T20:00:00"
-    assert (node.drained, node.ours, node.empty, node.down) == (True, True, True, False)
+    assert (node.drained, node.drained_by_health, node.busy, node.down) == (True, True, False, False)
 
 
 @pytest.mark.parametrize(
@@ -36,39 +37,39 @@ def test_a_node_drained_by_us():
     ],
 )
 def test_states(state, drained, down, empty):
-    node = parse_node(NODE.format(state=state, reason=""))
-    assert (node.drained, node.down, node.empty, node.ours) == (drained, down, empty, False)
+    node = parse_nodes(NODE.format(state=state, reason=""))["worker1"].state
+    assert (node.drained, node.down, not node.busy, node.drained_by_health) == (drained, down, empty, False)
 
 
 def test_what_is_no_node_is_no_answer():
     for text in ("", "Node worker9 not found"):
         with pytest.raises(NoAnswer):
-            parse_node(text)
+            SlurmOnNode("worker9", lambda _, text=text: text).state()
     with pytest.raises(NoAnswer):
-        parse_table("slurm_load_node: Unable to contact slurm controller\n")
+        parse_rows("slurm_load_node: Unable to contact slurm controller\n")
 
 
 def table(*rows):
-    return parse_table("".join("|".join(row) + "\n" for row in rows))
+    return parse_rows("".join("|".join(row) + "\n" for row in rows))
 
 
 def ours(node, since="2026-11-21T20:00:00", partition="main"):
-    return (partition, node, "drained", since, PREFIX + "gpu-count FAIL reboot: a|b")
+    return (partition, node, "drained", "root", since, HEALTH_PREFIX + "gpu-count FAIL reboot: a|b")
 
 
 def idle(node, partition="main"):
-    return (partition, node, "idle", "Unknown", "none")
+    return (partition, node, "idle", "Unknown", "Unknown", "none")
 
 
-def test_rooms_are_counted_by_partition_without_the_node_itself():
+def test_shares_are_counted_by_partition_without_the_node_itself():
     rows = table(
-        ours("w1"), ours("w2"), idle("w3"), ("main", "w4", "drained", "x", "a human's"),
+        ours("w1"), ours("w2"), idle("w3"), ("main", "w4", "drained", "ada", "x", "a human's"),
         idle("w3", "long"), ours("w2", partition="long"), ours("w9", partition="other"),
-        ("main", "w5", "idle", "x", PREFIX + "left behind"),
+        ("main", "w5", "idle", "root", "x", HEALTH_PREFIX + "left behind"),
     )  # fmt: skip
-    assert rooms_of(rows, "w3") == [Room("main", 5, 2), Room("long", 2, 1)]
-    assert rooms_of(rows, "w1") == [Room("main", 5, 1)]
-    assert rooms_of(rows, "nobody") == []
+    assert shares_of(rows, "w3") == [DrainShare("main", 5, 2), DrainShare("long", 2, 1)]
+    assert shares_of(rows, "w1") == [DrainShare("main", 5, 1)]
+    assert shares_of(rows, "nobody") == []
 
 
 def test_of_nodes_that_drain_at_once_the_later_give_way_and_all_reckon_alike():
@@ -82,25 +83,25 @@ def test_of_nodes_that_drain_at_once_the_later_give_way_and_all_reckon_alike():
 
 def test_a_drain_of_the_same_second_is_waited_for(monkeypatch):
     """w2 is drained and looks; w1, before it by its name, is drained in the same second, but after that look."""
-    rows = [f"main|w{number}|idle|Unknown|none" for number in range(1, 11)]
-    rows[1] = f"main|w2|drained|2026-11-22T10:00:00|{PREFIX}x"
-    slurm = Slurm("w2", lambda words: "\n".join(rows))
-    assert not gives_way(slurm.table(), "w2", 10)
+    rows = [f"main|w{number}|idle|Unknown|Unknown|none" for number in range(1, 11)]
+    rows[1] = f"main|w2|drained|root|2026-11-22T10:00:00|{HEALTH_PREFIX}x"
+    slurm = SlurmOnNode("w2", lambda words: "\n".join(rows))
+    assert not gives_way(slurm.rows(), "w2", 10)
     waited = []
 
     def meanwhile(seconds):
         waited.append(seconds)
-        rows[0] = f"main|w1|drained|2026-11-22T10:00:00|{PREFIX}x"
+        rows[0] = f"main|w1|drained|root|2026-11-22T10:00:00|{HEALTH_PREFIX}x"
 
-    monkeypatch.setattr("rackwright.health.guard.slurm.time.sleep", meanwhile)
+    monkeypatch.setattr("rackwright.workload.slurm.on_node.time.sleep", meanwhile)
     assert slurm.one_too_many(10)
     assert waited[0] > 1
-    assert not Slurm("w1", lambda words: "\n".join(rows)).one_too_many(10)
+    assert not SlurmOnNode("w1", lambda words: "\n".join(rows)).one_too_many(10)
 
 
 def test_slurm_is_told_of_this_node_alone():
     said = []
-    slurm = Slurm("w1", lambda words: said.append(words) or "")
+    slurm = SlurmOnNode("w1", lambda words: said.append(words) or "")
     slurm.drain("a b")
     slurm.explain("c")
     slurm.resume()

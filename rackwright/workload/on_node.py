@@ -1,0 +1,45 @@
+"""The workload manager as one node sees it. Standard library only, Python 3.9: runs on nodes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rackwright.workload.slurm.on_node import SlurmOnNode
+from rackwright.workload.states import DrainShare, NodeState
+
+
+class ManagerOnNode(Protocol):
+    """Asked and ordered about this node alone; each method raises NoAnswer when the manager does not reply."""
+
+    def state(self) -> NodeState:
+        """This node."""
+        ...
+
+    def shares(self) -> list[DrainShare]:
+        """The groups this node is in, and what health checks have drained in them besides it."""
+        ...
+
+    def drain(self, reason: str) -> None:
+        """No new job starts here; those that run go on."""
+        ...
+
+    def one_too_many(self, percent: float) -> bool:
+        """Whether this node, which was just drained, must return because others drained at the same time."""
+        ...
+
+    def explain(self, reason: str) -> None:
+        """Another reason for the same drain."""
+        ...
+
+    def resume(self) -> None:
+        """Back in service."""
+        ...
+
+    def reboot(self, reason: str) -> None:
+        """Through the manager, so that it expects the node back; a drain outlives the reboot."""
+        ...
+
+
+def manager_on(node: str) -> ManagerOnNode:
+    """The manager of this node. Slurm is the only one so far; a second is chosen by what the node was given."""
+    return SlurmOnNode(node)

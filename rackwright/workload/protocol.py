@@ -1,0 +1,161 @@
+"""What a workload manager must offer. Words of one manager (partition, taint, Gres) have no place here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.workload.states import NodeState
+
+if TYPE_CHECKING:
+    from rackwright.ssh import RootShell  # loads paramiko, which `rackwright validate` has no use for
+
+
+@dataclass(frozen=True)
+class GpuRequest:
+    """GPUs of each node, or MIG instances of one profile."""
+
+    count: int
+    profile: str | None = None
+    """A MIG profile such as `1g.10gb`; None: whole GPUs."""
+
+
+def gpus_of(node: Node) -> tuple[GpuRequest, ...]:
+    """All that jobs may ask for of a node's GPUs; a GPU that MIG partitions is its instances."""
+    gpus = node.sku.gpus
+    if gpus is None:
+        return ()
+    if node.mig:
+        return tuple(GpuRequest(each * gpus.count, profile) for profile, each in node.mig.items())
+    return (GpuRequest(gpus.count),)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One MPI program on some nodes, which it has to itself."""
+
+    nodes: tuple[str, ...]
+    tasks_per_node: int
+    command: tuple[str, ...]
+    timeout_seconds: int
+    queue: str | None = None
+    """Where the manager queues it (Slurm: a partition); None: the manager's default."""
+    cpus_per_task: int = 1
+    gpus: tuple[GpuRequest, ...] = ()
+    """On each node."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    output_filter: str | None = None
+    """An awk program through which the output goes before it travels; None: all of it travels."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a step printed, and how it ended."""
+
+    text: str
+    exit_status: int | None
+    """None: the output ends before it; 124: out of time."""
+    launcher: str = "the step"
+    """What exited with that status, e.g. `srun`."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the step did not end well, with the last error it printed, or None."""
+        if self.exit_status == 0:
+            return None
+        errors = [line for line in self.text.splitlines() if "error" in line.lower() or "WARN" in line]
+        last = f": {errors[-1].strip()[:200]}" if errors else ""
+        if self.exit_status is None:
+            return f"the job's output is broken off{last}"
+        return f"{self.launcher} exited {self.exit_status}{last}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that runs on a node."""
+
+    id: str
+    user: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.user}, {self.name})"
+
+
+@dataclass(frozen=True)
+class HealthSchedule:
+    """Which program the manager runs on a node to see whether it is well; empty: none."""
+
+    program: str
+    interval_seconds: int
+
+
+class Manager(Protocol):
+    """A workload manager as the control node sees it.
+
+    What asks raises WorkloadError when the manager does not answer: no answer is never "no node" or "no job".
+    ConnectionFailed comes through.
+    """
+
+    name: ClassVar[str]
+    """For people, e.g. `Slurm`."""
+    agent: ClassVar[str]
+    """The systemd unit that runs jobs on a node."""
+    hooks: ClassVar[Mapping[str, str]]
+    """Folder on nodes whose scripts run before (`prolog`) or after (`epilog`) each job; empty: it has none."""
+
+    def __init__(self, cluster: Cluster, shell: RootShell) -> None: ...
+
+    @staticmethod
+    def services(node: Node) -> tuple[str, ...]:
+        """Units, besides the agent, that must run on a node for jobs to run."""
+        ...
+
+    @staticmethod
+    def resume_command(node: str) -> str:
+        """What an operator types to put a node back into service."""
+        ...
+
+    @staticmethod
+    def health_schedule(ask: Callable[[str], str]) -> HealthSchedule:
+        """As configured on a node, where `ask` runs a command and returns its output; NoAnswer if it says none."""
+        ...
+
+    def version(self) -> str:
+        """E.g. `24.11.5`."""
+        ...
+
+    def states(self) -> Mapping[str, NodeState]:
+        """Every node that the manager knows, by name."""
+        ...
+
+    def state(self, node: str) -> NodeState:
+        """One node; WorkloadError when the manager does not know it."""
+        ...
+
+    def jobs(self, node: str) -> tuple[Job, ...]:
+        """What runs on a node now."""
+        ...
+
+    def drain(self, nodes: Collection[str], run: str, deadline_seconds: float) -> dict[str, str]:
+        """Take nodes out of service for a run and wait for their jobs; {node: why it may not be touched}.
+
+        Nodes that are out of service already keep their reason, and nodes the manager does not know are left
+        alone; neither is refused once empty. Whoever's jobs do not end in time goes back into service. A
+        manager that has never run (a first installation) has no jobs to wait for: nothing is drained then.
+        """
+        ...
+
+    def resume(self, nodes: Iterable[str], run: str) -> None:
+        """Put back into service those of these nodes that this run drained."""
+        ...
+
+    def run(self, step: Step) -> Output:
+        """Run a step to its end; cancelled when it is given up (a timeout, Ctrl-C, a lost connection)."""
+        ...
+
+    def cancel(self) -> None:
+        """Cancel every step of this object that is under way."""
+        ...

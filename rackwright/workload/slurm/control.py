@@ -1,0 +1,196 @@
+"""Slurm as the control node sees it, asked on the primary head as root."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import shlex
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from rackwright.command import CommandResult
+from rackwright.errors import RackwrightError, WorkloadError
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import fold
+from rackwright.workload.protocol import HealthSchedule, Job, Output, Step
+from rackwright.workload.slurm.gres import gres
+from rackwright.workload.slurm.output import SINFO, parse_config, parse_nodes, parse_rows
+from rackwright.workload.slurm.srun import START_SECONDS, ended_by_itself, srun_line, srun_output
+from rackwright.workload.states import ROLLOUT_PREFIX, NoAnswer, NodeState
+
+if TYPE_CHECKING:
+    from rackwright.ssh import RootShell
+
+_POLL_SECONDS = 2
+_COMMAND_SECONDS = 60
+_HAS_RUN = 'test -e "$(cat /etc/slurm/*.conf 2>/dev/null | sed -n s/^StateSaveLocation=//p)/clustername"'
+"""slurmctld writes that file when it starts for the first time."""
+
+
+class Slurm:
+    """One cluster's Slurm; see rackwright.workload.protocol.Manager."""
+
+    name: ClassVar[str] = "Slurm"
+    agent: ClassVar[str] = "slurmd"
+    hooks: ClassVar[Mapping[str, str]] = {stage: f"/etc/slurm/{stage}.d" for stage in ("prolog", "epilog")}
+
+    def __init__(self, cluster: Cluster, shell: RootShell) -> None:
+        self._cluster = cluster
+        self._shell = shell
+        self._head = cluster.primary.name
+        self._running: set[str] = set()
+
+    @staticmethod
+    def services(node: Node) -> tuple[str, ...]:
+        """munge everywhere, slurmctld on the primary head."""
+        return ("munge.service", *(("slurmctld.service",) if node.primary else ()))
+
+    @staticmethod
+    def resume_command(node: str) -> str:
+        """scontrol's."""
+        return f"scontrol update NodeName={node} State=RESUME"
+
+    @staticmethod
+    def health_schedule(ask: Callable[[str], str]) -> HealthSchedule:
+        """HealthCheckProgram and HealthCheckInterval."""
+        config = parse_config(ask("timeout 30 scontrol show config"))
+        if "HealthCheckProgram" not in config:
+            raise NoAnswer("`scontrol show config` does not mention HealthCheckProgram")
+        program = config["HealthCheckProgram"]
+        interval = re.match(r"\d+", config.get("HealthCheckInterval", ""))
+        return HealthSchedule("" if program == "(null)" else program, int(interval[0]) if interval else 0)
+
+    def version(self) -> str:
+        """Without Debian's own name for Slurm."""
+        return self._answer("sinfo --version").split()[-1]
+
+    def states(self) -> dict[str, NodeState]:
+        """From sinfo."""
+        return _states(self._answer(shlex.join(SINFO)))
+
+    def state(self, node: str) -> NodeState:
+        """From scontrol, with every word of the state."""
+        try:
+            found = parse_nodes(self._answer(f"timeout 20 scontrol show node {node} -o"))
+        except NoAnswer as error:
+            raise WorkloadError(str(error)) from None
+        if node not in found:
+            raise WorkloadError(f"Slurm on {self._head} does not know {node}.")
+        return found[node].state
+
+    def jobs(self, node: str) -> tuple[Job, ...]:
+        """Running, completing and suspended ones."""
+        answer = self._answer(f"squeue --noheader --nodelist={node} --states=R,CG,S --format='%i|%u|%j'")
+        rows = (line.split("|", 2) for line in answer.splitlines())
+        return tuple(Job(*cells) for cells in rows if len(cells) == 3)
+
+    def drain(self, nodes: Collection[str], run: str, deadline_seconds: float) -> dict[str, str]:
+        """Nodes that are drained or down already, by whatever decision, are waited for and no more."""
+        known = self._known()
+        if known is None:
+            return {}
+        mine = [node for node in nodes if node in known and known[node].in_service]
+        if mine:
+            self._update(mine, f"State=DRAIN Reason='{ROLLOUT_PREFIX}{run}'")
+        try:
+            busy = self._wait([node for node in nodes if node in known], deadline_seconds)
+            refused = dict.fromkeys(busy, f"its jobs did not end within {deadline_seconds:g} s")
+        except RackwrightError:
+            with contextlib.suppress(RackwrightError):  # the first error is the one to report
+                self._resume(mine)
+            raise
+        self._resume([node for node in busy if node in mine])
+        return refused
+
+    def resume(self, nodes: Iterable[str], run: str) -> None:
+        """Those whose reason still is this run's."""
+        known = self._known() or {}
+        reason = f"{ROLLOUT_PREFIX}{run}"
+        self._resume([node for node in nodes if node in known and known[node].reason == reason])
+
+    def run(self, step: Step) -> Output:
+        """Through srun; its own time limit is the timeout, the rest is for starting and stopping."""
+        name = f"rackwright-burnin-{secrets.token_hex(4)}"
+        line = srun_line(step, name, gres(self._cluster.by_name[step.nodes[0]], step.gpus))
+        self._running.add(name)
+        try:
+            result = self._shell.run(self._head, line, timeout=step.timeout_seconds + START_SECONDS + 60)
+        except BaseException:
+            self.cancel()
+            raise
+        if not ended_by_itself(result):
+            self._cancel(name)
+        self._running.discard(name)
+        return srun_output(result)
+
+    def cancel(self) -> None:
+        """By job name."""
+        for name in sorted(self._running):
+            self._cancel(name)
+
+    def _cancel(self, name: str) -> None:
+        # the first error is the one to report, and Slurm's time limit ends the job in any case
+        with contextlib.suppress(Exception):
+            self._shell.run(self._head, f"scancel --jobname={name} --user=root", timeout=30)
+        self._running.discard(name)
+
+    def _wait(self, nodes: list[str], deadline_seconds: float) -> list[str]:
+        deadline = time.monotonic() + deadline_seconds
+        while True:
+            known = self.states()
+            busy = [node for node in nodes if node in known and known[node].busy]
+            if not busy or time.monotonic() >= deadline:
+                return busy
+            time.sleep(_POLL_SECONDS)
+
+    def _resume(self, nodes: list[str]) -> None:
+        if nodes:
+            self._update(nodes, "State=RESUME")
+
+    def _update(self, nodes: Iterable[str], change: str) -> None:
+        folded = fold(nodes)
+        result = self._ask(f"scontrol update NodeName='{folded}' {change}")
+        if result.exit_status != 0:
+            raise WorkloadError(
+                f"Slurm did not accept {change} for {folded}: {_last_words(result)}",
+                hint=f"look at `scontrol show node {folded}` on {self._head}",
+            )
+
+    def _known(self) -> dict[str, NodeState] | None:
+        """As `states`; None where Slurm is not installed yet or its controller has never started."""
+        result = self._ask(shlex.join(SINFO))
+        if result.exit_status != 0 and self._ask(_HAS_RUN).exit_status != 0:
+            return None
+        return _states(self._checked(result))
+
+    def _answer(self, command: str) -> str:
+        return self._checked(self._ask(command))
+
+    def _checked(self, result: CommandResult) -> str:
+        if result.exit_status != 0:
+            raise WorkloadError(
+                f"Slurm does not answer on {self._head}: `{_tool(result.command)}` exited {result.exit_status} "
+                f"saying: {_last_words(result)}",
+                hint="rackwright verify --role slurm says more",
+            )
+        return result.stdout
+
+    def _ask(self, command: str) -> CommandResult:
+        return self._shell.run(self._head, command, timeout=_COMMAND_SECONDS)
+
+
+def _states(output: str) -> dict[str, NodeState]:
+    try:
+        return {row.node: row.node_state for row in parse_rows(output)}
+    except NoAnswer as error:
+        raise WorkloadError(str(error)) from None
+
+
+def _tool(command: str) -> str:
+    return next(word for word in command.split() if word != "timeout" and not word.isdigit())
+
+
+def _last_words(result: CommandResult) -> str:
+    return (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]

@@ -1,0 +1,107 @@
+"""Slurm as one node sees it: asked seldom, with a deadline. Standard library only, Python 3.9: runs on nodes."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+
+from rackwright.workload.slurm.output import SINFO, Row, parse_nodes, parse_rows
+from rackwright.workload.states import DrainShare, NoAnswer, NodeState
+
+SECONDS = 15.0
+
+Run = Callable[["list[str]"], str]
+
+
+def run(arguments: list[str]) -> str:
+    """What a command of Slurm prints; NoAnswer when it fails or takes too long."""
+    name = " ".join(arguments[:3])
+    try:
+        done = subprocess.run(
+            arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise NoAnswer(f"`{name}` gave no answer within {SECONDS:.0f} s") from None
+    except OSError as error:
+        raise NoAnswer(f"`{name}`: {error.strerror}") from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip() or "nothing"
+        raise NoAnswer(f"`{name}` exited {done.returncode} saying: {said.splitlines()[-1][:200]}")
+    return done.stdout.decode("utf-8", "replace")
+
+
+def shares_of(rows: Iterable[Row], node: str) -> list[DrainShare]:
+    """The partitions of a node, and what health checks have drained in them besides it."""
+    rows = list(rows)
+    found = []
+    for name in dict.fromkeys(row.partition for row in rows if row.node == node):
+        members = [row for row in rows if row.partition == name]
+        drained = sum(row.drained_by_health and row.node != node for row in members)
+        found.append(DrainShare(name, len(members), drained))
+    return found
+
+
+def gives_way(rows: Iterable[Row], node: str, percent: float) -> bool:
+    """Whether a node that has just been drained was one too many, because others were at the same time.
+
+    The first stay drained, by the time of their reason and then by name, so that every node decides alike.
+    """
+    rows = list(rows)
+    for share in shares_of(rows, node):
+        members = [row for row in rows if row.partition == share.group and row.drained_by_health]
+        order = [name for _, name in sorted((row.since, row.node) for row in members)]
+        if node in order and order.index(node) >= share.allowed(percent):
+            return True
+    return False
+
+
+class SlurmOnNode:
+    """Slurm, asked and ordered about one node."""
+
+    settle_seconds = 1.1
+    """Slurm dates a drain in whole seconds: one of the same second that counts as earlier, by its node's name,
+    may still be on its way."""
+
+    def __init__(self, node: str, run: Run = run) -> None:
+        self._node = node
+        self._run = run
+
+    def state(self) -> NodeState:
+        """This node."""
+        found = parse_nodes(self._run(["scontrol", "show", "node", self._node, "-o"]))
+        if self._node not in found:
+            raise NoAnswer(f"`scontrol show node` printed nothing of {self._node}")
+        return found[self._node].state
+
+    def rows(self) -> list[Row]:
+        """Every node of every partition."""
+        return parse_rows(self._run(list(SINFO)))
+
+    def shares(self) -> list[DrainShare]:
+        """See `shares_of`."""
+        return shares_of(self.rows(), self._node)
+
+    def drain(self, reason: str) -> None:
+        """No new job starts here; those that run go on."""
+        self._update("State=DRAIN", f"Reason={reason}")
+
+    def one_too_many(self, percent: float) -> bool:
+        """See `gives_way`."""
+        time.sleep(self.settle_seconds)
+        return gives_way(self.rows(), self._node, percent)
+
+    def explain(self, reason: str) -> None:
+        """Another reason for the same drain."""
+        self._update(f"Reason={reason}")
+
+    def resume(self) -> None:
+        """Back in service."""
+        self._update("State=RESUME")
+
+    def reboot(self, reason: str) -> None:
+        """Slurm's own reboot."""
+        self._run(["scontrol", "reboot", f"reason={reason}", self._node])
+
+    def _update(self, *words: str) -> None:
+        self._run(["scontrol", "update", f"NodeName={self._node}", *words])

@@ -1,0 +1,120 @@
+"""A workload manager in memory: nothing of Slurm's, so that what uses the protocol is tested without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rackwright.errors import WorkloadError
+from rackwright.workload.protocol import HealthSchedule, Job, Output
+from rackwright.workload.states import ROLLOUT_PREFIX, DrainedBy, NodeState
+
+
+@dataclass
+class MemoryNode:
+    jobs: list[str] = field(default_factory=list)
+    reason: str | None = None
+    """None: in service."""
+    by: str = ""
+    down: bool = False
+
+
+class MemoryManager:
+    """`polls_until_free`: after so many looks the jobs end."""
+
+    name, agent, hooks = "Memory", "memoryd", {}
+
+    def __init__(self, cluster=None, shell=None):
+        self.nodes = {node.name: MemoryNode() for node in cluster.nodes} if cluster is not None else {}
+        self.silent, self.has_run = False, True
+        self.polls_until_free = self.silent_after = -1
+        self.looks_until_deadline = 5
+        self.steps = []
+        self.reply = ("hello\n", 0)
+
+    @staticmethod
+    def services(node):
+        return ("memory-agent.service",)
+
+    @staticmethod
+    def resume_command(node):
+        return f"memctl resume {node}"
+
+    @staticmethod
+    def health_schedule(ask):
+        program, _, interval = ask("memctl health").partition(" ")
+        return HealthSchedule(program, int(interval))
+
+    def version(self):
+        return "1.0"
+
+    def states(self):
+        if self.silent:
+            raise WorkloadError("Memory does not answer.")
+        if self.polls_until_free == 0:
+            for node in self.nodes.values():
+                node.jobs.clear()
+        self.polls_until_free -= 1
+        self.silent = self.silent_after == 0
+        self.silent_after -= 1
+        return {name: self._state(node) for name, node in self.nodes.items()}
+
+    def _state(self, node):
+        out = node.reason is not None
+        by = None
+        if out or node.down:
+            ours = (node.reason or "").startswith(ROLLOUT_PREFIX)
+            by = DrainedBy.ROLLOUT if ours else DrainedBy.PERSON if out else DrainedBy.MANAGER
+        text = "Out" if out else "Broken" if node.down else "Ready"
+        return NodeState(
+            text, frozenset({text}), out, node.down, bool(node.jobs), ready=by is None and not node.jobs,
+            reason=node.reason or "", by=node.by, drained_by=by,
+        )  # fmt: skip
+
+    def state(self, node):
+        states = self.states()
+        if node not in states:
+            raise WorkloadError(f"Memory does not know {node}.")
+        return states[node]
+
+    def jobs(self, node):
+        if node not in self.states():
+            raise WorkloadError(f"Memory does not know {node}.")
+        return tuple(Job(str(n), "ada", job) for n, job in enumerate(self.nodes[node].jobs, 7))
+
+    def drain(self, nodes, run, deadline_seconds):
+        if not self.has_run:
+            return {}
+        states = self.states()
+        known = [name for name in nodes if name in states]
+        mine = [name for name in known if states[name].in_service]
+        for name in mine:
+            self.nodes[name].reason = f"{ROLLOUT_PREFIX}{run}"
+        for _ in range(self.looks_until_deadline):
+            states = self.states()
+            busy = [name for name in known if states[name].busy]
+            if not busy:
+                break
+        for name in busy:
+            if name in mine:
+                self.nodes[name].reason = None
+        return dict.fromkeys(busy, f"its jobs did not end within {deadline_seconds:g} s")
+
+    def resume(self, nodes, run):
+        if not self.has_run:
+            return
+        states = self.states()
+        for name in nodes:
+            if name in states and states[name].run == run:
+                self.nodes[name].reason = None
+
+    def run(self, step):
+        self.states()
+        self.steps.append(step)
+        if isinstance(self.reply, BaseException):
+            self.cancel()
+            raise self.reply
+        self.steps.clear()
+        return Output(*self.reply)
+
+    def cancel(self):
+        self.steps.clear()

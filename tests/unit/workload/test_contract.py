@@ -1,0 +1,196 @@
+"""What every workload manager promises, kept by Slurm (over a shell that behaves as it does) and by a fake."""
+
+from __future__ import annotations
+
+import pytest
+
+from rackwright.errors import ConnectionFailed, WorkloadError
+from rackwright.model.types import NodeRole
+from rackwright.workload.protocol import Manager, Step
+from rackwright.workload.slurm.control import Slurm
+from rackwright.workload.states import DrainedBy
+from tests.factories import RunsSlurm, make_cluster, make_node
+from tests.unit.workload.fake_manager import MemoryManager
+from tests.unit.workload.fake_slurm import FakeSlurm
+
+WORKERS = ("w1", "w2", "w3")
+CLUSTER = make_cluster(
+    make_node("head1", 10, NodeRole.HEAD, options={"slurm": RunsSlurm()}),
+    *(make_node(name, 20 + number) for number, name in enumerate(WORKERS)),
+)
+STEP = Step(("w1", "w2"), 1, ("true",), 60)
+
+
+class SlurmWorld:
+    """Slurm, and what others do to it. A world's `backend` has the switches: silent, has_run, reply, ..."""
+
+    def __init__(self) -> None:
+        self.backend = FakeSlurm(*WORKERS)
+        self.manager: Manager = Slurm(CLUSTER, self.backend)
+
+    def person_drains(self, node, reason):
+        self.backend.nodes[node].drained = True
+        self.backend.nodes[node].reason, self.backend.nodes[node].user = reason, "ada"
+
+    def reason(self, node):
+        found = self.backend.nodes[node]
+        return found.reason if found.drained else None
+
+
+class MemoryWorld:
+    """The same of the manager in memory."""
+
+    def __init__(self) -> None:
+        self.manager = self.backend = MemoryManager(CLUSTER)
+        del self.backend.nodes["head1"]
+
+    def person_drains(self, node, reason):
+        self.backend.nodes[node].reason, self.backend.nodes[node].by = reason, "ada@now"
+
+    def reason(self, node):
+        return self.backend.nodes[node].reason
+
+
+@pytest.fixture(params=[SlurmWorld, MemoryWorld], ids=["slurm", "memory"])
+def world(request, monkeypatch):
+    monkeypatch.setattr("rackwright.workload.slurm.control._POLL_SECONDS", 0.001)
+    return request.param()
+
+
+def reasons(world):
+    return {node: world.reason(node) for node in WORKERS}
+
+
+def test_only_the_nodes_asked_for_are_drained_and_come_back(world):
+    assert world.manager.drain(["w1", "w3"], "R1", 1) == {}
+    assert reasons(world) == {"w1": "rackwright: R1", "w2": None, "w3": "rackwright: R1"}
+    states = world.manager.states()
+    assert [states[node].in_service for node in WORKERS] == [False, True, False]
+    assert (states["w1"].drained_by, states["w1"].run, states["w1"].busy) == (DrainedBy.ROLLOUT, "R1", False)
+    world.manager.resume(["w1", "w2", "w3"], "R1")
+    assert reasons(world) == dict.fromkeys(WORKERS)
+    assert all(state.ready for state in world.manager.states().values())
+
+
+def test_a_node_that_is_out_already_is_never_touched(world):
+    world.person_drains("w1", "bad DIMM")
+    world.backend.nodes["w2"].down = True
+    assert world.manager.drain(["w1", "w2"], "R1", 1) == {}
+    world.manager.resume(["w1", "w2"], "R1")
+    assert world.reason("w1") == "bad DIMM"
+    states = world.manager.states()
+    assert (states["w1"].drained_by, states["w1"].run) == (DrainedBy.PERSON, None)
+    assert (states["w2"].down, states["w2"].in_service) == (True, False)
+
+
+def test_only_the_run_that_drained_a_node_resumes_it(world):
+    world.manager.drain(["w1"], "R1", 1)
+    world.manager.resume(WORKERS, "R2")
+    world.manager.resume(WORKERS, "R")
+    assert world.reason("w1") == "rackwright: R1"
+    assert world.manager.drain(["w1"], "R2", 1) == {}
+    assert world.reason("w1") == "rackwright: R1"
+    world.manager.resume(["w1"], "R1")
+    assert world.reason("w1") is None
+
+
+def test_jobs_are_waited_for(world):
+    world.backend.nodes["w1"].jobs.append("train")
+    world.backend.polls_until_free = 3
+    assert world.manager.drain(["w1", "w2"], "R1", 5) == {}
+    assert world.reason("w1") == "rackwright: R1"
+    assert world.backend.nodes["w1"].jobs == []
+
+
+def test_at_the_deadline_a_busy_node_goes_back_into_service(world):
+    world.backend.nodes["w1"].jobs.append("train")
+    assert world.manager.drain(["w1", "w2"], "R1", 0.05) == {"w1": "its jobs did not end within 0.05 s"}
+    assert reasons(world) == {"w1": None, "w2": "rackwright: R1", "w3": None}
+
+
+def test_at_the_deadline_a_drain_of_a_person_stays(world):
+    world.person_drains("w1", "bad DIMM")
+    world.backend.nodes["w1"].jobs.append("train")
+    assert list(world.manager.drain(["w1"], "R1", 0.05)) == ["w1"]
+    assert world.reason("w1") == "bad DIMM"
+
+
+def test_nodes_it_does_not_know_are_left_alone(world):
+    assert world.manager.drain(["stranger", "w1"], "R1", 1) == {}
+    world.manager.resume(["stranger", "w1"], "R1")
+    assert reasons(world) == dict.fromkeys(WORKERS)
+    assert set(world.manager.states()) == set(WORKERS)
+    for question in (world.manager.state, world.manager.jobs):
+        with pytest.raises(WorkloadError):
+            question("stranger")
+
+
+def test_before_its_first_start_there_is_nothing_to_drain(world):
+    world.backend.has_run = False
+    assert world.manager.drain(["w1"], "R1", 1) == {}
+    world.manager.resume(["w1"], "R1")
+    assert reasons(world) == dict.fromkeys(WORKERS)
+
+
+def test_no_answer_is_not_no_jobs(world):
+    world.backend.nodes["w1"].jobs.append("train")
+    world.backend.silent = True
+    for question in (
+        lambda: world.manager.drain(["w1"], "R1", 1),
+        lambda: world.manager.resume(["w1"], "R1"),
+        lambda: world.manager.jobs("w1"),
+        lambda: world.manager.state("w1"),
+        world.manager.states,
+    ):
+        with pytest.raises(WorkloadError):
+            question()
+    assert reasons(world) == dict.fromkeys(WORKERS)
+
+
+def test_an_answer_that_ends_while_jobs_are_waited_for_frees_no_node(world):
+    world.backend.nodes["w1"].jobs.append("train")
+    world.backend.silent_after = 2
+    with pytest.raises(WorkloadError):
+        world.manager.drain(["w1"], "R1", 5)
+    world.backend.silent, world.backend.silent_after = False, -1
+    world.manager.resume(["w1"], "R1")  # what it could not give back itself is still this run's to give back
+    assert world.reason("w1") is None
+
+
+def test_jobs_and_the_state_of_a_node(world):
+    world.backend.nodes["w1"].jobs += ["train", "eval"]
+    assert [(job.id, job.user, job.name) for job in world.manager.jobs("w1")] == [
+        ("7", "ada", "train"),
+        ("8", "ada", "eval"),
+    ]
+    assert world.manager.jobs("w2") == ()
+    state = world.manager.state("w1")
+    assert (state.busy, state.ready, state.in_service, state.drained_by) == (True, False, True, None)
+
+
+def test_a_step_ends_with_its_output_and_status(world):
+    output = world.manager.run(STEP)
+    assert (output.text.strip(), output.exit_status, output.problem) == ("hello", 0, None)
+    world.backend.reply = ("error: no such program\n", 2)
+    output = world.manager.run(STEP)
+    assert output.exit_status == 2
+    assert "exited 2: error: no such program" in output.problem
+    assert not world.backend.steps
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), ConnectionFailed("lost")])
+def test_a_step_that_is_given_up_is_cancelled(world, fault):
+    world.backend.reply = fault
+    with pytest.raises(type(fault)):
+        world.manager.run(STEP)
+    assert not world.backend.steps
+    world.manager.cancel()
+
+
+def test_what_it_is_called_and_how_an_operator_resumes_a_node(world):
+    assert world.manager.version()
+    assert world.manager.name
+    assert world.manager.agent
+    assert "w1" in world.manager.resume_command("w1")
+    assert all(unit.endswith(".service") for unit in world.manager.services(CLUSTER.primary))
+    assert set(world.manager.hooks) <= {"prolog", "epilog"}
