@@ -73,7 +73,7 @@ class BaseOptions(RoleOptions):
     firewall: Literal["trust-cluster", "leave"] = Field(
         default="trust-cluster",
         description="EL: firewalld, where it is installed, lets everything from the cluster's own networks in, "
-        "since MPI, NCCL and srun use ephemeral ports. `leave`: its rules are the site's own affair. Debian and "
+        "since MPI, NCCL and job launchers use ephemeral ports. `leave`: its rules are the site's own affair. Debian and "
         "Ubuntu come without rules, and get none.",
     )
 

@@ -11,7 +11,7 @@ The folder of modules is named by its content. A pass that runs while another ve
 with the modules it began with, and what Python keeps in __pycache__ is never of another source.
 
 Three callers, one program. Slurm's HealthCheckProgram (which this role offers by
-`node_health_program`, without knowing slurm's options), a prolog and an epilog; the last two are
+`ChecksNodeHealth`, without knowing slurm's options), a prolog and an epilog; the last two are
 drop-ins of the folders the slurm role runs. Only the first counts clean passes: a node on which
 many short jobs run would else be back in service within seconds.
 

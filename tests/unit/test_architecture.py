@@ -40,6 +40,13 @@ _ROOMS = """
 """
 ROOMS_BOTTOM_UP = tuple(_ROOMS.split())
 """Rooms and modules of rackwright/; each imports only what stands before it."""
+SLURM_ROOMS = (
+    *("rackwright/workload/slurm", "rackwright/facts/slurm.py", "rackwright/operations/slurm_accounting.py"),
+    "roles/slurm",
+    "roles/enroot_pyxis",  # builds a plugin of Slurm's and has to ask srun for it
+)
+FINDS_SLURM = ("rackwright/workload/lookup.py", "rackwright/workload/on_node.py")
+"""Where a manager is chosen by what the roles declare."""
 BANNED_ARGUMENTS = {"_run_once", "_serial", "_parallel"}
 WITHOUT_PYINFRA = ("rackwright.clusterfile.load", "rackwright.engine.run", "rackwright.cli")
 DRIVER = "rackwright.pyinfra_driver.driver"
@@ -303,6 +310,28 @@ def no_vague_names(root: Path) -> list[str]:
     ]
 
 
+def slurm_stands_in_its_room(root: Path) -> list[str]:
+    """Slurm's tools, and whether a cluster runs Slurm, are known in SLURM_ROOMS alone; docstrings may name it."""
+    wrong = []
+    for path, tree in _python(root, "rackwright", "roles"):
+        place = path.relative_to(root)
+        if any(place.is_relative_to(room) for room in SLURM_ROOMS):
+            continue
+        docs = {node.value for node in _nodes(tree) if isinstance(node, ast.Expr)}
+        for node in _nodes(tree):
+            if isinstance(node, ast.Compare) and '"slurm"' in ast.unparse(node).replace("'", '"'):
+                wrong.append(f"{place}:{node.lineno}: compares with 'slurm'")
+            text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+            if node not in docs and (tool := re.search(r"\b(scontrol|sinfo|srun|squeue|sacctmgr)\b", text)):
+                wrong.append(f"{place}:{node.lineno}: names {tool[0]}")
+        wrong += [
+            f"{place}:{line}: imports {module}"
+            for line, module in _imports(tree, hints=True)
+            if module.startswith("rackwright.workload.slurm.") and place.as_posix() not in FINDS_SLURM
+        ]
+    return wrong
+
+
 GUARDS: dict[Callable[[Path], list[str]], tuple[str, str]] = {
     rooms_import_downwards: ("rackwright/model/x.py", "from rackwright.catalog.read import catalogue"),
     only_the_command_line_prints: ("rackwright/verify/x.py", "from rich.console import Console"),
@@ -324,6 +353,7 @@ GUARDS: dict[Callable[[Path], list[str]], tuple[str, str]] = {
     sizes_are_humane: ("rackwright/x.py", "def long():\n" + "    pass\n" * 60),
     templates_are_templates: ("templates/base/motd.j2", "hello"),
     no_vague_names: ("rackwright/utils.py", ""),
+    slurm_stands_in_its_room: ("rackwright/engine/x.py", "COMMAND = f'sinfo -N {1}'"),
 }
 
 
@@ -342,6 +372,25 @@ def test_the_guard_objects(guard, tmp_path):
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text)
     assert guard(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "fine"),
+    [
+        ('"""Asks sinfo."""', True),
+        ("def f(node):\n    'Runs srun.'", True),
+        ("COMMAND = 'timeout 20 scontrol ping'", False),
+        ("def f(node):\n    return any(one.manager == 'slurm' for one in node)", False),
+        ("def f(node):\n    return 'slurm' in node.options", False),
+        ("from rackwright.workload.slurm.control import Slurm", False),
+        ("KIND = 'slurm'", True),
+    ],
+)
+def test_what_names_slurm(tmp_path, code, fine):
+    (tmp_path / "rackwright").mkdir()
+    (tmp_path / "roles").mkdir()
+    (tmp_path / "rackwright" / "x.py").write_text(code + "\n")
+    assert (slurm_stands_in_its_room(tmp_path) == []) is fine
 
 
 @pytest.mark.parametrize(
