@@ -132,12 +132,12 @@ class _GroupRun:
     def _measured(self, group: SkuGroup, *, force_pairs: bool) -> SkuGroup:
         versions = {self._manager.name.lower(): self._manager.version()}
         if group.ranks < 2:
-            said = "one rank alone cannot reduce: burn-in needs two nodes or two cores"
-            return replace(group, versions=versions, findings=(Finding(Status.UNKNOWN, said),))
+            why = "one rank alone cannot reduce: burn-in needs two nodes or two cores"
+            return replace(group, versions=versions, findings=(Finding(Status.UNKNOWN, why),))
         if absent := self._absent() or not_ready(self._manager, group.nodes):
             shown = "; ".join(f"{node}: {state}" for node, state in sorted(absent.items()))
-            said = f"{len(absent)} of {len(group.nodes)} nodes are not ready, nothing was run: {shown}"
-            return replace(group, versions=versions, findings=(Finding(Status.UNKNOWN, said),))
+            why = f"{len(absent)} of {len(group.nodes)} nodes are not ready, nothing was run: {shown}"
+            return replace(group, versions=versions, findings=(Finding(Status.UNKNOWN, why),))
         measurements = tuple(
             self.measure(collective, group.nodes, self._smallest, self._largest)
             for collective in self._engine.collectives
@@ -160,10 +160,10 @@ class _GroupRun:
 
     def _silence(self, node: str) -> str | None:
         try:
-            said = self._shell.run(node, "true", timeout=30)
+            result = self._shell.run(node, "true", timeout=30)
         except ConnectionFailed as error:
             return error.message
-        return None if said.exit_status == 0 else f"`true` exited {said.exit_status} there"
+        return None if result.exit_status == 0 else f"`true` exited {result.exit_status} there"
 
     def measure(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Measurement:
         """Run one collective on some nodes and judge its output, the floor excepted."""
@@ -207,8 +207,8 @@ class _GroupRun:
         return PairFigure(pair, row.busbw_gbs)
 
     def _kernel(self) -> str:
-        said = self._shell.run(self._nodes[0], "uname -r", timeout=30)
-        return said.stdout.strip() if said.exit_status == 0 else "unknown"
+        result = self._shell.run(self._nodes[0], "uname -r", timeout=30)
+        return result.stdout.strip() if result.exit_status == 0 else "unknown"
 
     def _compared(self, group: SkuGroup) -> SkuGroup:
         row = group.row

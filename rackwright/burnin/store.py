@@ -33,7 +33,7 @@ def previous(
 ) -> Previous | None:
     """The last stored run of the same engine, nodes and size, compared; None if there is none.
 
-    Only runs with a figure count; a file nobody can read is passed over.
+    Only runs with a figure count; an unreadable file is passed over.
     """
     wanted = {"engine": engine, "nodes": list(nodes), "size": size}
     for path in sorted(folder_of(cluster).glob("*.json"), reverse=True):

@@ -85,9 +85,9 @@ def why(
 
 
 def _noted(part: Part, simulated: str) -> Part:
-    """The part with the lab's invention said first."""
-    told = f"{simulated}what follows of them is the lab's invention"
-    return Part(part.name, (told, *part.lines), part.unknown, {**part.data, "simulated": True})
+    """The part, beginning with what the lab invents."""
+    note = f"{simulated}what follows of them is the lab's invention"
+    return Part(part.name, (note, *part.lines), part.unknown, {**part.data, "simulated": True})
 
 
 def _no_kernel(node: Node) -> str | None:
@@ -112,8 +112,8 @@ def _scheduler(cluster: Cluster, node: Node, shell: RootShell) -> tuple[Part, pa
 def _last(node: Node, shell: RootShell) -> dict[str, Any] | None:
     """What the node's own program left behind, if it has one."""
     try:
-        told = shell.run(node.name, f"cat {places.LAST}", timeout=SECONDS)
-        last = json.loads(told.stdout)
+        result = shell.run(node.name, f"cat {places.LAST}", timeout=SECONDS)
+        last = json.loads(result.stdout)
         return last if isinstance(last, dict) and last.get("version") == 1 else None
     except (ConnectionFailed, ValueError):
         return None

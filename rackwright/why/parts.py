@@ -133,25 +133,25 @@ def _difference(change: Change) -> str:
 
 def changes_part(cluster: str, node: str, runs: Sequence[Run]) -> Part:
     """What rackwright did to the node, the last run first."""
-    told = []
+    found = []
     for run in reversed(runs):
         done = [event for event in run.events if event["event"] == "finish" and event.get("node") == node]
         if run.begin.get("cluster") != cluster or not done:
             continue
         names = [f"{event['role']}: {event['name']}" for event in done]
         when, user = time_text(done[-1]["at"]), run.begin.get("user", "?")
-        told.append({"run": run.run, "at": done[-1]["at"], "user": user, "state": run.state, "operations": names,
+        found.append({"run": run.run, "at": done[-1]["at"], "user": user, "state": run.state, "operations": names,
                      "line": f"{when} run {run.run} by {user}, {run.state}, {len(names)} changes: {_few(names)}"})  # fmt: skip
-    lines = [one["line"] for one in told[:SHOWN]] or ["no run from this machine has changed it"]
-    return Part("changes", tuple(lines), data={"runs": told})
+    lines = [one["line"] for one in found[:SHOWN]] or ["no run from this machine has changed it"]
+    return Part("changes", tuple(lines), data={"runs": found})
 
 
 def kernel_part(document: Any, why: str | None, lacking: str | None) -> Part:  # noqa: ANN401
     """The last complaints of the kernel, the newest first."""
     section = document.get("sections", {}).get("kernel_log") if isinstance(document, dict) else None
     if not isinstance(section, dict) or section.get("ok") is not True:
-        told = section.get("why") if isinstance(section, dict) else why
-        return not_known("kernel", lacking or told or "the kernel's log was not read")
+        unread = section.get("why") if isinstance(section, dict) else why
+        return not_known("kernel", lacking or unread or "the kernel's log was not read")
     entries = sorted(section["data"]["entries"], key=lambda entry: -entry["at"])
     lines = [f"{time_text(entry['at'])} {entry['message']}" for entry in entries[:SHOWN]]
     none = f"no complaint in {section['data']['lines']} lines since {time_text(section['data']['since'])}"

@@ -15,13 +15,13 @@ Three callers, one program. Slurm's HealthCheckProgram (which this role offers b
 drop-ins of the folders the slurm role runs. Only the first counts clean passes: a node on which
 many short jobs run would else be back in service within seconds.
 
-A prolog drains before it refuses. Slurm's own "Prolog error" would be nobody's to lift.
+A prolog drains before it refuses. No health check would lift Slurm's own "Prolog error".
 
 The share of drained nodes is counted from Slurm, at the moment of the drain, by the node itself.
 There is no service that could be down. Nodes that drain at the same moment see each other right
 after, and the later ones give way.
 
 Kill switches are files: `echo why > /etc/rackwright/health/disabled.d/gpu-throttle` switches one
-check off on one node, `disabled.d/all` everything. They are nobody's but the operator's: apply
-leaves them alone, verify and `rackwright why` tell of them.
+check off on one node, `disabled.d/all` everything. They belong to the operator: apply
+leaves them alone, verify and `rackwright why` report them.
 """

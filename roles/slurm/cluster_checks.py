@@ -177,19 +177,19 @@ def _submit(
     )
     if result.rc == 0:
         return str(result.stdout)
-    said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
+    error = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
     if result.rc in (124, 126, 127) or any(word in result.stderr for word in _NO_ANSWER):
-        raise Undetermined(f"the job did not start within {_WAIT_SECONDS} s in {partition}: {said}")
-    return fail(f"srun in {partition} exited {result.rc} saying: {said}")
+        raise Undetermined(f"the job did not start within {_WAIT_SECONDS} s in {partition}: {error}")
+    return fail(f"srun in {partition} exited {result.rc} saying: {error}")
 
 
 def _job_everywhere(context: CheckContext[SlurmOptions]) -> str:
     evidence = []
     for partition, nodes in _by_partition(context).items():
-        said = _submit(
+        printed = _submit(
             context, partition, nodes, "sh -c 'echo rackwright-job $SLURM_JOB_ID $SLURMD_NODENAME'"
         )
-        jobs = reading.parse_greetings(said)
+        jobs = reading.parse_greetings(printed)
         silent = [node.name for node in nodes if node.name not in jobs]
         if silent:
             fail(f"the job in {partition} did not run on {fold(silent)}")

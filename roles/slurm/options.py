@@ -274,8 +274,8 @@ class SlurmOptions(RoleOptions, RunsWorkloadManager):
     def _one_default_partition(self) -> SlurmOptions:
         defaults = [name for name, partition in self.partitions.items() if partition.default]
         if len(defaults) != 1:
-            said = f"not {' and '.join(defaults)}" if defaults else "but none is"
-            raise ValueError(f"exactly one partition must be the default, {said}")
+            named = f"not {' and '.join(defaults)}" if defaults else "but none is"
+            raise ValueError(f"exactly one partition must be the default, {named}")
         return self
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:

@@ -41,7 +41,7 @@ def parse_jobs(output: str) -> dict[str, JobRow]:
 
 @dataclass(frozen=True)
 class Rank:
-    """What one MPI rank said: how many there are, where it runs, and the sum over all."""
+    """What one MPI rank printed: how many there are, where it runs, and the sum over all."""
 
     rank: int
     size: int

@@ -215,10 +215,10 @@ class Guard:
 
     def _json(self, path: str) -> dict[str, Any]:
         with open(self._root + path, encoding="utf-8") as handle:
-            told = json.load(handle)
-        if not isinstance(told, dict):
+            data = json.load(handle)
+        if not isinstance(data, dict):
             raise TypeError(f"{path} holds no mapping")
-        return told
+        return data
 
     def _keep(self, path: str, text: str) -> bool:
         """The whole file, on the disk; where it cannot be (a full one), none: an old one would mislead."""
@@ -247,9 +247,9 @@ def _wait_for(handle: IO[str]) -> None:
         time.sleep(0.05)
 
 
-def _policy(told: dict[str, Any]) -> Policy:
+def _policy(data: dict[str, Any]) -> Policy:
     known = {field.name for field in fields(Policy)}
-    return Policy(**{name: value for name, value in told.items() if name in known})
+    return Policy(**{name: value for name, value in data.items() if name in known})
 
 
 def _no_check(node: str, name: str) -> HealthResult:
@@ -278,8 +278,8 @@ def main(arguments: list[str]) -> None:
     if mode == "show":
         results = guard.look(guard.memory())
         found = found_in(results)
-        told = {"node": guard.node, "outcome": found.outcome.value, "why": guard.why_blind}
-        sys.stdout.write(json.dumps({**told, "results": [one.to_json() for one in results]}) + "\n")
+        verdict = {"node": guard.node, "outcome": found.outcome.value, "why": guard.why_blind}
+        sys.stdout.write(json.dumps({**verdict, "results": [one.to_json() for one in results]}) + "\n")
         leave(EXIT[found.outcome])
     if "all" in guard.off():
         log(f"switched off {guard.off()['all']}")

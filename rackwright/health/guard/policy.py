@@ -60,10 +60,10 @@ class Memory:
     """What a human has to look at, because we may not act."""
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Memory:
+    def from_json(cls, data: dict[str, Any]) -> Memory:
         """The reverse of `to_json`; TypeError or ValueError for what is none."""
-        kept = {name: told[name] for name in cls.__dataclass_fields__ if name in told}
-        kept["reboots"] = tuple(float(at) for at in told.get("reboots", ()))
+        kept = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        kept["reboots"] = tuple(float(at) for at in data.get("reboots", ()))
         return cls(**kept)
 
     def to_json(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class GuardAction(Enum):
     KEEP = "keep"
     DRAIN = "drain"
     REASON = "reason"
-    """Drained by us already; the reason is told anew."""
+    """Drained by us already; only the reason is renewed."""
     RESUME = "resume"
     REBOOT = "reboot"
 
@@ -211,12 +211,12 @@ def _against(
         return Decision(GuardAction.KEEP, replace(memory, alert=None), "down already")
     full = [share for share in shares if share.drained + 1 > share.allowed(policy.drain_percent)]
     if full:
-        told = "; ".join(
+        full_groups = "; ".join(
             f"{share.drained} of {share.nodes} nodes of {share.group} are drained by health checks, "
             f"{share.allowed(policy.drain_percent)} may be"
             for share in full
         )
-        alert = f"not drained: {told}; {found.reason[len(HEALTH_PREFIX) :]}"
+        alert = f"not drained: {full_groups}; {found.reason[len(HEALTH_PREFIX) :]}"
         return Decision(GuardAction.KEEP, replace(memory, alert=alert), alert, past_share=True)
     return Decision(GuardAction.DRAIN, replace(memory, drained=True, alert=None), found.reason, found.reason)
 

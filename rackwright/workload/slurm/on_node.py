@@ -26,8 +26,8 @@ def run(arguments: list[str]) -> str:
     except OSError as error:
         raise NoAnswer(f"`{name}`: {error.strerror}") from None
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip() or "nothing"
-        raise NoAnswer(f"`{name}` exited {done.returncode} saying: {said.splitlines()[-1][:200]}")
+        printed = (done.stderr or done.stdout).decode("utf-8", "replace").strip() or "nothing"
+        raise NoAnswer(f"`{name}` exited {done.returncode} saying: {printed.splitlines()[-1][:200]}")
     return done.stdout.decode("utf-8", "replace")
 
 
