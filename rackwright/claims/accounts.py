@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackwright.claims.check import CheckContext, Undetermined, fail
-from rackwright.facts.users import Group, User, UserState
+from rackwright.facts.users import UnixGroup, User, UserState
 from rackwright.model.options import RoleOptions
 
 _NO_SUCH_KEY = 2
@@ -14,7 +14,7 @@ def has_ids(context: CheckContext[RoleOptions], user: str, uid: int, gid: int) -
     state = account(context, user)
     if state is None:
         fail(f"there is no user {user}")
-    found = state.uid, context.fact(Group, state.group)
+    found = state.uid, context.fact(UnixGroup, state.group)
     if found != (uid, gid):
         fail(f"{user} has uid {found[0]} and gid {found[1]}, not {uid} and {gid}")
     return f"{user} is {uid}:{gid}"

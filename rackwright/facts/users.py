@@ -39,7 +39,7 @@ class User(FactBase[UserState | None]):
         return UserState(int(fields[2]), output[1], fields[5], fields[6], frozenset(output[2].split()))
 
 
-class Group(FactBase[int | None]):
+class UnixGroup(FactBase[int | None]):
     """The gid of a group, or None."""
 
     def command(self, group: str) -> Question:

@@ -10,14 +10,14 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from rackwright.facts.users import Group, User, UserState
+from rackwright.facts.users import UnixGroup, User, UserState
 from rackwright.plan.changes import Change, record
 
 
 @operation()
 def group(group: str, gid: int | None = None, system: bool = False) -> Generator[StringCommand, None, None]:
     """A group; with `gid`, exactly that number."""
-    there: int | None = host.get_fact(Group, group=group)
+    there: int | None = host.get_fact(UnixGroup, group=group)
     if there is not None and gid in (None, there):
         host.noop(f"group {group} is as declared")
         return

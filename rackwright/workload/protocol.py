@@ -143,8 +143,9 @@ class Manager(Protocol):
         """Take nodes out of service for a run and wait for their jobs; {node: why it may not be touched}.
 
         Nodes that are out of service already keep their reason, and nodes the manager does not know are left
-        alone; neither is refused once empty. Whoever's jobs do not end in time goes back into service. A
-        manager that has never run (a first installation) has no jobs to wait for: nothing is drained then.
+        alone; neither is refused once empty. A node whose jobs do not end in time goes back into service,
+        unless another user has taken its drain over. A manager that has never run (a first installation) has
+        no jobs to wait for: nothing is drained then.
         """
         ...
 

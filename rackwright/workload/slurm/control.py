@@ -99,16 +99,18 @@ class Slurm:
             refused = dict.fromkeys(busy, f"its jobs did not end within {deadline_seconds:g} s")
         except RackwrightError:
             with contextlib.suppress(RackwrightError):  # the first error is the one to report
-                self._resume(mine)
+                self.resume(mine, run)
             raise
-        self._resume([node for node in busy if node in mine])
+        if given_back := [node for node in busy if node in mine]:
+            self.resume(given_back, run)
         return refused
 
     def resume(self, nodes: Iterable[str], run: str) -> None:
         """Those whose reason still is this run's."""
         known = self._known() or {}
         reason = f"{ROLLOUT_PREFIX}{run}"
-        self._resume([node for node in nodes if node in known and known[node].reason == reason])
+        if mine := [node for node in nodes if node in known and known[node].reason == reason]:
+            self._update(mine, "State=RESUME")
 
     def run(self, step: Step) -> Output:
         """Through srun; its own time limit is the timeout, the rest is for starting and stopping."""
@@ -144,10 +146,6 @@ class Slurm:
             if not busy or time.monotonic() >= deadline:
                 return busy
             time.sleep(_POLL_SECONDS)
-
-    def _resume(self, nodes: list[str]) -> None:
-        if nodes:
-            self._update(nodes, "State=RESUME")
 
     def _update(self, nodes: Iterable[str], change: str) -> None:
         folded = fold(nodes)

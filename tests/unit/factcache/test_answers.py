@@ -23,7 +23,7 @@ from rackwright.facts.kernel import Sysctls
 from rackwright.facts.packages import Packages
 from rackwright.facts.settings import Answer
 from rackwright.facts.units import Unit
-from rackwright.facts.users import Group, User
+from rackwright.facts.users import UnixGroup, User
 from rackwright.pyinfra_driver.connector_state import asked_of
 from tests.factories import make_cluster, make_node
 from tests.unit.pyinfra_driver.local import LocalRun, LocalShell
@@ -82,8 +82,8 @@ def test_every_kind_of_question_is_answered_as_the_shell_would(tmp_path):
         User().command(user=getpass.getuser()),
         User().command(user="daemon"),
         User().command(user="nobody-of-that-name"),
-        Group().command(group=GROUP),
-        Group().command(group="no-such-group"),
+        UnixGroup().command(group=GROUP),
+        UnixGroup().command(group="no-such-group"),
         Packages().command(family="debian", packages=("bash", "coreutils", "dpkg")),
         Packages().command(family="debian", packages=("bash", "no-such-package-xyz")),
         Packages().command(family="el", packages=("bash",)),

@@ -11,7 +11,7 @@ from rackwright.facts.files import AtPath, Tree
 from rackwright.facts.packages import Packages
 from rackwright.facts.settings import Answer as SettingAnswer
 from rackwright.facts.units import Unit
-from rackwright.facts.users import Group, User
+from rackwright.facts.users import UnixGroup, User
 from rackwright.model.types import Family
 from tests.unit.roles.fake_host import Answer
 
@@ -90,7 +90,7 @@ def account(
 
 def group(name: str, gid: int) -> dict[str, Answer]:
     """A group."""
-    return {asked(Group().command(name)): f"{name}:x:{gid}:\n"}
+    return {asked(UnixGroup().command(name)): f"{name}:x:{gid}:\n"}
 
 
 def installed(family: Family, names: Sequence[str], *, missing: Sequence[str] = ()) -> dict[str, Answer]:

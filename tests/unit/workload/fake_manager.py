@@ -19,7 +19,7 @@ class MemoryNode:
 
 
 class MemoryManager:
-    """`polls_until_free`: after so many looks the jobs end."""
+    """After `polls_until_free` looks at the nodes their jobs end, after `silent_after` it answers no more."""
 
     name, agent, hooks = "Memory", "memoryd", {}
 
@@ -27,6 +27,7 @@ class MemoryManager:
         self.nodes = {node.name: MemoryNode() for node in cluster.nodes} if cluster is not None else {}
         self.silent, self.has_run = False, True
         self.polls_until_free = self.silent_after = -1
+        self.on_look = lambda: None
         self.looks_until_deadline = 5
         self.steps = []
         self.reply = ("hello\n", 0)
@@ -50,6 +51,7 @@ class MemoryManager:
     def states(self):
         if self.silent:
             raise WorkloadError("Memory does not answer.")
+        self.on_look()
         if self.polls_until_free == 0:
             for node in self.nodes.values():
                 node.jobs.clear()
@@ -94,9 +96,8 @@ class MemoryManager:
             busy = [name for name in known if states[name].busy]
             if not busy:
                 break
-        for name in busy:
-            if name in mine:
-                self.nodes[name].reason = None
+        if given_back := [name for name in busy if name in mine]:
+            self.resume(given_back, run)
         return dict.fromkeys(busy, f"its jobs did not end within {deadline_seconds:g} s")
 
     def resume(self, nodes, run):

@@ -35,12 +35,13 @@ class FakeNode:
 
 
 class FakeSlurm:
-    """`polls_until_free`: after so many rows of sinfo the jobs end; `silent_after`: then slurmctld is gone."""
+    """After `polls_until_free` looks at the nodes their jobs end, after `silent_after` slurmctld is gone."""
 
     def __init__(self, *names: str) -> None:
         self.nodes = {name: FakeNode() for name in names}
         self.installed = self.has_run = True
         self.polls_until_free = self.silent_after = -1
+        self.on_look = lambda: None
         self.silent = False
         self.steps: dict[str, list[str]] = {}
         self.reply: tuple[str, int | None] | BaseException = ("hello\n", 0)
@@ -75,6 +76,7 @@ class FakeSlurm:
         return 0, "".join(rows), ""
 
     def _clock(self):
+        self.on_look()
         if self.polls_until_free == 0:
             for node in self.nodes.values():
                 node.jobs.clear()

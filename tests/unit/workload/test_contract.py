@@ -115,6 +115,18 @@ def test_at_the_deadline_a_drain_of_a_person_stays(world):
     assert world.reason("w1") == "bad DIMM"
 
 
+def test_a_drain_that_a_person_takes_over_meanwhile_is_not_given_back(world):
+    world.backend.nodes["w1"].jobs.append("train")
+
+    def take_over():
+        if world.reason("w1") == "rackwright: R1":
+            world.person_drains("w1", "bad DIMM")
+
+    world.backend.on_look = take_over
+    assert list(world.manager.drain(["w1"], "R1", 0.05)) == ["w1"]
+    assert world.reason("w1") == "bad DIMM"
+
+
 def test_nodes_it_does_not_know_are_left_alone(world):
     assert world.manager.drain(["stranger", "w1"], "R1", 1) == {}
     world.manager.resume(["stranger", "w1"], "R1")
