@@ -26,7 +26,7 @@ def burnin_command(
     ranks_per_node: Annotated[int, typer.Option(min=1, help="Ranks on each node, for the mpi engine.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
 ) -> None:
-    """Measure collectives between the workers through Slurm and judge them against the floor.
+    """Measure collectives between the workers through the workload manager and judge them against the floor.
 
     Exit status: 0 the floor is reached, 3 it is not or values are wrong, 4 something is UNKNOWN.
     """

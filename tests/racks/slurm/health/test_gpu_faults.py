@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from rackwright.health.guard.policy import PREFIX
 from rackwright.lab import gpus
+from rackwright.workload.states import HEALTH_PREFIX
 from tests.racks.slurm.health.watch import Watch
 
 pytestmark = pytest.mark.lab
@@ -42,7 +42,7 @@ def test_a_fault_drains_with_its_reason_is_explained_and_heals(watch: Watch, kin
     check, evidence = CAUGHT[kind]
     watch.fault("worker1", kind)
     row = watch.drained("worker1", check)
-    assert row.reason.startswith(PREFIX)
+    assert row.reason.startswith(HEALTH_PREFIX)
     assert f"{check}" in row.reason.split(" FAIL ")[0]
     last = watch.last("worker1")
     assert any(one["check"] == check and evidence in one["evidence"] for one in last["results"])

@@ -10,7 +10,7 @@ import pytest
 
 from rackwright.errors import LabError
 from rackwright.health.guard import places
-from rackwright.health.guard.policy import PREFIX
+from rackwright.workload.states import HEALTH_PREFIX
 from tests.racks.slurm.health.watch import PATIENCE, Watch
 
 pytestmark = pytest.mark.lab
@@ -40,7 +40,7 @@ def test_only_one_of_two_is_drained_and_the_other_raises_an_alert(watch: Watch):
         time.sleep(0.5)
     watch.passes("worker1", 2)
     watch.passes("worker2", 2)
-    ours = [name for name, row in watch.rows().items() if row.ours]
+    ours = [name for name, row in watch.rows().items() if row.drained_by_health]
     assert len(ours) == 1
     [other] = {"worker1", "worker2"} - set(ours)
     assert (
@@ -77,7 +77,7 @@ def test_unknown_neither_drains_at_once_nor_resumes(watch: Watch):
     )  # nvidia-smi knows nothing
     try:
         assert {one["outcome"] for one in watch.passes("worker1", 3)} == {"unknown"}
-        assert watch.rows()["worker1"].ours
+        assert watch.rows()["worker1"].drained_by_health
     finally:
         watch.on("worker1", f"umount -l {documents}")  # a pass may stand in it
     watch.heal("worker1")
@@ -111,7 +111,7 @@ def test_no_job_starts_on_a_failing_node(unwatched: Watch):
         "head1", "sbatch --parsable -A burnin -w worker2 --gres=gpu:1 --mem=16 -o /tmp/ran --wrap 'echo ran'"
     ).strip()
     row = watch.drained("worker2", "gpu-pcie-width")
-    assert row.reason.startswith(PREFIX), "not Slurm's own 'Prolog error', which nobody would lift"
+    assert row.reason.startswith(HEALTH_PREFIX), "not Slurm's own 'Prolog error', which nobody would lift"
     assert watch.last("worker2")["mode"] in ("prolog", "epilog")  # slurmd runs it after a prolog that failed
     _wait_for(watch, job, "JobState=PENDING", "Restarts=1")
     watch.heal("worker2")
