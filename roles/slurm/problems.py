@@ -78,7 +78,7 @@ def _backups(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
         if name == cluster.primary.name:
             yield f"backups[{index}]", f"{name} is the primary head, not a backup of it.", None
         elif name not in heads:
-            yield f"backups[{index}]", f"{name} is no head of this cluster.", _nearest(name, heads)
+            yield f"backups[{index}]", f"{name} is not a head of this cluster.", _nearest(name, heads)
     if options.backups and options.state_dir == type(options).model_fields["state_dir"].default:
         yield (
             "state_dir",
@@ -137,7 +137,7 @@ def _partition_nodes(path: str, text: str, workers: set[str], cluster: Cluster) 
         yield path, f"{fold(unknown)} is not declared under nodes.", _nearest(unknown[0], workers)
     idle = [name for name in names if name in cluster.by_name and name not in workers]
     if idle:
-        yield path, f"{fold(idle)} is no worker, so it runs no jobs.", "give it the role `worker`"
+        yield path, f"{fold(idle)} is not a worker, so it runs no jobs.", "give it the role `worker`"
 
 
 def _unknown(

@@ -91,7 +91,7 @@ def test_no_problem(make):
             [
                 (
                     "partitions.main.nodes",
-                    "head1 is no worker, so it runs no jobs.",
+                    "head1 is not a worker, so it runs no jobs.",
                     "give it the role `worker`",
                 )
             ],
@@ -192,8 +192,8 @@ def test_no_problem(make):
             {"backups": ["head1", "worker1", "haed1"], "state_dir": "/shared/slurm"},
             [
                 ("backups[0]", "head1 is the primary head, not a backup of it.", None),
-                ("backups[1]", "worker1 is no head of this cluster.", None),
-                ("backups[2]", "haed1 is no head of this cluster.", "did you mean `head1`?"),
+                ("backups[1]", "worker1 is not a head of this cluster.", None),
+                ("backups[2]", "haed1 is not a head of this cluster.", "did you mean `head1`?"),
             ],
         ),
         (
