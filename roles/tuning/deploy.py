@@ -78,7 +78,7 @@ def _limits(site: Site, options: TuningOptions) -> None:
     settings.setting(
         name="Let systemd read the limits of services",
         target="DefaultLimitMEMLOCK of the running systemd",
-        read="systemctl show --property=DefaultLimitMEMLOCK --value",
+        read=values.MANAGER_MEMLOCK_READ,
         want=memlock,
         write="systemctl daemon-reexec",
     )

@@ -15,6 +15,8 @@ from rackwright.model.sku import Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole
 from rackwright.roles.tuning.options import TuningOptions
 
+MANAGER_MEMLOCK_READ = "systemctl show --property=DefaultLimitMEMLOCK --value"
+
 _EVERYWHERE = {
     "vm.swappiness": "10",  # latency-performance
     "net.core.somaxconn": "4096",  # Slurm: accept bursts; the kernel's own default since 5.4

@@ -9,6 +9,7 @@ from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermine
 from rackwright.claims.files import at_path
 from rackwright.claims.units import is_masked
 from rackwright.facts.kernel import Sysctls, proc_path
+from rackwright.facts.settings import Answer
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability, why_lacking
 from rackwright.model.types import Platform
@@ -129,9 +130,7 @@ def _flags(limits: Mapping[str, str]) -> str:
 
 def _manager_limit(context: CheckContext[TuningOptions]) -> str:
     expected = str(context.options.daemon_memlock)
-    found = context.output("systemctl show --property=DefaultLimitMEMLOCK --value").strip()
-    if not found:
-        raise Undetermined("systemd does not report its DefaultLimitMEMLOCK")
+    found = context.fact(Answer, values.MANAGER_MEMLOCK_READ)
     if found != expected:
         fail(f"the running systemd has DefaultLimitMEMLOCK={found}, not {expected}")
     return f"DefaultLimitMEMLOCK={found}"

@@ -8,6 +8,7 @@ import pytest
 
 from rackwright.claims.check import Undetermined
 from rackwright.facts.kernel import Sysctls, proc_path
+from rackwright.facts.settings import Answer
 from rackwright.model.types import NodeRole, Platform
 from rackwright.roles.tuning import values
 from rackwright.roles.tuning.options import Journal, TuningOptions
@@ -40,7 +41,7 @@ ASK_SESSION = (
     "runuser -u admin -- prlimit --noheadings --output=RESOURCE,SOFT,HARD --memlock --stack --nofile --nproc"
 )
 ASK_SERVICE = "systemd-run --quiet --pipe --wait prlimit --noheadings --output=RESOURCE,SOFT,HARD --memlock"
-ASK_MANAGER = "systemctl show --property=DefaultLimitMEMLOCK --value"
+ASK_MANAGER = asked(Answer().command(values.MANAGER_MEMLOCK_READ))
 ASK_HUGEPAGES = "cat /sys/kernel/mm/transparent_hugepage/enabled"
 ASK_GOVERNOR = "cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
 ASK_JOURNAL = "journalctl -b -q --no-pager -o json MESSAGE_ID=ec387f577b844b8fa948f33cad9a75e6"
@@ -202,6 +203,11 @@ def test_unreadable_answers_never_pass(name, answer):
             THP,
             {ASK_HUGEPAGES: "madvise\n"},
             "/sys/kernel/mm/transparent_hugepage/enabled has no selected value",
+        ),
+        (
+            "systemd gives services the declared memlock limit",
+            {ASK_MANAGER: ""},
+            f"Answer of {values.MANAGER_MEMLOCK_READ}: the node printed nothing",
         ),
         (SESSION, {ASK_SESSION: UNLIMITED}, "prlimit does not report nproc"),
         ("vm.swappiness is as declared", {SWAPPINESS: ""}, "/proc/sys/vm/swappiness cannot be read"),
