@@ -14,15 +14,10 @@ _NAMED_MAX = 5
 
 def as_rendered(context: CheckContext[RoleOptions], files: Mapping[str, str | None]) -> str:
     """Each file holds exactly this text, or does not exist where the text is None; FAIL names all that differ."""
-    if wrong := differences(context, files):
+    differences = (_difference(context, path, wanted) for path, wanted in files.items())
+    if wrong := [difference for difference in differences if difference is not None]:
         fail("; ".join(wrong))
     return ", ".join(path for path, wanted in files.items() if wanted is not None)
-
-
-def differences(context: CheckContext[RoleOptions], files: Mapping[str, str | None]) -> list[str]:
-    """How files differ from their declared texts, a sentence for each that does; None: it must not exist."""
-    found = (_difference(context, path, wanted) for path, wanted in files.items())
-    return [difference for difference in found if difference is not None]
 
 
 def holds_secret_text(context: CheckContext[RoleOptions], path: str, wanted: str | bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
-from rackwright.claims.files import as_rendered, at_path
+from rackwright.claims.files import as_rendered, links_to
 from rackwright.claims.packages import installed, package_state
 from rackwright.claims.units import is_masked, state_of
 from rackwright.facts.files import AtPath
@@ -179,11 +179,7 @@ def _locale(context: CheckContext[BaseOptions]) -> str:
 def _timezone(context: CheckContext[BaseOptions]) -> str:
     zone = context.options.timezone
     expected = f"/usr/share/zoneinfo/{zone}"
-    found = at_path(context, "/etc/localtime")
-    if found.kind != "link":
-        fail(f"/etc/localtime is not a link to {expected}")
-    if found.target != expected:
-        fail(f"/etc/localtime points to {found.target}, not to {expected}")
+    links_to(context, "/etc/localtime", expected)
     if context.host.run("test -s %s", expected).rc != 0:
         fail(f"the node has no timezone {zone}")
     return f"{zone}, {context.output('date +%Z').strip()}"

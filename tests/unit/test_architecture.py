@@ -30,8 +30,6 @@ BANNED_IN_ROLES = {
     "systemd.daemon_reload": "always changes; rackwright.operations.units does it when needed",
 }
 UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|LoadState|UnitFileState))")
-READ_UNITS_THEMSELVES = {"base", "slurm", "time", "tuning"}
-"""Roles whose checks still run systemctl."""
 _ROOMS = """
     errors state_folder command atomic_write render documents node_programs status
     model catalog plan secrets osfamily containers clusterfile lab data ssh workload facts
@@ -256,7 +254,7 @@ def checks_read_units_by_fact(root: Path) -> list[str]:
     return [
         f"{path.relative_to(root)}:{node.lineno}: runs `{node.value}`; use rackwright.claims.units"
         for path, tree in _python(root, "roles")
-        if path.name != "deploy.py" and path.relative_to(root).parts[1] not in READ_UNITS_THEMSELVES
+        if path.name != "deploy.py"
         for node in _nodes(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and UNIT_STATE.match(node.value)
     ]
