@@ -17,6 +17,7 @@ import fcntl
 import json
 import os
 import sys
+import syslog
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, fields, replace
@@ -260,8 +261,6 @@ def _no_check(node: str, name: str) -> HealthResult:
 
 def log(text: str, *, urgent: bool = False) -> None:
     """To the node's journal or syslog."""
-    import syslog
-
     syslog.openlog("rackwright-health", 0, syslog.LOG_DAEMON)
     syslog.syslog(syslog.LOG_CRIT if urgent else syslog.LOG_NOTICE, text)
 
