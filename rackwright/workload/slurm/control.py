@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 2
 _COMMAND_SECONDS = 60
+_ONE_NODE_SECONDS = 30
+"""For questions about one node, which a person waits for."""
 _HAS_RUN = 'test -e "$(cat /etc/slurm/*.conf 2>/dev/null | sed -n s/^StateSaveLocation=//p)/clustername"'
 """slurmctld writes that file when it starts for the first time."""
 
@@ -73,7 +75,7 @@ class Slurm:
     def state(self, node: str) -> NodeState:
         """From scontrol, with every word of the state."""
         try:
-            found = parse_nodes(self._answer(f"timeout 20 scontrol show node {node} -o"))
+            found = parse_nodes(self._answer(f"timeout 20 scontrol show node {node} -o", _ONE_NODE_SECONDS))
         except NoAnswer as error:
             raise WorkloadError(str(error)) from None
         if node not in found:
@@ -82,7 +84,8 @@ class Slurm:
 
     def jobs(self, node: str) -> tuple[Job, ...]:
         """Running, completing and suspended ones."""
-        answer = self._answer(f"squeue --noheader --nodelist={node} --states=R,CG,S --format='%i|%u|%j'")
+        command = f"squeue --noheader --nodelist={node} --states=R,CG,S --format='%i|%u|%j'"
+        answer = self._answer(f"timeout 20 {command}", _ONE_NODE_SECONDS)
         rows = (line.split("|", 2) for line in answer.splitlines())
         return tuple(Job(*cells) for cells in rows if len(cells) == 3)
 
@@ -163,8 +166,8 @@ class Slurm:
             return None
         return _states(self._checked(result))
 
-    def _answer(self, command: str) -> str:
-        return self._checked(self._ask(command))
+    def _answer(self, command: str, seconds: int = _COMMAND_SECONDS) -> str:
+        return self._checked(self._ask(command, seconds))
 
     def _checked(self, result: CommandResult) -> str:
         if result.exit_status != 0:
@@ -175,8 +178,8 @@ class Slurm:
             )
         return result.stdout
 
-    def _ask(self, command: str) -> CommandResult:
-        return self._shell.run(self._head, command, timeout=_COMMAND_SECONDS)
+    def _ask(self, command: str, seconds: int = _COMMAND_SECONDS) -> CommandResult:
+        return self._shell.run(self._head, command, timeout=seconds)
 
 
 def _states(output: str) -> dict[str, NodeState]:

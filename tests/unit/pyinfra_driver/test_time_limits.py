@@ -12,7 +12,7 @@ from rackwright.health import run as health
 from rackwright.model.settings import Ssh
 from rackwright.pyinfra_driver.connector import host_data
 from rackwright.why import ask
-from rackwright.workload.slurm import drain
+from rackwright.workload.slurm import control
 from tests.factories import make_cluster
 
 
@@ -52,8 +52,8 @@ def test_the_batch_of_facts_has_it_up_to_two_minutes(monkeypatch, tmp_path, decl
     [
         ("its state has {} s at most", fetch.ANSWER_SECONDS),
         ("verify ({} s unless", Check("a claim", str).timeout_seconds),
-        ("health and why ({} s)", max(health.SECONDS + 5, ask.SECONDS)),
-        ("drain and resume ({} s)", drain._COMMAND_SECONDS),
+        ("health and why ({} s)", max(health.SECONDS + 5, ask.SECONDS, control._ONE_NODE_SECONDS)),
+        ("drain and resume ({} s)", control._COMMAND_SECONDS),
         ("drift checker ({} s)", NODE_SECONDS),
     ],
 )
