@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 import typer.core
@@ -19,8 +19,10 @@ from rackwright.cli.plan_view import show_outcome, show_plan, summary
 from rackwright.cli.progress import Progress
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.declaration import Declaration, read_declaration, seconds_of
+from rackwright.drift.install import Done, Operations, install, uninstall
 from rackwright.drift.notify import read_urls
 from rackwright.drift.paths import TEXTFILES
+from rackwright.drift.repair import refuse_read_only, repair
 from rackwright.drift.report import LastInSync, document
 from rackwright.engine.run import plan
 from rackwright.errors import RackwrightError
@@ -29,9 +31,6 @@ from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.plan.node_plan import PlanResult
 from rackwright.state_folder import state_folder
-
-if TYPE_CHECKING:
-    from rackwright.drift.install import Done, Operations
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
@@ -103,8 +102,6 @@ def check_command(
 
 def _repair(cluster: Cluster, found: PlanResult) -> tuple[PlanResult, dict[str, Any]]:
     """The plan after the repair, and what was repaired."""
-    from rackwright.drift.repair import refuse_read_only, repair  # loads jinja2; a check need not
-
     refuse_read_only(cluster)
     done = repair(cluster, found)
     if done.done:
@@ -142,8 +139,6 @@ def install_command(
 
     Exit status: 0 installed, 2 declined, 4 a node was unreachable, 1 error.
     """
-    from rackwright.drift.install import install  # loads jinja2; a check need not
-
     cluster = load_cluster(file)
     if mode == "pull" and notify:
         raise RackwrightError(
@@ -157,8 +152,6 @@ def install_command(
 
 def install_as_declared(file: Path, limit: str | None, yes: bool) -> None:
     """Finish an interrupted installation, by the declaration beside the cluster file."""
-    from rackwright.drift.install import install  # loads jinja2; a check need not
-
     cluster = load_cluster(file)
     declared = read_declaration(cluster.path)
     if declared is None:
@@ -185,8 +178,6 @@ def uninstall_command(file: ClusterFile, limit: Limit = None, yes: Yes = False) 
 
     Exit status: 0 removed, 2 declined, 4 a node was unreachable, 1 error.
     """
-    from rackwright.drift.install import uninstall  # loads jinja2; a check need not
-
     done = uninstall(load_cluster(file), limit=limit, agree=_agree(yes))
     _show(done)
     raise typer.Exit(done.exit_code)
