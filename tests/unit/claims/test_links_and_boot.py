@@ -10,7 +10,7 @@ from rackwright.claims.kernel import loaded_modules
 from rackwright.claims.units import is_masked, starts_at_boot
 from rackwright.facts.files import AtPath
 from rackwright.facts.settings import Answer
-from rackwright.facts.users import Group
+from rackwright.facts.users import UnixGroup
 from rackwright.model.options import RoleOptions
 from tests.factories import make_cluster, make_node
 from tests.unit.roles.fake_facts import answer, asked, file, link, unit
@@ -95,5 +95,5 @@ def test_no_output_is_an_answer_only_where_that_was_checked():
 
 
 def test_output_that_a_fact_cannot_read_is_not_known():
-    with pytest.raises(Undetermined, match=r"^Group cannot be read: "):
-        on({asked(Group().command("a")): "a:x\n"}).fact(Group, "a")
+    with pytest.raises(Undetermined, match=r"^UnixGroup cannot be read: "):
+        on({asked(UnixGroup().command("a")): "a:x\n"}).fact(UnixGroup, "a")
