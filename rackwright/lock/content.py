@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from rackwright.model.cluster import Node
 from rackwright.model.options import Frozen
@@ -55,7 +55,9 @@ class Lock(Frozen):
     tables: dict[str, date] = Field(description="The day each table was last read from its sources.")
     index: tuple[str, ...] = Field(default=(), description="Package indexes that were read.")
     gpu_stack: dict[str, Any] = Field(
-        default_factory=dict, description="The section gpu_stack that was solved; another one: solve again."
+        default_factory=dict,
+        validation_alias=AliasChoices("gpu_stack", "wish"),  # its name in locks written before 2026-11-22
+        description="The section gpu_stack that was solved; another one: solve again.",
     )
     groups: tuple[GroupLock, ...] = ()
 

@@ -58,6 +58,14 @@ def test_a_lock_that_was_written_again_is_read_again(cluster):
     assert read_lock(cluster).cluster == "other"
 
 
+def test_a_lock_with_the_section_s_old_name_is_read(cluster):
+    now = read_lock(cluster)
+    text = cluster.lock_path.read_text()
+    assert "\ngpu_stack:" in text
+    cluster.lock_path.write_text(text.replace("\ngpu_stack:", "\nwish:"))
+    assert read_lock(cluster) == now
+
+
 def test_who_has_a_stack(cluster):
     assert has_stack(_gpu(cluster))
     assert not has_stack(cluster.by_name["cpu1"])
