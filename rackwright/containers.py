@@ -127,7 +127,7 @@ def pool_problems(cluster: Cluster, pools: Iterable[tuple[str, IPv4Network]]) ->
 def source_problems(role: str, options: DaemonOptions, cluster: Cluster) -> Iterator[Problem]:
     """A source that a node's distribution does not have, or two sources of containerd on one node."""
     for node in cluster.running(role, options):
-        if options.source == "distribution" and node.family.value == "el":
+        if options.source == "distribution" and not node.os.container_daemons[role]:
             yield (
                 "source",
                 f"{node.os} has no package {role}, and {node.name} runs it.",

@@ -12,7 +12,10 @@ from rackwright.model.interfaces import RunsWorkloadManager
 from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Burnin, Mirrors, Ssh
 from rackwright.model.sku import Gpus, Sku, Source
-from rackwright.model.types import NetworkPurpose, NodeRole, OsRelease, Platform, WorkloadManager
+from rackwright.model.types import NetworkPurpose, NodeRole, Platform, WorkloadManager
+from rackwright.osfamily.known import os_release
+
+DEBIAN_12, DEBIAN_13 = os_release("debian-12"), os_release("debian-13")
 
 
 class RunsSlurm(RoleOptions, RunsWorkloadManager):
@@ -73,7 +76,7 @@ def make_node(name: str, address: int | str, *roles: NodeRole, **changes: Any) -
         "primary": NodeRole.HEAD in roles,
         "sku": SKU,
         "platform": Platform.CONTAINER,
-        "os": OsRelease.DEBIAN_13,
+        "os": DEBIAN_13,
         "addresses": (make_address("management", place),),
     }
     options = changes.pop("options", {})

@@ -9,7 +9,7 @@ from pydantic import Field
 from rackwright.catalog.tables import Table, Version
 from rackwright.model.options import Frozen
 from rackwright.model.sku import Source
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import OsFamily, OsRelease
 
 Modules = Literal["open", "proprietary"]
 
@@ -80,7 +80,7 @@ class ComponentNames(Frozen):
     """Package names of one component on one family and source; {major} and the like are filled in."""
 
     component: str
-    family: Literal["debian", "el"]
+    family: OsFamily
     source: Literal["nvidia", "distribution"]
     modules: Modules | None = Field(default=None, description="None: the same for both.")
     flavour: str | None = None

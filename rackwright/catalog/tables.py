@@ -13,7 +13,7 @@ from pydantic import Field
 
 from rackwright.model.options import Frozen
 from rackwright.model.sku import Architecture, Source
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import OsRelease
 
 Version = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
 """An upstream version: numbers and dots."""

@@ -41,9 +41,10 @@ def installed(context: CheckContext[RoleOptions], packages: Sequence[str]) -> st
 
 def package_state(context: CheckContext[RoleOptions], names: tuple[str, ...]) -> PackageState:
     """What is installed and held; Undetermined where a package is not reported by a tool that does not work."""
-    state = context.fact(Packages, context.node.family.value, names, may_be_empty=True)
-    if not state.installed.keys() >= set(names):
-        tool, own = {"debian": ("dpkg-query -W", "dpkg"), "el": ("rpm -q", "rpm")}[context.node.family.value]
-        if own not in context.output(f"{tool} {own}"):
-            raise Undetermined(f"`{tool} {own}` does not report the package it belongs to")
+    family = context.node.family
+    state = context.fact(Packages, family.name, names, may_be_empty=True)
+    if not state.installed.keys() >= set(names) and family.query_owner not in context.output(
+        family.query_self
+    ):
+        raise Undetermined(f"`{family.query_self}` does not report the package it belongs to")
     return state

@@ -65,7 +65,7 @@ def _nodes(cluster: Cluster) -> Iterable[tuple[str, ...]]:
             else node.rack + (f":{node.position}" if node.position is not None else "")
         )
         address = str(cluster.management_address(node))
-        yield node.name, roles, address, node.sku.name, node.os, node.platform, rack, node.switch or "-"
+        yield node.name, roles, address, node.sku.name, node.os.id, node.platform, rack, node.switch or "-"
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> Iterable[str]:

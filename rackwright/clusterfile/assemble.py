@@ -14,10 +14,8 @@ from rackwright.documents.nearest import suggest
 from rackwright.model.cluster import LabSize, Network, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.sku import Architecture
-from rackwright.model.types import NetworkPurpose, OsRelease, Platform
-
-LAB_RELEASES = (OsRelease.DEBIAN_12, OsRelease.DEBIAN_13)
-"""What the container rack can boot."""
+from rackwright.model.types import NetworkPurpose, Platform
+from rackwright.osfamily.known import RELEASES
 
 
 def check_fit(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> None:
@@ -26,11 +24,13 @@ def check_fit(report: Report, groups: list[Group], networks: Mapping[str, Networ
     for group in groups:
         if group.lab is None and report.clean((*group.path, "lab")) and report.clean(("defaults", "lab")):
             _check_unsized(report, group, sized)
-        if group.platform is Platform.CONTAINER and group.os is not None and group.os not in LAB_RELEASES:
+        if group.platform is Platform.CONTAINER and group.os is not None and not group.os.lab_image:
             report.add(
                 (*group.path, "os"),
                 f"The lab boots no containers of {group.os}.",
-                suggest(group.os, LAB_RELEASES, what="it boots"),
+                suggest(
+                    group.os.id, [name for name, os in RELEASES.items() if os.lab_image], what="it boots"
+                ),
             )
         _check_simulated(report, group)
         _check_rails(report, group, networks)

@@ -18,7 +18,8 @@ from rackwright.model.options import Frozen
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import SkuEntry
 from rackwright.model.text import Address, Cidr, Domain, Label, Mac
-from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
+from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
+from rackwright.osfamily.known import OsRelease
 
 
 def _or_short(schema: JsonSchemaValue) -> JsonSchemaValue:

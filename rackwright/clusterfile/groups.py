@@ -13,7 +13,8 @@ from rackwright.documents.yaml_data import Data
 from rackwright.model.ranges import RangeMistake, expand
 from rackwright.model.sku import Sku
 from rackwright.model.text import host_label_mistake
-from rackwright.model.types import NodeRole, OsRelease, Platform
+from rackwright.model.types import NodeRole, Platform
+from rackwright.osfamily.known import OsRelease
 
 MAX_NODES = 20_000
 

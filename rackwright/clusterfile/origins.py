@@ -93,7 +93,7 @@ class Origins:
         yield Value("roles", sorted(node.roles), self._own_or_default(group, "roles"))
         yield Value("primary", node.primary, self._primary(node, group))
         yield Value("platform", node.platform, self._own_or_default(group, "platform"))
-        yield Value("os", node.os, self._own_or_default(group, "os"))
+        yield Value("os", node.os.id, self._own_or_default(group, "os"))
         for entry in node.addresses:
             rail = f"[{entry.rail}]" if self._loaded.cluster.networks[entry.network].rails > 1 else ""
             where: DataPath = (*path, "addresses", entry.network)

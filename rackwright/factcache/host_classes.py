@@ -9,7 +9,7 @@ from rackwright.model.cluster import Node
 
 def host_class(node: Node) -> str:
     """What nodes have in common that are asked the same: roles, kinds of options, OS, platform and SKU."""
-    parts = (*sorted(node.roles), "", *sorted(node.options), "", node.os, node.platform, node.sku.name)
+    parts = (*sorted(node.roles), "", *sorted(node.options), "", node.os.id, node.platform, node.sku.name)
     return "/".join(parts)
 
 

@@ -3,42 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from shlex import quote
 
 from pyinfra.api.facts import FactBase
 
 from rackwright.facts.question import Question
-from rackwright.model.types import Family
-
-MARK = "# placed by rackwright for the length of one installation"
-"""A line of the two files that keep packages from doing more than to install themselves."""
-POLICY = "/usr/sbin/policy-rc.d"
-"""deb-systemd-invoke asks it before it starts a daemon."""
-NO_MODULES = "/etc/dkms/no-autoinstall"
-"""While it is there, DKMS packages and kernel packages build no modules."""
-VERSIONLOCK = "/etc/dnf/plugins/versionlock.list"
-"""What dnf's versionlock plugin keeps: one `name-epoch:version-release.*` a line."""
-LOCK = "/run/rackwright-packages.lock"
-"""Held on the node by an installation of ours: one whose program was killed goes on to its end."""
-
-_DEBIAN = """\
-dpkg-query -W -f '${{binary:Package}} ${{Version}} ${{db:Status-Abbrev}}\\n' {names} 2>/dev/null |
-  sed 's/^\\([^: ]*\\):[^ ]*/\\1/; s/^/have /; s/ *$//'
-for n in {names}; do
-  dpkg-query -W -f '${{db:Status-Abbrev}}' "$n" 2>/dev/null | grep -q '^.i' || missing="${{missing-}} $n"
-done
-[ -z "${{missing-}}" ] || LC_ALL=C apt-cache policy $missing | awk '
-  /^[^ ]/ {{ sub(/:$/, ""); name = $0 }} /Candidate:/ {{ print "candidate", name, $2 }}'
-for f in {placed}; do
-  ! grep -qs {mark} "$f" || {{ [ -e {lock} ] && ! flock -n {lock} true; }} || echo "stale $f"
-done
-: """
-
-_EL = """\
-rpm -q --qf 'have %{{NAME}} %|EPOCH?{{%{{EPOCH}}:}}|%{{VERSION}}-%{{RELEASE}} ii\\n' {names} 2>/dev/null |
-  grep '^have '
-sed -n '/^[^#!]/s/^/lock /p' {versionlock} 2>/dev/null
-: """
+from rackwright.osfamily.apt import MARK, NO_MODULES, POLICY
+from rackwright.osfamily.known import os_family
 
 
 @dataclass
@@ -89,14 +59,13 @@ class Packages(FactBase[PackageState]):
     """State of these packages, versions included, in one command."""
 
     def command(self, family: str, packages: tuple[str, ...]) -> Question:
-        template = _DEBIAN if Family(family) is Family.DEBIAN else _EL
-        quoted = " ".join(quote(name) for name in packages)
-        placed = (POLICY, NO_MODULES)
-        command = template.format(
-            names=quoted, mark=quote(MARK), placed=" ".join(placed), lock=LOCK, versionlock=VERSIONLOCK
-        )
         return Question(
-            command, "packages", family=family, packages=list(packages), mark=MARK, placed=list(placed)
+            os_family(family).package_query(packages),
+            "packages",
+            family=family,
+            packages=list(packages),
+            mark=MARK,
+            placed=[POLICY, NO_MODULES],
         )
 
     @staticmethod

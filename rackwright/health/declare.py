@@ -40,8 +40,8 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
         options,
         lacking={need.value: why for need in Capability if (why := why_node_lacks(node, need)) is not None},
         node=node.name,
-        family=node.family.value,
-        os=node.os.value,
+        family=node.family.name,
+        os=node.os.id,
         addresses=tuple(
             ExpectedAddress(net.name, net.purpose.value, net.kind.value, str(entry.address), net.mtu)
             for entry, net in networks

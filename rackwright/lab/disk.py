@@ -18,6 +18,7 @@ from pathlib import Path
 from rackwright.lab import keys, names
 from rackwright.lab.process import run, wait_until
 from rackwright.lab.spec import NodeSpec, RackSpec
+from rackwright.osfamily.known import os_release
 
 DISK_SIZE = "16G"
 UPPER, WORK, FILL, SCRATCH = "upper", "work", "fill", "scratch"
@@ -129,7 +130,7 @@ def _write_access(seed: _Seed, spec: RackSpec, node: NodeSpec, admin_key: str) -
     seed.append("etc/gshadow", f"{user}:*::", 0o640)
     seed.write(f"etc/sudoers.d/90-{user}", f"{user} ALL=(ALL:ALL) NOPASSWD: ALL\n", 0o440)
     sshd = f"Port {spec.ssh_port}\nPermitRootLogin no\nPasswordAuthentication no\n"
-    if node.image != "debian-12":
+    if os_release(node.image).sshd_has_penalties:
         # The lab asks for the banner and hangs up. sshd since 9.8 would soon shut such a caller out, and
         # with it everybody who comes from the bridge.
         sshd += f"PerSourcePenaltyExemptList {spec.bridge_address.partition('/')[0]}\n"

@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rackwright.errors import LabError
+from rackwright.osfamily.known import RELEASES
 
-IMAGES = {"debian-12": "bookworm", "debian-13": "trixie"}
+IMAGES = {name: release.codename for name, release in RELEASES.items() if release.lab_image}
 """Base image name -> Debian suite."""
 
 MAX_NODES = 100

@@ -9,7 +9,7 @@ from pydantic import AliasChoices, Field
 
 from rackwright.model.cluster import Node
 from rackwright.model.options import Frozen
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import OsRelease
 
 
 class GroupLock(Frozen):

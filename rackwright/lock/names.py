@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from rackwright.catalog.offers import ComponentNames, DriverOffer, Modules
 from rackwright.lock.request import Choice, StackRequest
-from rackwright.model.types import Family
 
 
 def module_package(request: StackRequest, driver: DriverOffer, modules: Modules) -> str | None:
@@ -48,7 +47,7 @@ def _components(request: StackRequest, choice: Choice, driver: DriverOffer) -> I
     if choice.cuda is not None:
         yield "cuda", (offer.cuda or {}).get(choice.cuda, f"{choice.cuda}.*")
     if choice.dcgm is not None:
-        yield "dcgm", f"{'1:' if request.os.family is Family.DEBIAN else ''}{choice.dcgm}-*"
+        yield "dcgm", f"{request.os.family.dcgm_epoch}{choice.dcgm}-*"
     if choice.container_toolkit is not None:
         yield "container_toolkit", f"{choice.container_toolkit}-*"
     if choice.nccl is not None:

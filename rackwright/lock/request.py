@@ -25,7 +25,7 @@ from rackwright.catalog.tables import (
 from rackwright.lock.index import Index
 from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.sku import Gpus, NvSwitch, Sku
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import OsRelease
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def solve(cluster: Cluster, tables: Tables, index: Index) -> Solution:
         if isinstance(answer, GroupLock):
             groups.append(answer)
         else:
-            refused.append(Refused(request.sku.name, request.os, request.wanted.source, answer))
+            refused.append(Refused(request.sku.name, request.os.id, request.wanted.source, answer))
     stack, places = requested_stack(cluster)
     lock = Lock(
         cluster=cluster.name, tables=tables.dates(), index=places, gpu_stack=stack, groups=tuple(groups)
@@ -72,7 +72,7 @@ def _requests(
     """One request for each kind of node with NVIDIA GPUs, sorted; and the SKUs left out."""
     kinds = {(node.sku.name, node.os): node.sku for node in cluster.nodes if node.sku.gpus is not None}
     requests, skipped = [], set()
-    for (name, os), sku in sorted(kinds.items()):
+    for (name, os), sku in sorted(kinds.items(), key=lambda kind: (kind[0][0], kind[0][1].id)):
         if sku.gpus is None:
             continue
         if sku.gpus.architecture is Architecture.CDNA3:

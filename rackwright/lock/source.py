@@ -8,7 +8,7 @@ from rackwright.catalog.offers import DriverOffer, Modules, Offer, OfferTable
 from rackwright.lock.index import Index
 from rackwright.lock.versions import numbers, upstream
 from rackwright.model.gpu_stack import GpuStack
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import OsRelease
 
 _CUDA_TOOLKIT = re.compile(r"cuda-toolkit-([0-9]+)-([0-9]+)")
 _OPEN = re.compile(r"nvidia-open|nvidia-dkms-[0-9]+-open|nvidia-open-kernel-dkms")

@@ -48,7 +48,7 @@ class StackOptions(RoleOptions):
             lock = read_lock(cluster)
         except RackwrightError:
             return  # lock_problems reports it
-        for kind, node in sorted({(node.sku.name, node.os): node for node in reversed(nodes)}.items()):
+        for kind, node in sorted({(node.sku.name, node.os.id): node for node in reversed(nodes)}.items()):
             group = lock.group_of(node)
             if group is not None and not group.components.get(self.parts[0]):
                 yield (

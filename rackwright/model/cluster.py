@@ -18,7 +18,8 @@ from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import Sku
-from rackwright.model.types import Family, LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
+from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
+from rackwright.osfamily.known import OsFamily, OsRelease
 
 OfferT = TypeVar("OfferT")
 
@@ -85,7 +86,7 @@ class Node(Frozen):
     """Options of each role that runs on this node, the group's overrides merged in."""
 
     @property
-    def family(self) -> Family:
+    def family(self) -> OsFamily:
         """The operating-system family."""
         return self.os.family
 

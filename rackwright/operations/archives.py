@@ -13,7 +13,7 @@ from rackwright.data import site_of
 from rackwright.facts.files import AtPath, PathState
 from rackwright.facts.packages import Packages, PackageState
 from rackwright.facts.settings import Answer
-from rackwright.operations.package_scripts import change_script
+from rackwright.osfamily.family import PackageChange
 from rackwright.plan.changes import Change, record
 
 # Every primary key of the file: one more than declared would be trusted as well.
@@ -71,10 +71,10 @@ def download(path: str, url: str, sha256: str) -> Generator[StringCommand, None,
 def installed(package: str, version: str, path: str) -> Generator[StringCommand, None, None]:
     """A package in exactly this version, out of a .deb or .rpm that stands on the node."""
     family = site_of().node.family
-    state: PackageState = host.get_fact(Packages, family=family.value, packages=(package,))
+    state: PackageState = host.get_fact(Packages, family=family.name, packages=(package,))
     there = state.installed.get(package)
     if there == version:
         host.noop(f"{package} is as declared")
         return
     record(Change("package", package, there or state.broken.get(package), version))
-    yield change_script(family, "install", {path: None})
+    yield StringCommand(family.package_change(PackageChange("install", {path: None})))

@@ -11,8 +11,7 @@ from pyinfra.context import host
 
 from rackwright.data import site_of
 from rackwright.facts.packages import Packages, PackageState
-from rackwright.model.types import Family
-from rackwright.operations.package_scripts import LOCK_WAIT_SECONDS, change_script
+from rackwright.osfamily.family import LOCK_WAIT_SECONDS, PackageChange
 from rackwright.plan.changes import Change, record
 
 
@@ -49,7 +48,8 @@ def installed(
     loose = [name for name, version in wanted.items() if version is None]
     if hold and loose:
         raise OperationError(f"only an exact version can be held, and {', '.join(loose)} has none")
-    state: PackageState = host.get_fact(Packages, family=site_of().node.family.value, packages=tuple(wanted))
+    family = site_of().node.family
+    state: PackageState = host.get_fact(Packages, family=family.name, packages=tuple(wanted))
     to_do = {
         name: version
         for name, version in wanted.items()
@@ -63,17 +63,17 @@ def installed(
         record(_change(name, version, state, hold=hold, disruptive=disruptive))
     for path in sorted(state.stale):
         record(Change("file", path, "left by an interrupted installation", None))
-    yield change_script(
-        site_of().node.family,
+    change = PackageChange(
         "install",
         to_do or ({} if to_hold else wanted),
         start_daemons=start_daemons,
         build_modules=build_modules,
         must_update=any(name not in state.candidates for name in to_do),
-        release=sorted(state.held & to_do.keys()),
+        unhold=sorted(state.held & to_do.keys()),
         hold={name: version for name, version in wanted.items() if hold and (name in {**to_do, **to_hold})},
         wait_seconds=_wait_seconds(),
     )
+    yield StringCommand(family.package_change(change))
 
 
 def _wait_seconds() -> int:
@@ -102,7 +102,7 @@ def absent(packages: tuple[str, ...]) -> Generator[StringCommand, None, None]:
     """None of these packages is installed, held or not; their configuration goes too."""
     wanted = _versions(packages)
     family = site_of().node.family
-    state: PackageState = host.get_fact(Packages, family=family.value, packages=tuple(wanted))
+    state: PackageState = host.get_fact(Packages, family=family.name, packages=tuple(wanted))
     there: dict[str, str | None] = {
         name: None for name in wanted if name in state.installed or name in state.broken
     }
@@ -113,6 +113,6 @@ def absent(packages: tuple[str, ...]) -> Generator[StringCommand, None, None]:
         record(
             Change("package", name, state.installed.get(name) or state.broken[name], None, disruptive=True)
         )
-    verb = "purge" if family is Family.DEBIAN else "remove"
-    release = sorted(state.held & there.keys())
-    yield change_script(family, verb, there, release=release, wait_seconds=_wait_seconds())
+    unhold = sorted(state.held & there.keys())
+    change = PackageChange("remove", there, unhold=unhold, wait_seconds=_wait_seconds())
+    yield StringCommand(family.package_change(change))

@@ -9,9 +9,8 @@ from pyinfra.context import host
 
 from rackwright.data import Site, site_of
 from rackwright.errors import RackwrightError
-from rackwright.model.types import Family
 from rackwright.operations import files, packages, settings, units, users
-from rackwright.osfamily.names import names, release
+from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.access import known_hosts
 from rackwright.roles.access.options import AccessOptions, AdminUser
@@ -58,7 +57,7 @@ def sshd_conf(site: Site, options: AccessOptions) -> str:
     return render(
         "access/sshd.conf.j2",
         options=options,
-        exempt=exempt if release(site.node.os).sshd_has_penalties else (),
+        exempt=exempt if site.node.os.sshd_has_penalties else (),
     )
 
 
@@ -138,7 +137,7 @@ def _node_to_node(site: Site, options: AccessOptions) -> None:
         return
     files.file(name="Name the trusted nodes", path=trusted, content=known_hosts.shosts_equiv(site.cluster))
     files.file(name="Write the client's settings", path=client, content=render("access/ssh.conf.j2"))
-    if site.node.family is Family.EL:  # confined users too may have their host vouch for them
+    if site.node.family.has_selinux:  # confined users too may have their host vouch for them
         settings.setting(
             name="Let SELinux pass ssh-keysign",
             target="SELinux boolean ssh_keysign",

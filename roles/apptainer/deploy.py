@@ -7,7 +7,6 @@ from pyinfra.context import host
 
 from rackwright.data import Site, site_of
 from rackwright.operations import archives, files, packages
-from rackwright.osfamily.names import release
 from rackwright.render import render
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
@@ -59,5 +58,5 @@ def _ppa(site: Site, options: ApptainerOptions) -> None:
     files.file(
         name="Set the PPA as a package source",
         path="/etc/apt/sources.list.d/apptainer.sources",
-        content=render("apptainer/ppa.sources.j2", suite=release(site.node.os).codename, key=key),
+        content=render("apptainer/ppa.sources.j2", suite=site.node.os.codename, key=key),
     )

@@ -9,10 +9,7 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import NodePath, RuntimeOptions
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.types import Family, NodeRole, OsRelease
-
-_DEB_ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}
-_UBUNTU = (OsRelease.UBUNTU_22_04, OsRelease.UBUNTU_24_04)
+from rackwright.model.types import NodeRole
 
 
 class ApptainerOptions(RuntimeOptions):
@@ -73,17 +70,17 @@ class ApptainerOptions(RuntimeOptions):
         """Files of a release that a node installs; none from other sources."""
         if self.source != "release":
             return ()
-        architecture = _DEB_ARCHITECTURE[node.sku.cpu_architecture]
-        return tuple(f"{name}_{self.version}_{architecture}.deb" for name in self.packages)
+        cpu, version = node.sku.cpu_architecture, self.version or ""
+        return tuple(node.family.package_file(name, version, cpu) for name in self.packages)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """A source the node's distribution does not have, and packages without a digest."""
         for node in cluster.running("apptainer", self):
-            if (self.source == "epel") is not (node.family is Family.EL):
-                fits = "epel" if node.family is Family.EL else "release"
+            fits = node.family.apptainer_source
+            if (self.source == "epel") is not (fits == "epel"):
                 yield "source", f"{node.name} is {node.os}, which has no source {self.source}.", f"use {fits}"
                 return
-            if self.source == "ppa" and node.os not in _UBUNTU:
+            if self.source == "ppa" and not node.os.has_ppas:
                 yield "source", f"{node.name} is {node.os}, and a PPA is for Ubuntu.", "use release"
                 return
             for file in self.package_files(node):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from shlex import quote
 
 from pyinfra.api.deploy import deploy
+from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.model.types import Family, Platform
+from rackwright.model.types import Platform
 from rackwright.operations import files, packages, settings, units
 from rackwright.osfamily.names import names
 from rackwright.render import render
@@ -21,15 +22,12 @@ def base(options: BaseOptions) -> None:
     site = site_of()
     _name(site, options)
     _package_sources(site)
-    if site.node.family is Family.DEBIAN:
-        _no_apt_upgrades()
-    else:
-        _no_dnf_upgrades()
+    _NO_UPGRADES[site.node.family.package_tool]()
     _packages(site, options)
     _locale(site, options)
     _timezone(site, options)
     _resolver(site, options)
-    if site.node.family is Family.EL and options.firewall == "trust-cluster":
+    if site.node.family.has_firewalld and options.firewall == "trust-cluster":
         _firewall(site)
 
 
@@ -66,16 +64,12 @@ def _name(site: Site, options: BaseOptions) -> None:
 
 def _package_sources(site: Site) -> None:
     declared = texts.package_files(site.cluster, site.node)
-    # one line per file and no loop: pyinfra orders operations by where they stand
     _present_or_absent("Set pip's index", texts.PIP, declared)
-    if site.node.family is Family.EL:
-        _present_or_absent("Set Rocky's repositories", texts.ROCKY_REPOSITORIES, declared)
-        _present_or_absent("Set Rocky's extras", texts.ROCKY_EXTRAS, declared)
-        _present_or_absent("Set the site's repositories", texts.RHEL_REPOSITORIES, declared)
-        return
+    for file in host.loop(site.node.os.repository_files):  # type: ignore[no-untyped-call]
+        _present_or_absent(f"Set {file.title}", file.path, declared)
     _present_or_absent("Set apt's proxy", texts.APT_PROXY, declared)
     _present_or_absent("Set apt's sources", texts.SOURCES, declared)
-    if site.cluster.mirrors.apt is not None:
+    if declared.get(texts.SOURCES) is not None:
         files.file(
             name="Empty the installer's sources.list",
             path="/etc/apt/sources.list",
@@ -117,6 +111,9 @@ def _no_dnf_upgrades() -> None:
     units.unit(name="Mask dnf's metadata timer", unit="dnf-makecache.timer", masked=True)
 
 
+_NO_UPGRADES = {"apt": _no_apt_upgrades, "dnf": _no_dnf_upgrades}
+
+
 def _packages(site: Site, options: BaseOptions) -> None:
     family = site.node.family
     wanted = (*names(family, "base").packages, *options.packages)
@@ -130,15 +127,13 @@ def _packages(site: Site, options: BaseOptions) -> None:
 
 
 def _locale(site: Site, options: BaseOptions) -> None:
-    locale = options.locale
+    locale, family = options.locale, site.node.family
     if not locale.startswith(("C.", "POSIX.")):
-        packages.installed(
-            name="Install what makes locales", packages=names(site.node.family, "locales").packages
-        )
-        if site.node.family is Family.DEBIAN:
+        packages.installed(name="Install what makes locales", packages=names(family, "locales").packages)
+        if family.locale_gen is not None:
             files.file(
                 name="Write /etc/locale.gen",
-                path="/etc/locale.gen",
+                path=family.locale_gen,
                 content=render("base/locale.gen.j2", locale=locale),
             )
         settings.setting(
@@ -153,23 +148,23 @@ def _locale(site: Site, options: BaseOptions) -> None:
         path="/etc/locale.conf",
         content=render("base/locale.conf.j2", locale=locale),
     )
-    if site.node.family is Family.DEBIAN:  # as Debian 13 ships it: one file, two names
-        files.link(name="Link Debian's locale file", path="/etc/default/locale", target="../locale.conf")
+    if family.locale_link is not None:  # as Debian 13 ships it: one file, two names
+        files.link(name="Link Debian's locale file", path=family.locale_link, target="../locale.conf")
 
 
 def _timezone(site: Site, options: BaseOptions) -> None:
     files.link(
         name="Set the timezone", path="/etc/localtime", target=f"/usr/share/zoneinfo/{options.timezone}"
     )
-    if site.node.family is Family.DEBIAN:  # some programs read the name here and not from the link
-        files.file(name="Name the timezone", path="/etc/timezone", content=f"{options.timezone}\n")
+    if (path := site.node.family.timezone_file) is not None:
+        files.file(name="Name the timezone", path=path, content=f"{options.timezone}\n")
 
 
 def _resolver(site: Site, options: BaseOptions) -> None:
     content = texts.resolv_conf(site.cluster, options)
     if content is None:
         return
-    if site.node.family is Family.EL:
+    if site.node.family.has_networkmanager:
         conf = "/etc/NetworkManager/conf.d/90-rackwright-dns.conf"
         files.file(
             name="Keep NetworkManager off /etc/resolv.conf",

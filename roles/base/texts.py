@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from shlex import quote
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.types import Family, OsRelease
-from rackwright.osfamily.names import release
+from rackwright.model.settings import Mirrors
+from rackwright.osfamily.known import OsRelease
 from rackwright.render import render
 from rackwright.roles.base.options import BaseOptions
 
@@ -19,12 +19,6 @@ AUTO_UPGRADES = "/etc/apt/apt.conf.d/20auto-upgrades"
 APT_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer")
 NEEDRESTART = "/etc/needrestart/conf.d/90-rackwright.conf"
 PIP = "/etc/pip.conf"
-ROCKY_REPOSITORIES = "/etc/yum.repos.d/rocky.repo"
-ROCKY_EXTRAS = "/etc/yum.repos.d/rocky-extras.repo"
-RHEL_REPOSITORIES = "/etc/yum.repos.d/rackwright.repo"
-
-_ROCKY_KEY = "/etc/pki/rpm-gpg/RPM-GPG-KEY-Rocky-9"
-_RHEL_KEY = "/etc/pki/rpm-gpg/RPM-GPG-KEY-redhat-release"
 
 
 @dataclass(frozen=True)
@@ -77,57 +71,46 @@ def package_files(cluster: Cluster, node: Node) -> dict[str, str | None]:
     """The package-source files that are rackwright's on this node: content, or None for "not there"."""
     mirrors = cluster.mirrors
     pip = None if mirrors.pypi is None else render("base/pip.conf.j2", index=mirrors.pypi)
-    if node.family is Family.EL:
-        return {PIP: pip, **_dnf_files(node.os, mirrors.dnf)}
-    proxy = mirrors.apt_proxy
+    return {PIP: pip, **_SOURCE_FILES[node.family.package_tool](node.os, mirrors)}
+
+
+def _apt_files(os: OsRelease, mirrors: Mirrors) -> dict[str, str | None]:
+    proxy, archive = mirrors.apt_proxy, mirrors.apt
     return {
-        PIP: pip,
         APT_PROXY: None if proxy is None else render("base/apt-proxy.conf.j2", proxy=proxy),
-        SOURCES: None
-        if mirrors.apt is None
-        else apt_sources(node.os, mirrors.apt.rstrip("/"), mirrors.apt_security),
+        SOURCES: None if archive is None else apt_sources(os, archive.rstrip("/"), mirrors.apt_security),
     }
 
 
 def apt_sources(os: OsRelease, archive: str, security: str | None) -> str:
     """The site's apt sources. Ubuntu keeps its security suite in the archive itself, Debian does not."""
-    here = release(os)
-    suites = [here.codename, f"{here.codename}-updates"]
-    if security is None and os in (OsRelease.UBUNTU_22_04, OsRelease.UBUNTU_24_04):
-        suites.append(f"{here.codename}-security")
+    suites = [os.codename, f"{os.codename}-updates"]
+    if security is None and os.security_in_archive:
+        suites.append(f"{os.codename}-security")
     return render(
         "base/apt.sources.j2",
         archive=archive,
         suites=suites,
-        components=here.components,
-        keyring=here.archive_keyring,
+        components=os.components,
+        keyring=os.archive_keyring,
         security=None if security is None else security.rstrip("/"),
-        security_suite=f"{here.codename}-security",
+        security_suite=f"{os.codename}-security",
     )
 
 
-def _dnf_files(os: OsRelease, base: str | None) -> dict[str, str | None]:
-    """Rocky: its own files, in the layout of its mirrors. RHEL: a file of ours, as `dnf reposync` lays it.
+def _dnf_files(os: OsRelease, mirrors: Mirrors) -> dict[str, str | None]:
+    """Without a mirror the distribution's files stay as installed, and ours is not there."""
+    if mirrors.dnf is None:
+        return {file.path: None for file in os.repository_files if not file.shipped}
+    base = mirrors.dnf.rstrip("/")
+    files: dict[str, str | None] = {}
+    for file in os.repository_files:
+        repositories = [Repository(name, f"{base}/{path}") for name, path in file.repositories.items()]
+        files[file.path] = render("base/dnf.repo.j2", repositories=repositories, key=file.key)
+    return files
 
-    Without a mirror Rocky's files stay as installed and ours is not there.
-    """
-    if base is None:
-        return {RHEL_REPOSITORIES: None} if os is OsRelease.RHEL_9 else {}
-    base = base.rstrip("/")
-    if os is OsRelease.RHEL_9:
-        parts = [
-            Repository(f"rhel-9-{part}", f"{base}/rhel-9-for-$basearch-{part}-rpms")
-            for part in ("baseos", "appstream")
-        ]
-        return {RHEL_REPOSITORIES: render("base/dnf.repo.j2", repositories=parts, key=_RHEL_KEY)}
-    main, extras = (
-        [Repository(part.lower(), f"{base}/$releasever/{part}/$basearch/os/") for part in parts_]
-        for parts_ in (("BaseOS", "AppStream", "CRB"), ("extras",))
-    )
-    return {
-        ROCKY_REPOSITORIES: render("base/dnf.repo.j2", repositories=main, key=_ROCKY_KEY),
-        ROCKY_EXTRAS: render("base/dnf.repo.j2", repositories=extras, key=_ROCKY_KEY),
-    }
+
+_SOURCE_FILES = {"apt": _apt_files, "dnf": _dnf_files}
 
 
 _FIREWALL = "f=firewall-cmd; systemctl -q is-active firewalld || f=firewall-offline-cmd"

@@ -11,7 +11,7 @@ from rackwright.claims.units import is_masked, state_of
 from rackwright.facts.files import AtPath
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.model.types import Family, Platform
+from rackwright.model.types import Platform
 from rackwright.osfamily.names import names
 from rackwright.roles.base import texts
 from rackwright.roles.base.options import BaseOptions
@@ -190,12 +190,12 @@ def _resolver(context: CheckContext[BaseOptions]) -> str:
     return "/etc/resolv.conf is as declared"
 
 
-def _debian(node: Node, options: object) -> bool:
-    return node.family is Family.DEBIAN
+def _uses_apt(node: Node, options: object) -> bool:
+    return node.family.package_tool == "apt"
 
 
-def _el(node: Node, options: object) -> bool:
-    return node.family is Family.EL
+def _uses_dnf(node: Node, options: object) -> bool:
+    return node.family.package_tool == "dnf"
 
 
 CHECKS: tuple[Check, ...] = (
@@ -206,15 +206,15 @@ CHECKS: tuple[Check, ...] = (
         "/etc/hosts is the same on every node", _same_hosts_everywhere, scope="cluster", timeout_seconds=300
     ),
     Check("package sources are as declared", _package_sources),
-    Check("apt installs from the declared archives", _apt_archives, applies=_debian),
+    Check("apt installs from the declared archives", _apt_archives, applies=_uses_apt),
     Check("the base packages are installed", _packages),
-    Check("no package upgrades by itself", _no_apt_upgrades, applies=_debian),
-    Check("no package upgrades by itself (dnf)", _no_dnf_upgrades, applies=_el),
+    Check("no package upgrades by itself", _no_apt_upgrades, applies=_uses_apt),
+    Check("no package upgrades by itself (dnf)", _no_dnf_upgrades, applies=_uses_dnf),
     Check(
         "the firewall lets the cluster's own networks in",
         _firewall,
         needs=frozenset({Capability.FIREWALL}),
-        applies=lambda node, options: node.family is Family.EL and options.firewall == "trust-cluster",
+        applies=lambda node, options: node.family.has_firewalld and options.firewall == "trust-cluster",
     ),
     Check("the system locale is set and works", _locale),
     Check("the timezone is set", _timezone),

@@ -26,7 +26,7 @@ def containerd(options: ContainerdOptions) -> None:
         files.directory(name=f"Make {folder}", path=folder)
     for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content)
-    names = texts.names(options)
+    names = texts.names(site.node, options)
     packages.installed(name="Install containerd", packages=names.packages)
     units.unit(
         name="Run containerd with its settings",

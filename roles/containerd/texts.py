@@ -14,9 +14,10 @@ CRICTL = "/etc/crictl.yaml"
 UNIT = "containerd.service"
 
 
-def names(options: ContainerdOptions) -> Names:
+def names(node: Node, options: ContainerdOptions) -> Names:
     """Package and unit."""
-    return Names(("containerd.io",) if options.source == "docker" else ("containerd",), UNIT)
+    packages = ("containerd.io",) if options.source == "docker" else node.os.container_daemons["containerd"]
+    return Names(packages, UNIT)
 
 
 def config_toml(node: Node, options: ContainerdOptions) -> str:

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.types import OsRelease
 from rackwright.osfamily.names import Names
 from rackwright.render import render
 from rackwright.roles.docker.options import DockerOptions
@@ -35,7 +34,6 @@ _NOT_RESTORED = ("data-root", "default-address-pools", "exec-opts", "storage-dri
 """docs.docker.com/engine/daemon/live-restore, "Live restore upon restart": with other options than it was
 started with, the daemon does not find its containers again."""
 
-_DOCKER_IO = Names(("docker.io", "containerd", "iptables"), UNIT)
 _DOCKER_CE = Names(("docker-ce", "docker-ce-cli", "containerd.io"), UNIT)
 
 
@@ -43,9 +41,7 @@ def names(node: Node, options: DockerOptions) -> Names:
     """Packages and unit on this node."""
     if options.source == "docker":
         return _DOCKER_CE
-    if node.os is OsRelease.DEBIAN_13:  # the client has a package of its own from there on
-        return Names((*_DOCKER_IO.packages, "docker-cli"), UNIT)
-    return _DOCKER_IO
+    return Names(node.os.container_daemons["docker"], UNIT)
 
 
 def declared(cluster: Cluster, node: Node, options: DockerOptions) -> dict[str, Any]:

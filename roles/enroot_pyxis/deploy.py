@@ -6,8 +6,9 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.model.types import Family, NodeRole
+from rackwright.model.types import NodeRole
 from rackwright.operations import archives, files, packages, settings, units
+from rackwright.osfamily.names import names
 from rackwright.roles.enroot_pyxis import texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 
@@ -19,8 +20,8 @@ def enroot_pyxis(options: EnrootPyxisOptions) -> None:
     """enroot, its settings and hooks, and the plugin before the line that makes Slurm load it."""
     site = site_of()
     files.directory(name="Create the download folder", path=texts.DOWNLOADS)
-    if site.node.family is Family.DEBIAN:
-        packages.installed(name="Install what downloads", packages=("curl",))
+    if curl := names(site.node.family, "curl").packages:
+        packages.installed(name="Install what downloads", packages=curl)
     _packages(site, options)
     if options.pyxis_source == "build":
         _build(site, options)
@@ -62,7 +63,9 @@ def _packages(site: Site, options: EnrootPyxisOptions) -> None:
 def _build(site: Site, options: EnrootPyxisOptions) -> None:
     _download(site, options, options.tarball)
     packages.installed(
-        name="Install what builds pyxis", packages=texts.BUILD_PACKAGES[site.node.family], start_daemons=False
+        name="Install what builds pyxis",
+        packages=names(site.node.family, "pyxis-build").packages,
+        start_daemons=False,
     )
     settings.setting(
         name="Build pyxis",

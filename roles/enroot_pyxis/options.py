@@ -9,9 +9,8 @@ from pydantic import Field
 
 from rackwright.containers import NodePath, RuntimeOptions
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.types import Family, NodeRole
-
-_DEB_ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}
+from rackwright.model.types import NodeRole
+from rackwright.osfamily.names import names
 
 
 class EnrootPyxisOptions(RuntimeOptions):
@@ -86,13 +85,11 @@ class EnrootPyxisOptions(RuntimeOptions):
             wanted["enroot+caps"] = self.enroot_version
         if self.pyxis_source == "package":
             wanted["nvslurm-plugin-pyxis"] = self.pyxis_version
-        if node.family is Family.EL:  # one for EL 8 and later
-            end = f"el8.{node.sku.cpu_architecture}.rpm"
-            return {
-                f"{name}-{version}-1.{end}": (name, f"{version}-1.el8") for name, version in wanted.items()
-            }
-        end = f"{_DEB_ARCHITECTURE[node.sku.cpu_architecture]}.deb"
-        return {f"{name}_{version}-1_{end}": (name, f"{version}-1") for name, version in wanted.items()}
+        revision, cpu = names(node.family, "enroot").settings["revision"], node.sku.cpu_architecture
+        exact = {name: f"{version}-{revision}" for name, version in wanted.items()}
+        return {
+            node.family.package_file(name, version, cpu): (name, version) for name, version in exact.items()
+        }
 
     def files(self, node: Node) -> tuple[str, ...]:
         """Everything a node downloads."""

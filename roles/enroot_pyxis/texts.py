@@ -5,7 +5,6 @@ from __future__ import annotations
 from shlex import quote
 
 from rackwright.model.cluster import Cluster
-from rackwright.model.types import Family
 from rackwright.render import render
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 
@@ -18,11 +17,6 @@ DOWNLOADS = "/var/cache/rackwright"
 BUILT = "/usr/local/lib/slurm/spank_pyxis.so"
 MARK = "/usr/local/share/pyxis/rackwright-built"
 _FROM_PACKAGE = "/usr/lib/slurm/spank_pyxis.so"
-
-BUILD_PACKAGES = {
-    Family.DEBIAN: ("gcc", "libc6-dev", "libslurm-dev", "make", "binutils"),
-    Family.EL: ("gcc", "glibc-devel", "make", "slurm-devel", "binutils"),
-}
 
 
 def url(cluster: Cluster, options: EnrootPyxisOptions, file: str) -> str:

@@ -1,15 +1,14 @@
-"""What GDRCopy's packages are called. Sources: packages/ of NVIDIA/gdrcopy, read 2026-11-21."""
+"""GDRCopy's packages at their version."""
 
 from __future__ import annotations
 
-from rackwright.model.types import Family
+from rackwright.osfamily.known import OsFamily
+from rackwright.osfamily.names import names
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
 
 
-def packages(family: Family, options: GdrcopyOptions) -> tuple[str, ...]:
-    """`name=version` of each. On EL the tests are in gdrcopy, and the module's release ends in `dkms`."""
-    version = options.version
-    if family is Family.EL:
-        return f"gdrcopy-kmod={version}dkms", f"gdrcopy={version}"
-    tests = (f"gdrcopy-tests={version}",) if options.tests else ()
-    return f"gdrdrv-dkms={version}", f"libgdrapi={version}", *tests
+def packages(family: OsFamily, options: GdrcopyOptions) -> tuple[str, ...]:
+    """`name=version` of each."""
+    wanted = ("gdrcopy", "gdrcopy-tests") if options.tests else ("gdrcopy",)
+    found = (package for software in wanted for package in names(family, software).packages)
+    return tuple(package.format(version=options.version) for package in found)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability, has
-from rackwright.model.types import Family
 from rackwright.operations import files, packages, settings, units
 from rackwright.render import render
 from rackwright.roles.gpudirect import bridges
 from rackwright.roles.gpudirect.options import GpudirectOptions
 
-GRUB = "/etc/default/grub.d/90-rackwright-gpudirect.cfg"
 PEERMEM = "/etc/modules-load.d/rackwright-peermem.conf"
 ACS = "/usr/local/sbin/rackwright-acs-off"
 ACS_UNIT = "rackwright-acs-off.service"
@@ -34,17 +30,14 @@ def gpudirect(options: GpudirectOptions) -> None:
 
 def _iommu(node: Node) -> None:
     arguments = bridges.kernel_arguments(node)
-    if node.family is Family.DEBIAN:
-        files.directory(name="Create the folder of GRUB's settings", path="/etc/default/grub.d")
+    if (folder := node.family.grub_folder) is not None:
+        files.directory(name="Create the folder of GRUB's settings", path=folder)
         files.file(
             name="Declare the IOMMU's kernel arguments",
-            path=GRUB,
+            path=f"{folder}/90-rackwright-gpudirect.cfg",
             content=render("gpudirect/grub.cfg.j2", arguments=arguments),
         )
-        line, write = "grep -m1 '^[[:space:]]*linux' /boot/grub/grub.cfg", "update-grub"
-    else:
-        line = "grubby --info=DEFAULT | sed -n 's/^args=//p' | tr -d '\"'"
-        write = f"grubby --update-kernel=ALL --args={quote(' '.join(arguments))}"
+    line, write = node.family.kernel_arguments(arguments)
     settings.setting(
         name="Put the IOMMU into passthrough at the next boot",
         target="kernel arguments of the next boot",

@@ -8,8 +8,8 @@ from rackwright.data import Site, site_of
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import component, group_for
 from rackwright.model.platforms import Capability, has
-from rackwright.model.types import Family
 from rackwright.operations import dkms, files, packages, settings
+from rackwright.osfamily.names import Names, names
 from rackwright.render import render
 from rackwright.roles.nvidia_driver import texts
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
@@ -21,12 +21,11 @@ def nvidia_driver(options: NvidiaDriverOptions) -> None:
     """Sources, what modprobe reads, kernel and driver as locked and held, modules built, a reboot noted."""
     site = site_of()
     group = group_for(site)
+    archive = names(site.node.family, "nvidia-archive")
     if group.source != "distribution":
-        _repository(site, options, group)
-    if site.node.family is Family.DEBIAN:
-        files.file(
-            name="Keep what the driver needs at its version", path=texts.APT_PIN, content=texts.pin(group)
-        )
+        _repository(site, options, group, archive)
+    if (pin := archive.paths.get("pin")) is not None:
+        files.file(name="Keep what the driver needs at its version", path=pin, content=texts.pin(group))
     _modprobe(options, group)
     _install(site, options, group)
     dkms.built(
@@ -40,23 +39,19 @@ def nvidia_driver(options: NvidiaDriverOptions) -> None:
         _load(group)
 
 
-def _repository(site: Site, options: NvidiaDriverOptions, group: GroupLock) -> None:
+def _repository(site: Site, options: NvidiaDriverOptions, group: GroupLock, archive: Names) -> None:
     url = options.repository or origin(site.node.os, site.node.sku.cpu_architecture).url
-    key = options.key_text(site.cluster)
-    if site.node.family is Family.DEBIAN:
-        files.file(name="Write the key of the driver's repository", path=texts.APT_KEY, content=key)
-        files.file(
-            name="Write the driver's repository",
-            path=texts.APT_SOURCE,
-            content=render("nvidia_driver/apt.sources.j2", url=url, key=texts.APT_KEY),
-        )
-        return
-    files.file(name="Write the key of the driver's rpm repository", path=texts.RPM_KEY, content=key)
+    key = archive.paths["key"]
     files.file(
-        name="Write the driver's rpm repository",
-        path=texts.RPM_SOURCE,
-        content=render("nvidia_driver/dnf.repo.j2", url=url, key=texts.RPM_KEY),
+        name="Write the key of the driver's repository", path=key, content=options.key_text(site.cluster)
     )
+    files.file(
+        name="Write the driver's repository",
+        path=archive.paths["source"],
+        content=render(archive.settings["template"], url=url, key=key),
+    )
+    if not site.node.os.has_module_streams:
+        return
     stream = f"{group.driver_branch}-{'open' if group.open_modules else 'dkms'}"
     settings.setting(
         name="Choose the module stream of the driver's branch",

@@ -120,7 +120,7 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
         stack = cluster.gpu_stack
         if stack is not None and stack.source == "mirror" and self.repository is None:
             yield "repository", "The driver comes from a mirror, and its URL is not declared.", None
-        kinds = sorted({node.os for node in self.nodes(cluster)})
+        kinds = sorted({node.os for node in self.nodes(cluster)}, key=str)
         wanted = {self.repository_fingerprint or origin(os).fingerprint for os in kinds}
         if self.repository_key is None:
             url = " and ".join(dict.fromkeys(origin(os).key_url for os in kinds))

@@ -6,16 +6,10 @@ from collections.abc import Iterator
 from shlex import quote
 
 from rackwright.lock.content import GroupLock
-from rackwright.model.types import Family
 from rackwright.render import render
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
 from rackwright.roles.nvidia_driver.sources import module_name
 
-APT_KEY = "/usr/share/keyrings/rackwright-nvidia.asc"
-APT_SOURCE = "/etc/apt/sources.list.d/rackwright-nvidia.sources"
-APT_PIN = "/etc/apt/preferences.d/rackwright-nvidia"
-RPM_KEY = "/etc/pki/rpm-gpg/RPM-GPG-KEY-rackwright-nvidia"
-RPM_SOURCE = "/etc/yum.repos.d/rackwright-nvidia.repo"
 MODPROBE = "/etc/modprobe.d/rackwright-nvidia.conf"
 MODULES_LOAD = "/etc/modules-load.d/rackwright-nvidia.conf"
 DKMS_SIGNING = "/etc/dkms/framework.conf.d/rackwright.conf"
@@ -66,10 +60,7 @@ def pin(group: GroupLock) -> str:
 def initramfs(group: GroupLock) -> tuple[str, str]:
     """Shell that prints `current` where the kernel's initramfs has read modprobe's file, and that rebuilds it."""
     kernel = quote(group.kernel) if group.kernel else "$(uname -r)"
-    if group.os.family is Family.DEBIAN:
-        image, rebuild = f"/boot/initrd.img-{kernel}", f"update-initramfs -u -k {kernel}"
-    else:
-        image, rebuild = f"/boot/initramfs-{kernel}.img", f"dracut --force --kver {kernel}"
+    image, rebuild = group.os.family.initramfs(kernel)
     return f"[ {image} -nt {MODPROBE} ] && echo current", rebuild
 
 

@@ -12,7 +12,6 @@ from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import group_of
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.model.types import Family
 from rackwright.roles.nvidia_driver import texts
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
 from rackwright.roles.nvidia_driver.readings import (
@@ -161,8 +160,8 @@ def _signed_by_site(context: CheckContext[NvidiaDriverOptions]) -> str:
     raise Undetermined(f"mokutil does not report whether {certificate} is enrolled")
 
 
-def _on_debian(node: Node, options: NvidiaDriverOptions) -> bool:
-    return node.family is Family.DEBIAN
+def _has_dpkg(node: Node, options: NvidiaDriverOptions) -> bool:
+    return node.family.package_tool == "apt"
 
 
 _MODULES = frozenset({Capability.KERNEL_MODULES})
@@ -170,7 +169,7 @@ _KERNEL = frozenset({Capability.KERNEL})
 CHECKS = (
     Check("the driver is installed as locked and held", as_locked),
     Check("the locked kernel is installed and held", _kernel_held),
-    Check("every package is completely installed", _audit, applies=_on_debian),
+    Check("every package is completely installed", _audit, applies=_has_dpkg),
     Check("the driver's modules are built for the locked kernel", _built),
     Check("modprobe would load the locked driver", _module_file),
     Check("the locked kernel runs", _runs_kernel, needs=_KERNEL),

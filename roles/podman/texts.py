@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import OsRelease
 from rackwright.render import render
 from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
 
@@ -12,33 +12,15 @@ CONTAINERS = "/etc/containers/containers.conf"
 REGISTRIES = "/etc/containers/registries.conf.d/50-rackwright.conf"
 SUBUID, SUBGID = "/etc/subuid", "/etc/subgid"
 
-_NETAVARK = ("netavark", "aardvark-dns")
-# nftables and iptables: netavark up to 1.9 asks for iptables, later ones for nft
-_PACKAGES: dict[OsRelease, tuple[str, ...]] = {
-    OsRelease.DEBIAN_12: ("podman", "crun", *_NETAVARK, "iptables", "slirp4netns", "uidmap"),
-    OsRelease.DEBIAN_13: ("podman", "crun", *_NETAVARK, "nftables", "passt", "uidmap"),
-    OsRelease.UBUNTU_22_04: (
-        "podman",
-        "crun",
-        "containernetworking-plugins",
-        "iptables",
-        "slirp4netns",
-        "uidmap",
-    ),
-    OsRelease.UBUNTU_24_04: ("podman", "crun", *_NETAVARK, "iptables", "passt", "slirp4netns", "uidmap"),
-    OsRelease.ROCKY_9: ("podman", "crun", *_NETAVARK, "passt", "shadow-utils-subid"),
-    OsRelease.RHEL_9: ("podman", "crun", *_NETAVARK, "passt", "shadow-utils-subid"),
-}
-
 
 def packages(os: OsRelease) -> tuple[str, ...]:
     """podman, its runtime, and what it creates networks with."""
-    return _PACKAGES[os]
+    return os.podman
 
 
 def has_netavark(os: OsRelease) -> bool:
-    """podman 3.4 of Ubuntu 22.04 has CNI only, and knows neither backends nor pools."""
-    return "netavark" in _PACKAGES[os]
+    """podman 3.4 has CNI only, and knows neither backends nor pools."""
+    return "netavark" in os.podman
 
 
 def subids(node: Node) -> str:

@@ -11,7 +11,8 @@ from pydantic import Field, model_validator
 from rackwright.containers import NodePath
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import Frozen, RoleOptions
-from rackwright.model.types import Family, NodeRole
+from rackwright.model.types import NodeRole
+from rackwright.osfamily.names import names
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 
@@ -84,7 +85,7 @@ class RegistryCacheOptions(RoleOptions):
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """EL has no package; a mirror that points at the head and at none of its ports."""
-        if cluster.primary.family is Family.EL:
+        if not names(cluster.primary.family, "docker-registry").packages:
             yield (
                 "",
                 f"{cluster.primary.os} has no package docker-registry, so {cluster.primary.name} cannot run the cache.",

@@ -7,7 +7,6 @@ import re
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
 from rackwright.model.cluster import Node
 from rackwright.model.ranges import fold
-from rackwright.model.types import Family
 from rackwright.roles.slurm import layout, placement, reading
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records
@@ -243,8 +242,8 @@ def _has_mpi(context: CheckContext[SlurmOptions], node: Node) -> bool:
 def _all_reduce(context: CheckContext[SlurmOptions], partition: str, nodes: tuple[Node, ...]) -> str:
     # Ranks spin while they wait; where there are fewer cores than ranks that takes seconds.
     program = "env OMPI_MCA_mpi_yield_when_idle=1 python3 -c %s"
-    if nodes[0].family is Family.EL:  # there MPI's commands and modules are behind a module
-        program = "bash -lc 'module load mpi && exec python3 -c \"$0\"' %s"
+    if (module := nodes[0].family.mpi_module) is not None:
+        program = f"bash -lc 'module load {module} && exec python3 -c \"$0\"' %s"
     ranks = reading.parse_ranks(_submit(context, partition, nodes, f"--mpi=pmix {program}", _ALL_REDUCE))
     count = len(nodes)
     if [rank.rank for rank in ranks] != list(range(count)) or {rank.size for rank in ranks} != {count}:

@@ -5,21 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import ChecksNodeHealth
 from rackwright.model.platforms import Capability, has
-from rackwright.model.types import NodeRole, OsRelease
+from rackwright.model.types import NodeRole
 from rackwright.roles.slurm.options import SlurmOptions
 
-# Slurm release each distribution ships: Debian and Ubuntu archives, EPEL 9; read 2026-11.
-_SHIPPED: dict[OsRelease, str] = {
-    OsRelease.DEBIAN_12: "22.05",
-    OsRelease.DEBIAN_13: "24.11",
-    OsRelease.UBUNTU_22_04: "21.08",
-    OsRelease.UBUNTU_24_04: "23.11",
-    OsRelease.ROCKY_9: "22.05",
-    OsRelease.RHEL_9: "22.05",
-}
+UNKNOWN_RELEASE_HINT = "declare it: `packages: {source: schedmd, release: '25.11'}`"
 
 
 def slurm_nodes(cluster: Cluster) -> tuple[Node, ...]:
@@ -104,7 +97,10 @@ def health_program(cluster: Cluster, options: SlurmOptions) -> str | None:
 
 def release_on(node: Node, options: SlurmOptions) -> tuple[int, int]:
     """Slurm release on one node, e.g. (24, 11)."""
-    year, _, month = (options.packages.release or _SHIPPED[node.os]).partition(".")
+    release = options.packages.release or node.os.slurm
+    if release is None:
+        raise RackwrightError(f"The Slurm release of {node.os} is not known.", hint=UNKNOWN_RELEASE_HINT)
+    year, _, month = release.partition(".")
     return int(year), int(month)
 
 

@@ -50,10 +50,18 @@ def _nearest(name: str, names: Iterable[str]) -> str | None:
 
 def _releases(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     for node in placement.slurm_nodes(cluster):
+        if options.packages.release is None and node.os.slurm is None:
+            yield (
+                "packages.release",
+                f"The Slurm release of {node.os} is not known, and {node.name} runs Slurm.",
+                placement.UNKNOWN_RELEASE_HINT,
+            )
+            return
+    for node in placement.slurm_nodes(cluster):
         if placement.release_on(node, options) < (22, 5):
             yield (
                 "packages.release",
-                f"{node.os} ships Slurm 21.08, which cannot use cgroup v2.",
+                f"{node.os} ships Slurm {node.os.slurm}, which cannot use cgroup v2.",
                 "take packages from SchedMD: `packages: {source: schedmd, release: '24.11'}`",
             )
             return

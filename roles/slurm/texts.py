@@ -8,7 +8,8 @@ from typing import Any
 from rackwright.drift.paths import USER as DRIFT_USER
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
-from rackwright.model.types import Family, Platform
+from rackwright.model.types import Platform
+from rackwright.osfamily.known import OsFamily
 from rackwright.render import render
 from rackwright.roles.slurm import layout, placement
 from rackwright.roles.slurm.entities import Partition
@@ -100,7 +101,7 @@ def simulated_gpus_conf(count: int) -> str:
     return render("slurm/simulated-gpus.conf.j2", count=count, path=SIMULATED_GPUS)
 
 
-def sshd_pam(family: Family) -> str:
+def sshd_pam(family: OsFamily) -> str:
     """/etc/pam.d/sshd of a worker that lets in who has a job there."""
     return render(f"slurm/sshd.pam.{family}.j2")
 

@@ -6,7 +6,6 @@ from pyinfra.api.deploy import deploy
 
 from rackwright.data import Site, site_of
 from rackwright.model.platforms import Capability, has
-from rackwright.model.types import Family
 from rackwright.operations import files, packages, settings, units
 from rackwright.osfamily.names import names
 from rackwright.render import render
@@ -66,11 +65,11 @@ def chrony_conf(site: Site, options: TimeOptions) -> str:
 def _daemon_options(site: Site) -> str:
     """The packages' own options (a system-call filter), and -x where the clock is not ours."""
     owns_clock = has(site.node.platform, Capability.CLOCK)
-    debian = site.node.family is Family.DEBIAN
+    chronyd = names(site.node.family, "chrony").settings
     return render(
         "time/daemon-options.j2",
         platform=site.node.platform,
         owns_clock=owns_clock,
-        variable="DAEMON_OPTS" if debian else "OPTIONS",
-        options=("-F", "1" if debian else "2", *(() if owns_clock else ("-x",))),
+        variable=chronyd["variable"],
+        options=("-F", chronyd["filter_level"], *(() if owns_clock else ("-x",))),
     )

@@ -9,7 +9,7 @@ from pyinfra.api.deploy import deploy
 from rackwright.data import Site, site_of
 from rackwright.model.platforms import Capability, has
 from rackwright.operations import files, packages, settings, sysctls, units
-from rackwright.osfamily.names import names, release
+from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.tuning import values
 from rackwright.roles.tuning.options import TuningOptions
@@ -102,7 +102,7 @@ def _hugepages(options: TuningOptions) -> None:
 
 def _tuned(site: Site, options: TuningOptions) -> None:
     tuned = names(site.node.family, "tuned")
-    folder = f"{release(site.node.os).tuned_profiles}/rackwright"
+    folder = f"{site.node.os.tuned_profiles}/rackwright"
     profile = f"{folder}/tuned.conf"
     packages.installed(name="Install tuned", packages=tuned.packages)
     files.directory(name="Make the folder of the tuned profile", path=folder)

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from rackwright.osfamily.known import FAMILIES, RELEASES
+
 ROOT = Path(__file__).resolve().parents[2]
 ROLE_FILES = {"__init__.py", "options.py", "deploy.py", "verify.py"}
 DRIVER_SIDE = re.compile(
@@ -32,7 +34,7 @@ BANNED_IN_ROLES = {
 UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|LoadState|UnitFileState))")
 _ROOMS = """
     errors state_folder command atomic_write render documents node_programs status
-    model catalog plan secrets osfamily containers clusterfile lab data ssh workload facts
+    osfamily model catalog plan secrets containers clusterfile lab data ssh workload facts
     factcache operations lock health claims verify burnin
     pyinfra_driver engine drift why accept cli __main__
 """
@@ -45,6 +47,11 @@ SLURM_ROOMS = (
 )
 FINDS_SLURM = ("rackwright/workload/lookup.py", "rackwright/workload/on_node.py")
 """Where a manager is chosen by what the roles declare."""
+OS_NAMED_OUTSIDE = {
+    "rackwright/factcache/helper.py": "runs on the node, where the room is not",
+    "rackwright/lab/sources.py": "reads any suite of Debian's out of this machine's own apt configuration",
+}
+"""Files that may name an operating-system family or release although they are not in its room."""
 BANNED_ARGUMENTS = {"_run_once", "_serial", "_parallel"}
 WITHOUT_PYINFRA = ("rackwright.clusterfile.load", "rackwright.engine.run", "rackwright.cli")
 DRIVER = "rackwright.pyinfra_driver.driver"
@@ -158,6 +165,32 @@ def roles_stand_alone(root: Path) -> list[str]:
             other_role = module.startswith("rackwright.roles.") and not f"{module}.".startswith(f"{own}.")
             if other_role or re.match(r"(roles|deploys|rackwright\.(engine|cli|lab|deploys))(\.|$)", module):
                 wrong.append(f"{path.relative_to(root)}:{line}: imports {module}")
+    return wrong
+
+
+def os_families_stand_in_their_room(root: Path) -> list[str]:
+    """Outside rackwright/osfamily no code imports one family or names a family, a release or a codename."""
+    words = [*RELEASES, *(os.codename for os in RELEASES.values() if os.codename)]
+    named = re.compile(
+        "|".join([*map(re.escape, FAMILIES), f".*\\b({'|'.join(map(re.escape, words))})\\b.*"])
+    )
+    wrong = []
+    for path, tree in _python(root, "rackwright", "roles", "deploys"):
+        where = path.relative_to(root).as_posix()
+        if where.startswith("rackwright/osfamily/") or where in OS_NAMED_OUTSIDE:
+            continue
+        wrong += [
+            f"{where}:{line}: imports {module}"
+            for line, module in _imports(tree, hints=True)
+            if re.fullmatch(r"rackwright\.osfamily\.(debian|el)", module)
+        ]
+        docstrings = {node.value for node in _nodes(tree) if isinstance(node, ast.Expr)}
+        wrong += [
+            f"{where}:{node.lineno}: {node.value!r} names an operating system"
+            for node in _nodes(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings
+            if named.fullmatch(node.value.replace("\n", " "))
+        ]
     return wrong
 
 
@@ -336,6 +369,7 @@ GUARDS: dict[Callable[[Path], list[str]], tuple[str, str]] = {
     modules_import_in_no_circle: ("rackwright/x.py", "import rackwright.x"),
     engine_knows_no_role: ("rackwright/x.py", "from rackwright.roles.base.options import BaseOptions"),
     roles_stand_alone: ("roles/base/x.py", "from rackwright.roles.slurm.options import SlurmOptions"),
+    os_families_stand_in_their_room: ("roles/base/x.py", "def f(node):\n    return str(node.family) == 'el'"),
     the_driver_side_stays_in_its_room: ("rackwright/verify/x.py", "from pyinfra.api.state import State"),
     roles_have_four_files: ("roles/new/__init__.py", '"""A role without options."""'),
     deploys_are_straight_lines: ("deploys/x.py", "for role in (1, 2):\n    print(role)"),
@@ -405,6 +439,34 @@ def test_what_a_straight_line_is(tmp_path, deploy, fine):
     (tmp_path / "deploys").mkdir()
     (tmp_path / "deploys" / "site.py").write_text(f'"""Order."""\nimport os\n{deploy}\n')
     assert (deploys_are_straight_lines(tmp_path) == []) is fine
+
+
+@pytest.mark.parametrize(
+    ("code", "fine"),
+    [
+        ("from rackwright.osfamily.debian import DEBIAN", False),
+        ("from rackwright.osfamily import el", False),
+        ("import rackwright.osfamily.el", False),
+        ("TABLE = {'debian': 1}", False),
+        ("name = f'deb http://m/debian bookworm {1}'", False),
+        ("RELEASES = ('rocky-9',)", False),
+        ('"""What Debian 12 (bookworm, debian-12) does."""', True),
+        ("from rackwright.osfamily.known import RELEASES", True),
+        ("name = 'debian-archive'; by_apt = node.family.package_tool == 'apt'", True),
+    ],
+)
+def test_what_names_an_operating_system(tmp_path, code, fine):
+    for room in ("rackwright", "roles", "deploys"):
+        (tmp_path / room).mkdir()
+    (tmp_path / "roles" / "x.py").write_text(code)
+    assert (os_families_stand_in_their_room(tmp_path) == []) is fine
+
+
+@pytest.mark.parametrize("path", OS_NAMED_OUTSIDE)
+def test_an_exception_still_needs_to_be_one(path, tmp_path):
+    (tmp_path / "rackwright").mkdir()
+    (tmp_path / "rackwright" / "x.py").write_text((ROOT / path).read_text())
+    assert os_families_stand_in_their_room(tmp_path)
 
 
 _EACH_IN_A_FORK = """

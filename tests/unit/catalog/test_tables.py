@@ -12,7 +12,7 @@ from rackwright.catalog.read import catalogue
 from rackwright.catalog.tables import XidAction
 from rackwright.lock.versions import at_least, numbers, upstream
 from rackwright.model.sku import Architecture
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import FAMILIES, RELEASES, os_release
 
 READERS = [
     table_files.xid_table,
@@ -104,7 +104,7 @@ def test_offers():
     table = table_files.offer_table()
     kinds = [(row.source, os) for row in table.rows for os in row.os]
     assert len(kinds) == len(set(kinds))
-    assert {os for source, os in kinds if source == "nvidia"} == set(OsRelease)
+    assert {os for source, os in kinds if source == "nvidia"} == set(RELEASES.values())
     releases = {row.release for row in table_files.cuda_table().rows}
     branches = {row.branch for row in table_files.driver_table().rows}
     for row in table.rows:
@@ -114,7 +114,9 @@ def test_offers():
             assert driver.revision is None or upstream(driver.revision) == driver.version
         for kernel in row.kernels:
             assert upstream(kernel.version) == kernel.upstream
-    ubuntu = next(row for row in table.rows if OsRelease.UBUNTU_24_04 in row.os and row.source == "nvidia")
+    ubuntu = next(
+        row for row in table.rows if os_release("ubuntu-24.04") in row.os and row.source == "nvidia"
+    )
     assert table.default_dcgm in ubuntu.dcgm
     assert table.default_container_toolkit in ubuntu.container_toolkit
     assert table.default_nccl in ubuntu.nccl
@@ -139,16 +141,16 @@ def test_the_pairs_that_were_seen():
         if row.evidence == "built"
     }
     assert seen == {
-        (OsRelease.DEBIAN_13, "nvidia-open-kernel-dkms", "550.163.01-2", "6.12.107"): False,
-        (OsRelease.DEBIAN_13, "nvidia-open-kernel-dkms", "550.163.01-4~bpo13+1", "6.12.107"): False,
-        (OsRelease.DEBIAN_13, "nvidia-kernel-dkms", "550.163.01-2", "6.12.117"): True,
-        (OsRelease.DEBIAN_12, "nvidia-open-kernel-dkms", "535.261.03-1", "6.1.176"): True,
+        (os_release("debian-13"), "nvidia-open-kernel-dkms", "550.163.01-2", "6.12.107"): False,
+        (os_release("debian-13"), "nvidia-open-kernel-dkms", "550.163.01-4~bpo13+1", "6.12.107"): False,
+        (os_release("debian-13"), "nvidia-kernel-dkms", "550.163.01-2", "6.12.117"): True,
+        (os_release("debian-12"), "nvidia-open-kernel-dkms", "535.261.03-1", "6.1.176"): True,
     }
 
 
 def test_a_component_has_names_wherever_it_is_offered():
     rows = table_files.package_table().rows
-    for family in ("debian", "el"):
+    for family in FAMILIES.values():
         nvidia = {row.component for row in rows if (row.family, row.source) == (family, "nvidia")}
         assert {"modules", "fabricmanager", "imex", "nvlsm", "cuda", "dcgm", "container_toolkit"} <= nvidia
     for row in rows:

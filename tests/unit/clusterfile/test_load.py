@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from rackwright.clusterfile.load import load_cluster
 from rackwright.model.cluster import Cluster
-from rackwright.model.types import NodeRole, OsRelease, Platform
+from rackwright.model.types import NodeRole, Platform
+from rackwright.osfamily.known import os_release
 from tests.unit.clusterfile.base_file import BASE, change
 
 INVENTORY = Path(__file__).parents[3] / "inventory"
@@ -121,11 +122,11 @@ def test_defaults_and_what_a_group_says_instead(tmp_path):
     )
     head, worker = cluster.by_name["head1"], cluster.by_name["w1"]
     assert (head.os, head.sku.name, head.platform) == (
-        OsRelease.DEBIAN_13,
+        os_release("debian-13"),
         "cpu-16c-64g",
         Platform.BARE_METAL,
     )
-    assert (worker.os, worker.sku.name, worker.platform) == (OsRelease.ROCKY_9, "own-node", Platform.VM)
+    assert (worker.os, worker.sku.name, worker.platform) == (os_release("rocky-9"), "own-node", Platform.VM)
     assert worker.sku.cpus == 16
 
 

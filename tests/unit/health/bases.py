@@ -13,7 +13,8 @@ from rackwright.health.expected import Expected
 from rackwright.health.options import DeclaredFirmware, HealthOptions, RequiredMount
 from rackwright.lab.smi_xml import DRIVER
 from rackwright.model.sku import Sku
-from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
+from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
+from rackwright.osfamily.known import os_release
 from tests.factories import RunsSlurm, make_address, make_cluster, make_network, make_node
 from tests.unit.health.fake_node import FakeNode
 from tests.unit.health.healthy import healthy
@@ -67,7 +68,7 @@ def in_cluster(sku: Sku, options: HealthOptions = OPTIONS, **changes: Any) -> Ba
         "storage": make_network("storage", "10.8.0.0/24", mtu=9000),
     }
     node = make_node(
-        "gpu001", 11, NodeRole.WORKER, sku=sku, os=OsRelease.DEBIAN_13,
+        "gpu001", 11, NodeRole.WORKER, sku=sku, os=os_release("debian-13"),
         addresses=(
             make_address("management", "10.9.0.11"),
             make_address("storage", "10.8.0.11"),

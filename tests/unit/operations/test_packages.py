@@ -8,10 +8,11 @@ import subprocess
 
 import pytest
 
-from rackwright.facts.packages import NO_MODULES, POLICY, Packages, PackageState, parse_packages
-from rackwright.model.types import Family, OsRelease
-from rackwright.operations.package_scripts import change_script
-from tests.factories import make_cluster, make_node
+from rackwright.facts.packages import Packages, PackageState, parse_packages
+from rackwright.osfamily.apt import NO_MODULES, POLICY
+from rackwright.osfamily.family import PackageChange
+from rackwright.osfamily.known import os_family, os_release
+from tests.factories import DEBIAN_12, make_cluster, make_node
 from tests.unit.pyinfra_driver.local import LocalRun
 
 DEPLOY = """
@@ -24,7 +25,7 @@ packages.installed(name="Install", packages={packages!r}, hold={hold}, disruptiv
 def planned(tmp_path, monkeypatch):
     """The changes and commands of `installed` on a node in a given state."""
 
-    def plan(state, packages, *, hold=True, os=OsRelease.DEBIAN_12):
+    def plan(state, packages, *, hold=True, os=DEBIAN_12):
         monkeypatch.setattr(Packages, "command", lambda self, **_: "true")
         monkeypatch.setattr(Packages, "process", lambda self, output: state)
         monkeypatch.setattr(Packages, "default", staticmethod(lambda: state))
@@ -74,7 +75,7 @@ def test_without_hold_holds_are_nobody_s_business(planned):
 
 def test_an_epoch_may_be_left_out(planned):
     state = PackageState(installed={"a": "3:610-1.el9"}, held={"a"})
-    assert planned(state, ("a=610-1.el9",), os=OsRelease.ROCKY_9) == ([], "")
+    assert planned(state, ("a=610-1.el9",), os=os_release("rocky-9")) == ([], "")
 
 
 def test_only_exact_versions_are_held(tmp_path):
@@ -84,9 +85,8 @@ def test_only_exact_versions_are_held(tmp_path):
 
 
 def test_dnf_forgets_the_old_lock_before_it_installs_and_locks_the_new_version():
-    script = change_script(
-        Family.EL, "install", {"a": "2-1.el9"}, release=["a"], hold={"a": "2-1.el9"}
-    ).get_raw_value()
+    change = PackageChange("install", {"a": "2-1.el9"}, unhold=["a"], hold={"a": "2-1.el9"})
+    script = os_family("el").package_change(change)
     parts = ("versionlock delete a", "install a-2-1.el9", "versionlock add a-2-1.el9")
     where = [script.index(part) for part in parts]
     assert where == sorted(where)
@@ -121,11 +121,10 @@ def test_the_apt_script_runs_in_order_and_stops_at_the_first_failure(tmp_path):
         placed = f'$(ls {tmp_path} | grep -E "^(policy|no-auto)")'
         tool.write_text(f'#!/bin/sh\necho {name} "$1" {placed} >>{said}\n{fails}exit 0\n')
         tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
-    script = change_script(
-        Family.DEBIAN, "install", {"a": "2"}, start_daemons=False, build_modules=False, release=["a"],
-        hold={"a": "2"},
-    )  # fmt: skip
-    text = script.get_raw_value()
+    change = PackageChange(
+        "install", {"a": "2"}, start_daemons=False, build_modules=False, unhold=["a"], hold={"a": "2"}
+    )
+    text = os_family("debian").package_change(change)
     for path in ("/run/rackwright-packages.lock", "/var/lib/apt/rackwright-index-read", POLICY, NO_MODULES):
         text = text.replace(path, str(tmp_path / path.rpartition("/")[2]))
     for fails, last in (("0", "apt-mark hold"), ("1", "apt-get -q")):

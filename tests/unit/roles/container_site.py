@@ -6,9 +6,10 @@ from rackwright.claims.check import Check
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Mirrors
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import OsRelease
 from rackwright.plan.node_plan import NodePlan
 from rackwright.roles.access.options import AccessOptions, AdminUser
+from tests.factories import DEBIAN_13
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.sites import site
 
@@ -17,7 +18,7 @@ ADA = AdminUser(name="ada", uid=3000)
 
 
 def runtimes(
-    os: OsRelease = OsRelease.DEBIAN_13,
+    os: OsRelease = DEBIAN_13,
     mirror: str | None = MIRROR,
     files: str | None = None,
     **roles: RoleOptions,

@@ -13,7 +13,8 @@ from rackwright.lock.solve import solve
 from rackwright.model.cluster import Cluster
 from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.options import RoleOptions
-from rackwright.model.types import NodeRole, OsRelease, Platform
+from rackwright.model.types import NodeRole, Platform
+from rackwright.osfamily.known import os_release
 from tests.factories import make_cluster, make_node
 from tests.unit.roles.stack_sites import text_of, worker
 
@@ -45,7 +46,7 @@ def debian(
     **stack: Any,
 ) -> Cluster:
     """gpu1 takes Debian's own driver; cpu1 has no GPU. `edit` replaces a text in the lock."""
-    node = worker("gpu1", 11, SKU, os=OsRelease.DEBIAN_12, platform=platform, options=options)
+    node = worker("gpu1", 11, SKU, os=os_release("debian-12"), platform=platform, options=options)
     plain = worker("cpu1", 12, "cpu-16c-64g", options=options)
     cluster = make_cluster(
         make_node("head1", 10, NodeRole.HEAD),
@@ -81,7 +82,7 @@ def bad_pair(folder: Path, options: dict[str, RoleOptions]) -> Cluster:
     components = {**group.components, "kernel": (f"linux-headers-{release}",), "persistenced": ()}
     bad = group.model_copy(
         update={
-            "os": OsRelease.DEBIAN_13,
+            "os": os_release("debian-13"),
             "kernel": release,
             "driver_branch": "550",
             "driver_version": "550.163.01",
@@ -90,7 +91,7 @@ def bad_pair(folder: Path, options: dict[str, RoleOptions]) -> Cluster:
         }
     )
     nodes = [
-        node.model_copy(update={"os": OsRelease.DEBIAN_13}) if node.name == "gpu1" else node
+        node.model_copy(update={"os": os_release("debian-13")}) if node.name == "gpu1" else node
         for node in good.nodes
     ]
     cluster = good.model_copy(update={"nodes": tuple(nodes)})

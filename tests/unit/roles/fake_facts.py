@@ -12,7 +12,7 @@ from rackwright.facts.packages import Packages
 from rackwright.facts.settings import Answer as SettingAnswer
 from rackwright.facts.units import Unit
 from rackwright.facts.users import UnixGroup, User
-from rackwright.model.types import Family
+from rackwright.osfamily.known import OsFamily
 from tests.unit.roles.fake_host import Answer
 
 
@@ -93,12 +93,9 @@ def group(name: str, gid: int) -> dict[str, Answer]:
     return {asked(UnixGroup().command(name)): f"{name}:x:{gid}:\n"}
 
 
-def installed(family: Family, names: Sequence[str], *, missing: Sequence[str] = ()) -> dict[str, Answer]:
+def installed(family: OsFamily, names: Sequence[str], *, missing: Sequence[str] = ()) -> dict[str, Answer]:
     """The answer of the package tool about `names`: installed at version 1, but for those missing."""
-    of_itself = {
-        Family.DEBIAN: {"dpkg-query -W dpkg": "dpkg\t1.22.21\n"},
-        Family.EL: {"rpm -q rpm": "rpm-4.16\n"},
-    }
+    of_itself = {"dpkg": "dpkg\t1.22.21\n", "rpm": "rpm-4.16\n"}[family.query_owner]
     told = "".join(f"have {name} 1 ii\n" for name in names if name not in missing)
-    question = asked(Packages().command(family.value, tuple(names)))
-    return {**of_itself[family], question: told}
+    question = asked(Packages().command(family.name, tuple(names)))
+    return {family.query_self: of_itself, question: told}

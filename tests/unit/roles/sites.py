@@ -10,8 +10,9 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Ssh
 from rackwright.model.sku import Nic, Sku
-from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, OsRelease, Platform
-from tests.factories import make_address, make_cluster, make_gpu_sku, make_network, make_node
+from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
+from rackwright.osfamily.known import OsRelease
+from tests.factories import DEBIAN_13, make_address, make_cluster, make_gpu_sku, make_network, make_node
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -27,7 +28,7 @@ NETWORKS = {
 def site(
     options: Mapping[str, RoleOptions],
     *,
-    os: OsRelease = OsRelease.DEBIAN_13,
+    os: OsRelease = DEBIAN_13,
     platform: Platform = Platform.BARE_METAL,
     sku: Sku = GPU_SKU,
     **changes: Any,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from rackwright.model.cluster import Cluster, LabSize, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.sku import Sku
-from rackwright.model.types import NodeRole, OsRelease, Platform
+from rackwright.model.types import NodeRole, Platform
+from rackwright.osfamily.known import OsRelease
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.roles.slurm.options import SlurmOptions
-from tests.factories import make_cluster, make_gpu_sku, make_network, make_node, make_sku
+from tests.factories import DEBIAN_13, make_cluster, make_gpu_sku, make_network, make_node, make_sku
 
 LAB_SKU = make_sku("lab-node")
 HEAD_SKU = make_sku("head-1u", sockets=2, cores_per_socket=16, memory_mib=262144)
@@ -52,7 +53,7 @@ def lab(slurm: SlurmOptions | None = None, workers: int = 2, network: str = "10.
     )
 
 
-def dgx(slurm: SlurmOptions | None = None, os: OsRelease = OsRelease.DEBIAN_13) -> Cluster:
+def dgx(slurm: SlurmOptions | None = None, os: OsRelease = DEBIAN_13) -> Cluster:
     """A head, two logins, 32 DGX H100 in four racks."""
     places: dict[str, object] = {"os": os}
     gpus = (

@@ -13,7 +13,8 @@ from rackwright.lock.solve import solve
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.options import RoleOptions
-from rackwright.model.types import NodeRole, OsRelease
+from rackwright.model.types import NodeRole
+from rackwright.osfamily.known import os_release
 from tests.factories import make_cluster, make_node
 from tests.gpu_repository import index
 
@@ -25,7 +26,7 @@ def worker(name: str, number: int, sku: str, **changes: Any) -> Node:
     settings: dict[str, Any] = {
         "sku": catalogue()[sku],
         "platform": "bare-metal",
-        "os": OsRelease.DEBIAN_13,
+        "os": os_release("debian-13"),
         **changes,
     }
     return make_node(name, number, NodeRole.WORKER, **settings)

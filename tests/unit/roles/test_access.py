@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from rackwright.data import Site
 from rackwright.model.settings import Ssh
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import os_release
 from rackwright.render import render
 from rackwright.roles.access import known_hosts
 from rackwright.roles.access.deploy import sshd_conf
@@ -207,9 +207,9 @@ def test_a_changed_known_hosts_file_is_read_again(tmp_path):
 @pytest.mark.parametrize(
     ("os", "options", "file"),
     [
-        (OsRelease.DEBIAN_12, OPTIONS, "sshd-debian12.conf"),
-        (OsRelease.DEBIAN_13, OPTIONS, "sshd-debian13.conf"),
-        (OsRelease.ROCKY_9, AccessOptions(node_to_node=False), "sshd-without-node-to-node.conf"),
+        (os_release("debian-12"), OPTIONS, "sshd-debian12.conf"),
+        (os_release("debian-13"), OPTIONS, "sshd-debian13.conf"),
+        (os_release("rocky-9"), AccessOptions(node_to_node=False), "sshd-without-node-to-node.conf"),
     ],
 )
 def test_sshd_settings(os, options, file):
@@ -251,7 +251,7 @@ NAMES = [
 
 
 def test_what_ubuntu_gets():
-    cluster = access_site(os=OsRelease.UBUNTU_22_04)
+    cluster = access_site(os=os_release("ubuntu-22.04"))
     plan = planned(cluster, worker(cluster))
     assert _access(plan) == [*NAMES, "Write sshd's settings", "Run sshd with its settings"]
     assert commands(plan, "Make group hpc") == ("groupadd --gid 4000 hpc",)
@@ -272,7 +272,7 @@ def test_what_ubuntu_gets():
 
 
 def test_what_el9_gets():
-    cluster = access_site(os=OsRelease.ROCKY_9)
+    cluster = access_site(os=os_release("rocky-9"))
     plan = planned(cluster, worker(cluster))
     assert _access(plan) == [
         *NAMES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import os_release
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
 from rackwright.roles.apptainer.verify import CHECKS
@@ -37,25 +37,25 @@ def test_options_that_are_refused(given, sentence):
 @pytest.mark.parametrize(
     ("os", "options", "problem"),
     [
-        (OsRelease.DEBIAN_13, OPTIONS, None),
-        (OsRelease.ROCKY_9, EPEL, None),
+        (os_release("debian-13"), OPTIONS, None),
+        (os_release("rocky-9"), EPEL, None),
         (
-            OsRelease.DEBIAN_13,
+            os_release("debian-13"),
             EPEL,
             ("source", "gpu1 is debian-13, which has no source epel.", "use release"),
         ),
         (
-            OsRelease.RHEL_9,
+            os_release("rhel-9"),
             OPTIONS,
             ("source", "gpu1 is rhel-9, which has no source release.", "use epel"),
         ),
         (
-            OsRelease.DEBIAN_12,
+            os_release("debian-12"),
             ApptainerOptions(source="ppa", ppa_fingerprint=FINGERPRINT),
             ("source", "gpu1 is debian-12, and a PPA is for Ubuntu.", "use release"),
         ),
         (
-            OsRelease.DEBIAN_13,
+            os_release("debian-13"),
             ApptainerOptions(version="1.4.5"),
             ("sha256", f"gpu1 needs {DEB}, whose SHA-256 is not declared.", None),
         ),
@@ -96,10 +96,10 @@ def test_packages_of_a_release():
 
 
 def test_packages_of_epel_and_of_the_ppa():
-    made = runtimes(os=OsRelease.ROCKY_9, apptainer=EPEL)
+    made = runtimes(os=os_release("rocky-9"), apptainer=EPEL)
     assert changed(planned(made, worker(made)), "apptainer", "package") == ["apptainer", "apptainer-suid"]
     ppa = ApptainerOptions(source="ppa", ppa_fingerprint=FINGERPRINT)
-    made = runtimes(os=OsRelease.UBUNTU_24_04, apptainer=ppa)
+    made = runtimes(os=os_release("ubuntu-24.04"), apptainer=ppa)
     plan = planned(made, worker(made))
     assert content(plan, "/etc/apt/sources.list.d/apptainer.sources") == expected("apptainer/ppa.sources")
     (fetch,) = commands(plan, "Fetch the key of the PPA")
@@ -189,7 +189,7 @@ def test_check(name, answers, status, evidence):
 
 
 def test_with_setuid():
-    made = runtimes(os=OsRelease.ROCKY_9, apptainer=EPEL)
+    made = runtimes(os=os_release("rocky-9"), apptainer=EPEL)
     assert NAMESPACES not in claimed("apptainer", CHECKS, worker(made))
     for answers, status, evidence in (
         (THERE, "PASS", "the setuid starter is there"),

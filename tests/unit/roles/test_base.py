@@ -8,7 +8,8 @@ from ipaddress import IPv4Address
 import pytest
 
 from rackwright.model.settings import Mirrors
-from rackwright.model.types import OsRelease, Platform
+from rackwright.model.types import Platform
+from rackwright.osfamily.known import os_release
 from rackwright.render import render
 from rackwright.roles.base import texts
 from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
@@ -16,6 +17,9 @@ from rackwright.roles.base.verify import parse_apt_config, parse_getent_hosts
 from tests.unit.roles.fake_host import commands, errors_in, planned
 from tests.unit.roles.sites import expected, site, worker
 
+ROCKY_REPOSITORIES = "/etc/yum.repos.d/rocky.repo"
+ROCKY_EXTRAS = "/etc/yum.repos.d/rocky-extras.repo"
+RHEL_REPOSITORIES = "/etc/yum.repos.d/rackwright.repo"
 OPTIONS = BaseOptions(
     packages=("htop",),
     extra_hosts=(ExtraHost(address=IPv4Address("192.0.2.7"), names=("license.example", "license")),),
@@ -59,25 +63,25 @@ def test_hosts_is_the_same_text_for_every_node():
 @pytest.mark.parametrize(
     ("os", "mirrors", "path", "file"),
     [
-        (OsRelease.DEBIAN_12, Mirrors(apt="http://m/debian"), texts.SOURCES, "apt-debian12"),
+        (os_release("debian-12"), Mirrors(apt="http://m/debian"), texts.SOURCES, "apt-debian12"),
         (
-            OsRelease.DEBIAN_13,
+            os_release("debian-13"),
             Mirrors(apt="http://m/debian/", apt_security="http://m/security"),
             texts.SOURCES,
             "apt-debian13",
         ),
-        (OsRelease.UBUNTU_22_04, Mirrors(apt="http://m/ubuntu"), texts.SOURCES, "apt-ubuntu2204"),
+        (os_release("ubuntu-22.04"), Mirrors(apt="http://m/ubuntu"), texts.SOURCES, "apt-ubuntu2204"),
         (
-            OsRelease.UBUNTU_24_04,
+            os_release("ubuntu-24.04"),
             Mirrors(apt="http://m/ubuntu", apt_security="http://m/s"),
             texts.SOURCES,
             "apt-ubuntu2404",
         ),
-        (OsRelease.DEBIAN_13, Mirrors(apt_proxy="http://p:3142"), texts.APT_PROXY, "apt-proxy"),
-        (OsRelease.ROCKY_9, Mirrors(dnf="http://m/rocky/"), texts.ROCKY_REPOSITORIES, "rocky.repo"),
-        (OsRelease.ROCKY_9, Mirrors(dnf="http://m/rocky/"), texts.ROCKY_EXTRAS, "rocky-extras.repo"),
-        (OsRelease.RHEL_9, Mirrors(dnf="http://m/rhel"), texts.RHEL_REPOSITORIES, "rhel.repo"),
-        (OsRelease.ROCKY_9, Mirrors(pypi="http://m/simple"), texts.PIP, "pip.conf"),
+        (os_release("debian-13"), Mirrors(apt_proxy="http://p:3142"), texts.APT_PROXY, "apt-proxy"),
+        (os_release("rocky-9"), Mirrors(dnf="http://m/rocky/"), ROCKY_REPOSITORIES, "rocky.repo"),
+        (os_release("rocky-9"), Mirrors(dnf="http://m/rocky/"), ROCKY_EXTRAS, "rocky-extras.repo"),
+        (os_release("rhel-9"), Mirrors(dnf="http://m/rhel"), RHEL_REPOSITORIES, "rhel.repo"),
+        (os_release("rocky-9"), Mirrors(pypi="http://m/simple"), texts.PIP, "pip.conf"),
     ],
 )
 def test_package_sources(os, mirrors, path, file):
@@ -88,9 +92,9 @@ def test_package_sources(os, mirrors, path, file):
 @pytest.mark.parametrize(
     ("os", "absent"),
     [
-        (OsRelease.DEBIAN_13, {texts.PIP, texts.APT_PROXY, texts.SOURCES}),
-        (OsRelease.ROCKY_9, {texts.PIP}),
-        (OsRelease.RHEL_9, {texts.PIP, texts.RHEL_REPOSITORIES}),
+        (os_release("debian-13"), {texts.PIP, texts.APT_PROXY, texts.SOURCES}),
+        (os_release("rocky-9"), {texts.PIP}),
+        (os_release("rhel-9"), {texts.PIP, RHEL_REPOSITORIES}),
     ],
 )
 def test_without_mirrors_only_our_own_files_go(os, absent):
@@ -118,7 +122,7 @@ def test_whole_files(template, variables, file):
 def test_what_ubuntu_gets():
     cluster = site(
         {"base": BaseOptions(locale="en_US.UTF-8", packages=("htop",))},
-        os=OsRelease.UBUNTU_24_04,
+        os=os_release("ubuntu-24.04"),
         mirrors=Mirrors(apt="http://m/ubuntu"),
     )
     plan = planned(cluster, worker(cluster))
@@ -158,7 +162,7 @@ def test_what_ubuntu_gets():
 
 
 def test_what_el9_gets():
-    cluster = site({"base": OPTIONS}, os=OsRelease.ROCKY_9, mirrors=Mirrors(dnf="http://m/rocky"))
+    cluster = site({"base": OPTIONS}, os=os_release("rocky-9"), mirrors=Mirrors(dnf="http://m/rocky"))
     plan = planned(cluster, worker(cluster))
     assert plan.error is None
     assert [operation.name for operation in plan.operations][5:] == [

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from rackwright.model.settings import Mirrors
-from rackwright.model.types import Family, OsRelease
+from rackwright.osfamily.known import os_family, os_release
 from rackwright.roles.base import texts
 from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
 from rackwright.roles.base.verify import CHECKS
@@ -24,7 +24,7 @@ OPTIONS = BaseOptions(
 
 
 CLUSTER = site({"base": OPTIONS}, mirrors=Mirrors(apt_proxy="http://p:3142"))
-EL = site({"base": OPTIONS}, os=OsRelease.ROCKY_9, mirrors=Mirrors(dnf="http://m/rocky"))
+EL = site({"base": OPTIONS}, os=os_release("rocky-9"), mirrors=Mirrors(dnf="http://m/rocky"))
 MASKED = ("inactive", "masked", "masked")
 
 ALL_NAMES = (
@@ -55,7 +55,7 @@ ASK_ARCHIVES = "apt-get indextargets --format '$(REPO_URI)' 'Created-By: Package
 
 
 def dnf_automatic(*missing):
-    return installed(Family.EL, ("dnf-automatic",), missing=missing)
+    return installed(os_family("el"), ("dnf-automatic",), missing=missing)
 
 
 HEALTHY = {
@@ -66,17 +66,17 @@ HEALTHY = {
     **file(texts.APT_PROXY, expected("base/apt-proxy")),
     **file(texts.PIP, None),
     **file(texts.SOURCES, None),
-    **file(texts.ROCKY_REPOSITORIES, expected("base/rocky.repo")),
-    **file(texts.ROCKY_EXTRAS, expected("base/rocky-extras.repo")),
-    **installed(Family.DEBIAN, BASE_PACKAGES.split()),
-    **installed(Family.EL, EL_PACKAGES.split()),
+    **file("/etc/yum.repos.d/rocky.repo", expected("base/rocky.repo")),
+    **file("/etc/yum.repos.d/rocky-extras.repo", expected("base/rocky-extras.repo")),
+    **installed(os_family("debian"), BASE_PACKAGES.split()),
+    **installed(os_family("el"), EL_PACKAGES.split()),
     "apt-config dump": APT_CONFIG,
     ASK_ARCHIVES: "http://m/debian/\nhttp://m/debian/\nhttp://m/security/\n",
     **unit("apt-daily.timer", *MASKED),
     **unit("apt-daily-upgrade.timer", *MASKED),
     **unit("dnf-makecache.timer", *MASKED),
     **dnf_automatic("dnf-automatic"),
-    **installed(Family.EL, ("firewalld",)),
+    **installed(os_family("el"), ("firewalld",)),
     **unit("firewalld.service"),
     "firewall-cmd --zone=trusted --list-sources": " ".join(texts.cluster_networks(EL)) + "\n",
     **file("/etc/locale.conf", "LANG=C.UTF-8\n"),
@@ -129,7 +129,7 @@ FAILURES = [
     ),
     (
         "the base packages are installed",
-        installed(Family.DEBIAN, BASE_PACKAGES.split(), missing=("ca-certificates", "smartmontools")),
+        installed(os_family("debian"), BASE_PACKAGES.split(), missing=("ca-certificates", "smartmontools")),
         "not installed: ca-certificates, smartmontools",
     ),
     (
@@ -191,7 +191,7 @@ EL_FAILURES = [
     ),
     (
         "the base packages are installed",
-        installed(Family.EL, EL_PACKAGES.split(), missing=("ca-certificates",)),
+        installed(os_family("el"), EL_PACKAGES.split(), missing=("ca-certificates",)),
         "not installed: ca-certificates",
     ),
 ]
@@ -224,7 +224,11 @@ def test_a_false_claim_fails(cluster, name, wrong, evidence):
 @pytest.mark.parametrize(
     ("there", "status", "evidence"),
     [
-        (installed(Family.EL, ("firewalld",), missing=("firewalld",)), "PASS", "firewalld is not installed"),
+        (
+            installed(os_family("el"), ("firewalld",), missing=("firewalld",)),
+            "PASS",
+            "firewalld is not installed",
+        ),
         (unit("firewalld.service", "inactive"), "PASS", "firewalld does not run"),
         (unit("firewalld.service", "activating"), "UNKNOWN", "firewalld.service is activating"),
     ],

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import os_release
 from rackwright.roles.containerd import texts
 from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.containerd.verify import CHECKS
@@ -43,7 +43,7 @@ def test_options_that_are_refused(given, sentence):
 
 
 def test_where_it_cannot_come_from():
-    assert sentences(runtimes(os=OsRelease.RHEL_9, containerd=OPTIONS), "containerd") == [
+    assert sentences(runtimes(os=os_release("rhel-9"), containerd=OPTIONS), "containerd") == [
         (
             "source",
             "rhel-9 has no package containerd, and gpu1 runs it.",
@@ -92,9 +92,9 @@ def test_everything_is_toml():
 @pytest.mark.parametrize(
     ("os", "source", "packages"),
     [
-        (OsRelease.DEBIAN_12, "distribution", ["containerd"]),
-        (OsRelease.UBUNTU_24_04, "docker", ["curl", "gpg", "containerd.io"]),
-        (OsRelease.ROCKY_9, "docker", ["gnupg2", "containerd.io"]),
+        (os_release("debian-12"), "distribution", ["containerd"]),
+        (os_release("ubuntu-24.04"), "docker", ["curl", "gpg", "containerd.io"]),
+        (os_release("rocky-9"), "docker", ["gnupg2", "containerd.io"]),
     ],
 )
 def test_packages(os, source, packages):

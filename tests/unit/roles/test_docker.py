@@ -8,7 +8,8 @@ from ipaddress import IPv4Network
 import pytest
 
 from rackwright.containers import AddressPool
-from rackwright.model.types import NodeRole, OsRelease
+from rackwright.model.types import NodeRole
+from rackwright.osfamily.known import os_release
 from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.docker.settings import (
@@ -74,14 +75,16 @@ def test_ranges_that_hide_a_network():
 
 
 def test_no_docker_in_el():
-    assert sentences(runtimes(os=OsRelease.ROCKY_9, docker=DockerOptions()), "docker") == [
+    assert sentences(runtimes(os=os_release("rocky-9"), docker=DockerOptions()), "docker") == [
         (
             "source",
             "rocky-9 has no package docker, and gpu1 runs it.",
             "set `source: docker` for Docker's own repository, or use podman",
         )
     ]
-    assert sentences(runtimes(os=OsRelease.ROCKY_9, docker=DockerOptions(source="docker")), "docker") == []
+    assert (
+        sentences(runtimes(os=os_release("rocky-9"), docker=DockerOptions(source="docker")), "docker") == []
+    )
 
 
 def test_one_containerd_on_a_node():
@@ -177,11 +180,15 @@ def test_what_is_not_known_is_a_restart(started):
 @pytest.mark.parametrize(
     ("os", "source", "packages"),
     [
-        (OsRelease.DEBIAN_12, "distribution", ["docker.io", "containerd", "iptables"]),
-        (OsRelease.DEBIAN_13, "distribution", ["docker.io", "containerd", "iptables", "docker-cli"]),
-        (OsRelease.UBUNTU_24_04, "distribution", ["docker.io", "containerd", "iptables"]),
-        (OsRelease.UBUNTU_22_04, "docker", ["curl", "gpg", "docker-ce", "docker-ce-cli", "containerd.io"]),
-        (OsRelease.ROCKY_9, "docker", ["gnupg2", "docker-ce", "docker-ce-cli", "containerd.io"]),
+        (os_release("debian-12"), "distribution", ["docker.io", "containerd", "iptables"]),
+        (os_release("debian-13"), "distribution", ["docker.io", "containerd", "iptables", "docker-cli"]),
+        (os_release("ubuntu-24.04"), "distribution", ["docker.io", "containerd", "iptables"]),
+        (
+            os_release("ubuntu-22.04"),
+            "docker",
+            ["curl", "gpg", "docker-ce", "docker-ce-cli", "containerd.io"],
+        ),
+        (os_release("rocky-9"), "docker", ["gnupg2", "docker-ce", "docker-ce-cli", "containerd.io"]),
     ],
 )
 def test_packages(os, source, packages):
@@ -193,14 +200,14 @@ def test_packages(os, source, packages):
 
 def test_dockers_own_archive():
     made = runtimes(
-        os=OsRelease.UBUNTU_24_04, docker=DockerOptions(source="docker", repository="http://m/docker/")
+        os=os_release("ubuntu-24.04"), docker=DockerOptions(source="docker", repository="http://m/docker/")
     )
     plan = planned(made, worker(made))
     assert content(plan, "/etc/apt/sources.list.d/docker.sources") == expected("docker/docker.sources")
     (fetch,) = commands(plan, "Fetch the key of Docker's packages")
     assert "http://m/docker/ubuntu/gpg" in fetch
     assert '[ "$found" = 9DC858229FC7DD38854AE2D88D81803C0EBFCD88 ]' in fetch
-    made = runtimes(os=OsRelease.ROCKY_9, docker=DockerOptions(source="docker"))
+    made = runtimes(os=os_release("rocky-9"), docker=DockerOptions(source="docker"))
     plan = planned(made, worker(made))
     assert content(plan, "/etc/yum.repos.d/docker-ce.repo") == expected("docker/docker-ce.repo")
     (fetch,) = commands(plan, "Fetch the key of Docker's packages")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import os_release
 from rackwright.roles.enroot_pyxis import texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 from rackwright.roles.enroot_pyxis.verify import CHECKS
@@ -119,7 +119,7 @@ def test_what_el_gets():
     options = OPTIONS.model_copy(
         update={"pyxis_source": "package", "enroot_caps": False, "sha256": dict.fromkeys(rpms, "d" * 64)}
     )
-    made = clusters(options, os=OsRelease.ROCKY_9, files="http://m/files")
+    made = clusters(options, os=os_release("rocky-9"), files="http://m/files")
     assert sentences(made, "enroot_pyxis") == []
     plan = planned(made, worker(made))
     assert changed(plan, "enroot_pyxis", "package") == ["enroot", "nvslurm-plugin-pyxis"]

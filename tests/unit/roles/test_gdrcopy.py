@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.model.types import Family, Platform
+from rackwright.model.types import Platform
+from rackwright.osfamily.known import os_family
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
 from rackwright.roles.gdrcopy.software import packages
 from rackwright.roles.gdrcopy.verify import CHECKS
@@ -25,12 +26,12 @@ def cluster(tmp_path):
 
 
 def test_packages_by_family():
-    assert packages(Family.DEBIAN, GdrcopyOptions(tests=True)) == (
+    assert packages(os_family("debian"), GdrcopyOptions(tests=True)) == (
         "gdrdrv-dkms=2.5.1-1",
         "libgdrapi=2.5.1-1",
         "gdrcopy-tests=2.5.1-1",
     )
-    assert packages(Family.EL, GdrcopyOptions(version="2.5.1-1.el9")) == (
+    assert packages(os_family("el"), GdrcopyOptions(version="2.5.1-1.el9")) == (
         "gdrcopy-kmod=2.5.1-1.el9dkms",
         "gdrcopy=2.5.1-1.el9",
     )

@@ -10,7 +10,8 @@ import pytest
 
 from rackwright.catalog.read import catalogue
 from rackwright.model.gpu_stack import GpuStack
-from rackwright.model.types import OsRelease, Platform
+from rackwright.model.types import Platform
+from rackwright.osfamily.known import os_release
 from rackwright.roles.gpudirect import bridges
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.gpudirect.verify import CHECKS
@@ -41,7 +42,7 @@ def test_el(tmp_path):
     cluster = site(
         tmp_path,
         {"gpudirect": GpudirectOptions()},
-        worker("gpu1", 11, "dgx-h100", os=OsRelease.ROCKY_9),
+        worker("gpu1", 11, "dgx-h100", os=os_release("rocky-9")),
         locked=False,
     )
     plan = planned(cluster, cluster.by_name["gpu1"])

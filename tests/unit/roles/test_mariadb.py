@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer, parse_server
-from rackwright.model.types import OsRelease
 from rackwright.operations.mariadb import password_hash, statements
+from rackwright.osfamily.known import os_release
 from rackwright.roles.mariadb import verify
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mariadb.sizes import buffer_pool_mib, log_file_mib, server_conf
@@ -67,8 +67,8 @@ def test_settings():
 @pytest.mark.parametrize(
     ("os", "path"),
     [
-        (OsRelease.UBUNTU_24_04, "/etc/mysql/mariadb.conf.d/90-rackwright.cnf"),
-        (OsRelease.ROCKY_9, "/etc/my.cnf.d/zz-rackwright.cnf"),
+        (os_release("ubuntu-24.04"), "/etc/mysql/mariadb.conf.d/90-rackwright.cnf"),
+        (os_release("rocky-9"), "/etc/my.cnf.d/zz-rackwright.cnf"),
     ],
 )
 def test_the_head_gets_a_server(os, path):

@@ -12,8 +12,8 @@ import pytest
 from pyinfra.api.exceptions import OperationError
 
 from rackwright.claims.check import Undetermined
-from rackwright.model.types import OsRelease
 from rackwright.operations.munge import decoded
+from rackwright.osfamily.known import os_release
 from rackwright.roles.munge import verify
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.roles.munge.verify import CHECKS, Decoded, pairs, parse_decoded
@@ -54,7 +54,7 @@ def _changes(plan):
 
 @pytest.mark.parametrize(
     ("os", "path"),
-    [(OsRelease.DEBIAN_13, "/etc/default/munge"), (OsRelease.ROCKY_9, "/etc/sysconfig/munge")],
+    [(os_release("debian-13"), "/etc/default/munge"), (os_release("rocky-9"), "/etc/sysconfig/munge")],
 )
 def test_daemon_options(os, path):
     made = dgx(os=os)

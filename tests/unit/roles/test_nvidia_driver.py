@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from rackwright.lock.for_roles import group_of
-from rackwright.model.types import OsRelease, Platform
+from rackwright.model.types import Platform
+from rackwright.osfamily.known import RELEASES, os_family, os_release
+from rackwright.osfamily.names import names as software
 from rackwright.roles.nvidia_driver import texts
 from rackwright.roles.nvidia_driver.options import ModuleOptions, NvidiaDriverOptions, Signing
 from rackwright.roles.nvidia_driver.sources import origin, usual_headers
@@ -16,6 +18,8 @@ from tests.gpu_repository import DRIVER, REVISION
 from tests.unit.roles.driver_sites import FINGERPRINT, KERNEL, KEY, SKU, VERSION, debian
 from tests.unit.roles.fake_host import commands, content, planned
 from tests.unit.roles.stack_sites import site, worker
+
+ARCHIVE = software(os_family("debian"), "nvidia-archive").paths
 
 
 def _options(**changes):
@@ -71,7 +75,7 @@ def test_the_files_whole(tmp_path):
         "options nouveau modeset=0\n"
         "options nvidia-current-open NVreg_RestrictProfilingToAdminUsers=0\n"
     )
-    assert content(plan, texts.APT_PIN) == (
+    assert content(plan, ARCHIVE["pin"]) == (
         "# Written by rackwright; changes made here are undone.\n"
         "# The locked packages depend on others of their own version, which apt would take from a newer suite.\n"
         "Package: *nvidia* *cuda* libnv*\n"
@@ -82,7 +86,7 @@ def test_the_files_whole(tmp_path):
         f'GRUB_DEFAULT="$GRUB_DISTRIBUTOR GNU/Linux, with Linux {KERNEL}"'
     )
     assert content(plan, texts.MODULES_LOAD).splitlines()[1:] == ["nvidia", "nvidia-uvm"]
-    assert content(plan, texts.APT_SOURCE) is None
+    assert content(plan, ARCHIVE["source"]) is None
 
 
 def test_a_container_gets_headers_and_modules_and_no_kernel(tmp_path):
@@ -132,12 +136,12 @@ def test_from_a_mirror_of_nvidia_s_repository(tmp_path):
     cluster = site(tmp_path, {"nvidia_driver": options}, worker("gpu1", 11, SKU))
     assert list(options.problems(cluster)) == []
     plan, names = _mine(cluster)
-    assert content(plan, texts.APT_KEY) == KEY
-    assert content(plan, texts.APT_SOURCE).splitlines()[1:] == [
+    assert content(plan, ARCHIVE["key"]) == KEY
+    assert content(plan, ARCHIVE["source"]).splitlines()[1:] == [
         "Types: deb",
         "URIs: http://mirror.example.com/cuda/",
         "Suites: /",
-        f"Signed-By: {texts.APT_KEY}",
+        f"Signed-By: {ARCHIVE['key']}",
     ]
     (driver,) = commands(plan, "Install the locked driver")
     assert f"nvidia-driver-pinning-{DRIVER}={REVISION}" in driver
@@ -202,9 +206,9 @@ def test_another_kernel_makes_a_reboot_due(tmp_path):
 
 
 def test_each_release_has_a_repository_and_headers():
-    for os in OsRelease:
+    for os in RELEASES.values():
         assert origin(os).url.startswith("https://developer.download.nvidia.com/compute/cuda/repos/")
         assert len(origin(os).fingerprint) == 40
         assert usual_headers(os, "x86_64")
-    assert origin(OsRelease.UBUNTU_24_04, "aarch64").url.endswith("/ubuntu2404/sbsa/")
-    assert usual_headers(OsRelease.DEBIAN_13, "aarch64") == ("linux-headers-arm64",)
+    assert origin(os_release("ubuntu-24.04"), "aarch64").url.endswith("/ubuntu2404/sbsa/")
+    assert usual_headers(os_release("debian-13"), "aarch64") == ("linux-headers-arm64",)

@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import RELEASES, os_release
 from rackwright.roles.access.options import AccessOptions, AdminUser
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import HIGHEST_UID, SUBIDS, PodmanOptions
@@ -82,7 +82,7 @@ def test_files():
     ):
         assert DECLARED[path] == expected(f"podman/{name}")
     plain = PodmanOptions(memlock_mib=64)
-    made = runtimes(os=OsRelease.UBUNTU_22_04, mirror=None, podman=plain)
+    made = runtimes(os=os_release("ubuntu-22.04"), mirror=None, podman=plain)
     found = texts.declared(made, worker(made), plain)
     assert found[texts.CONTAINERS] == expected("podman/containers-3.4.conf")
     assert found[texts.REGISTRIES] == expected("podman/registries-plain.conf")
@@ -92,7 +92,7 @@ def test_files():
         tomllib.loads(DECLARED[path])
 
 
-@pytest.mark.parametrize("os", OsRelease)
+@pytest.mark.parametrize("os", RELEASES.values())
 def test_packages(os):
     made = runtimes(os=os, podman=PodmanOptions())
     assert changed(planned(made, worker(made)), "podman", "package") == list(texts.packages(os))

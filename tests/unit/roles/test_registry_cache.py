@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import os_release
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.registry_cache import texts
 from rackwright.roles.registry_cache.options import Registry, RegistryCacheOptions
@@ -57,7 +57,9 @@ def test_options_that_are_refused(given, sentence):
 
 def test_problems():
     assert sentences(SITE, "registry_cache", "head1") == []
-    assert sentences(runtimes(os=OsRelease.ROCKY_9, registry_cache=OPTIONS), "registry_cache", "head1") == [
+    assert sentences(
+        runtimes(os=os_release("rocky-9"), registry_cache=OPTIONS), "registry_cache", "head1"
+    ) == [
         (
             "",
             "rocky-9 has no package docker-registry, so head1 cannot run the cache.",

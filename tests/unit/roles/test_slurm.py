@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from rackwright.model.types import OsRelease, Platform
+from rackwright.model.types import Platform
+from rackwright.osfamily.known import os_release
 from rackwright.roles.slurm import texts
 from rackwright.roles.slurm.deploy import PARSES, RELOAD, RESTART
 from rackwright.roles.slurm.options import SlurmOptions
@@ -43,10 +44,10 @@ _MPI = ["logrotate", "openmpi-bin", "python3-mpi4py", "python3-numpy"]
     [
         (lab(), "head1", [*_CLIENT, "slurmctld", "slurmdbd", "slurm-wlm-mysql-plugin", "logrotate"]),
         (lab(), "worker1", [*_CLIENT, "slurmd", *_MPI]),
-        (dgx(os=OsRelease.UBUNTU_24_04), "gpu001", [*_CLIENT, "slurmd", "libpam-slurm-adopt", "logrotate"]),
+        (dgx(os=os_release("ubuntu-24.04")), "gpu001", [*_CLIENT, "slurmd", "libpam-slurm-adopt", "logrotate"]),
         (dgx(), "login1", _CLIENT),
-        (dgx(os=OsRelease.ROCKY_9), "head1", ["slurm", "slurm-slurmctld", "slurm-slurmdbd", "logrotate"]),
-        (dgx(os=OsRelease.ROCKY_9), "gpu001", ["slurm", "slurm-slurmd", "slurm-pam_slurm", "logrotate"]),
+        (dgx(os=os_release("rocky-9")), "head1", ["slurm", "slurm-slurmctld", "slurm-slurmdbd", "logrotate"]),
+        (dgx(os=os_release("rocky-9")), "gpu001", ["slurm", "slurm-slurmd", "slurm-pam_slurm", "logrotate"]),
         (dgx(SlurmOptions(gres_autodetect="nvml")), "gpu001", [
             *_CLIENT, "slurmd", "libpam-slurm-adopt", "slurm-wlm-nvml-plugin", "logrotate",
         ]),
@@ -73,9 +74,9 @@ def test_packages_of_schedmd_at_one_version():
 @pytest.mark.parametrize(
     ("os", "expected"),
     [
-        (OsRelease.UBUNTU_24_04, "policy-rc.d"),
+        (os_release("ubuntu-24.04"), "policy-rc.d"),
         (
-            OsRelease.ROCKY_9,
+            os_release("rocky-9"),
             "dnf -q -y --setopt=install_weak_deps=False install slurm slurm-slurmd slurm-pam_slurm",
         ),
     ],

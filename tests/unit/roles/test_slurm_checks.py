@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rackwright.claims.check import Undetermined
-from rackwright.model.types import Family
+from rackwright.osfamily.known import os_family
 from rackwright.roles.slurm import cluster_checks, reading, texts
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.verify import CHECKS, parse_mpi_plugins
@@ -59,7 +59,7 @@ def password_file(mode, owner, group):
 
 SHARED = texts.shared_files(LAB, LAB.primary.options["slurm"])
 ADOPT = {
-    "/etc/pam.d/sshd": texts.sshd_pam(Family.DEBIAN),
+    "/etc/pam.d/sshd": texts.sshd_pam(os_family("debian")),
     "/etc/security/access-slurm.conf": texts.access_conf(METAL, METAL.primary.options["slurm"]),
 }
 MODULE = "sh -c 'ls /lib/*/security/pam_slurm_adopt.so /lib*/security/pam_slurm_adopt.so'"

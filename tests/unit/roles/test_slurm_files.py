@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.model.types import Family, OsRelease
+from rackwright.osfamily.known import FAMILIES, os_release
 from rackwright.roles.slurm import texts
 from rackwright.roles.slurm.options import SlurmOptions
 from tests.unit.roles.sites import expected
@@ -63,7 +63,7 @@ EVERYTHING = SlurmOptions.model_validate(
 CLUSTERS = {
     "lab": lab(),
     "dgx": dgx(),
-    "dgx-ubuntu24.04": dgx(os=OsRelease.UBUNTU_24_04),
+    "dgx-ubuntu24.04": dgx(os=os_release("ubuntu-24.04")),
     "dgx-everything": dgx(EVERYTHING),
     "small": small(),
 }
@@ -100,7 +100,7 @@ def test_file(name, file):
     assert text == expected(f"slurm/{name}/{file}")
 
 
-@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("family", list(FAMILIES.values()))
 def test_pam_of_sshd(family):
     assert texts.sshd_pam(family) == expected(f"slurm/sshd.pam.{family}")
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.model.types import OsRelease
+from rackwright.osfamily.known import os_release
 from rackwright.roles.slurm import layout, texts
 from rackwright.roles.slurm.cluster_checks import _node_mistakes
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.placement import software
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import NodeReport, node_state
+from tests.factories import DEBIAN_13
 from tests.unit.roles.slurm_clusters import DGX_SKU, HEAD_SKU, cluster, lab, node
 
 MIXED = {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}
 
 
-def site(os=OsRelease.DEBIAN_13, slurm=None, mig=None):
+def site(os=DEBIAN_13, slurm=None, mig=None):
     return cluster(
         "mig",
         node("head1", "10.1.1.1", "head", sku=HEAD_SKU, primary=True, os=os),
@@ -71,7 +72,7 @@ def test_a_container_counts_links_one_per_instance():
             ),
         ),
         (
-            site(OsRelease.ROCKY_9),
+            site(os_release("rocky-9")),
             (
                 "packages.source",
                 "gpu1 has MIG instances; Slurm of rocky-9 has no NVML plugin to find them.",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from rackwright.errors import RackwrightError
 from rackwright.model.cluster import LabSize
-from rackwright.model.types import OsRelease, Platform
+from rackwright.model.types import Platform
+from rackwright.osfamily.known import os_release
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.placement import release_on
 from tests.unit.roles.fake_host import errors_in
 from tests.unit.roles.slurm_clusters import HEAD_SKU, cluster, dgx, lab, node, small
 
@@ -215,12 +220,12 @@ def test_no_problem(make):
             ],
         ),
         (
-            lambda slurm: dgx(slurm, os=OsRelease.UBUNTU_24_04),
+            lambda slurm: dgx(slurm, os=os_release("ubuntu-24.04")),
             {"topology": "block"},
             [("topology", "The block topology needs Slurm 24.05 or newer.", "tree, or newer packages")],
         ),
         (
-            lambda slurm: dgx(slurm, os=OsRelease.UBUNTU_22_04),
+            lambda slurm: dgx(slurm, os=os_release("ubuntu-22.04")),
             {},
             [
                 (
@@ -255,8 +260,23 @@ def test_backups_need_a_shared_state_folder():
     assert found(cluster("c", *heads, node("w", "10.0.0.9", "worker"), slurm=shared)) == []
 
 
+def test_a_slurm_release_that_is_not_known_has_to_be_declared():
+    unknown = replace(os_release("rocky-9"), slurm=None)
+    assert found(dgx(of({}), os=unknown)) == [
+        (
+            "packages.release",
+            "The Slurm release of rocky-9 is not known, and head1 runs Slurm.",
+            "declare it: `packages: {source: schedmd, release: '25.11'}`",
+        )
+    ]
+    declared = of({"packages": {"source": "schedmd", "release": "25.11"}})
+    assert found(dgx(declared, os=unknown)) == []
+    with pytest.raises(RackwrightError, match="The Slurm release of rocky-9 is not known"):
+        release_on(dgx(of({}), os=unknown).primary, of({}))
+
+
 def test_no_daemon_is_newer_than_its_controller():
-    old = node("head1", "10.0.0.1", "head", primary=True, os=OsRelease.DEBIAN_12)
+    old = node("head1", "10.0.0.1", "head", primary=True, os=os_release("debian-12"))
     ((path, sentence, _),) = found(cluster("c", old, node("w1", "10.0.0.2", "worker")))
     assert path == "packages.release"
     assert sentence == (

@@ -7,7 +7,8 @@ from ipaddress import IPv4Network
 import pytest
 
 from rackwright.data import Site
-from rackwright.model.types import OsRelease, Platform
+from rackwright.model.types import Platform
+from rackwright.osfamily.known import os_release
 from rackwright.roles.time.deploy import chrony_conf
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.time.verify import CHECKS
@@ -40,10 +41,10 @@ def test_options_that_are_refused(given, sentence):
 @pytest.mark.parametrize(
     ("which", "options", "os", "platform", "file"),
     [
-        (head, UPSTREAM, OsRelease.DEBIAN_13, Platform.BARE_METAL, "chrony-head-upstream.conf"),
-        (head, TimeOptions(), OsRelease.DEBIAN_13, Platform.CONTAINER, "chrony-head-container.conf"),
-        (worker, TimeOptions(), OsRelease.DEBIAN_12, Platform.CONTAINER, "chrony-worker-container.conf"),
-        (worker, UPSTREAM, OsRelease.ROCKY_9, Platform.BARE_METAL, "chrony-worker-el9.conf"),
+        (head, UPSTREAM, os_release("debian-13"), Platform.BARE_METAL, "chrony-head-upstream.conf"),
+        (head, TimeOptions(), os_release("debian-13"), Platform.CONTAINER, "chrony-head-container.conf"),
+        (worker, TimeOptions(), os_release("debian-12"), Platform.CONTAINER, "chrony-worker-container.conf"),
+        (worker, UPSTREAM, os_release("rocky-9"), Platform.BARE_METAL, "chrony-worker-el9.conf"),
     ],
 )
 def test_chrony_conf(which, options, os, platform, file):
@@ -60,12 +61,12 @@ def _contents(plan):
 @pytest.mark.parametrize(
     ("os", "platform", "path", "file"),
     [
-        (OsRelease.UBUNTU_24_04, Platform.BARE_METAL, "/etc/default/chrony", "options-debian"),
-        (OsRelease.DEBIAN_13, Platform.CONTAINER, "/etc/default/chrony", "options-debian-container"),
-        (OsRelease.ROCKY_9, Platform.BARE_METAL, "/etc/sysconfig/chronyd", "options-el9"),
-        (OsRelease.ROCKY_9, Platform.CONTAINER, "/etc/sysconfig/chronyd", "options-el9-container"),
+        (os_release("ubuntu-24.04"), Platform.BARE_METAL, "/etc/default/chrony", "options-debian"),
+        (os_release("debian-13"), Platform.CONTAINER, "/etc/default/chrony", "options-debian-container"),
+        (os_release("rocky-9"), Platform.BARE_METAL, "/etc/sysconfig/chronyd", "options-el9"),
+        (os_release("rocky-9"), Platform.CONTAINER, "/etc/sysconfig/chronyd", "options-el9-container"),
         (
-            OsRelease.DEBIAN_12,
+            os_release("debian-12"),
             Platform.CONTAINER,
             "/etc/systemd/system/chrony.service.d/90-rackwright.conf",
             "without-clock.conf",
@@ -78,7 +79,7 @@ def test_files_of_each_family(os, platform, path, file):
 
 
 def test_what_ubuntu_gets():
-    cluster = site({"time": TimeOptions()}, os=OsRelease.UBUNTU_22_04)
+    cluster = site({"time": TimeOptions()}, os=os_release("ubuntu-22.04"))
     plan = planned(cluster, worker(cluster))
     assert [operation.name for operation in plan.operations] == [
         "Install chrony",
@@ -94,7 +95,7 @@ def test_what_ubuntu_gets():
 
 
 def test_what_el9_gets():
-    cluster = site({"time": TimeOptions()}, os=OsRelease.ROCKY_9, platform=Platform.CONTAINER)
+    cluster = site({"time": TimeOptions()}, os=os_release("rocky-9"), platform=Platform.CONTAINER)
     plan = planned(cluster, worker(cluster))
     assert [operation.name for operation in plan.operations] == [
         "Install chrony",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.model.types import NodeRole, OsRelease, Platform
+from rackwright.model.types import NodeRole, Platform
+from rackwright.osfamily.known import os_release
 from rackwright.render import render
 from rackwright.roles.tuning import values
 from rackwright.roles.tuning.options import Journal, Limits, TuningOptions
@@ -228,12 +229,12 @@ def test_a_container_is_asked_for_its_own_values_only():
     ("os", "folder", "install"),
     [
         (
-            OsRelease.ROCKY_9,
+            os_release("rocky-9"),
             "/etc/tuned/rackwright",
             "dnf -q -y --setopt=install_weak_deps=False install tuned",
         ),
-        (OsRelease.UBUNTU_24_04, "/etc/tuned/rackwright", "install tuned"),
-        (OsRelease.DEBIAN_13, "/etc/tuned/profiles/rackwright", "install tuned"),
+        (os_release("ubuntu-24.04"), "/etc/tuned/rackwright", "install tuned"),
+        (os_release("debian-13"), "/etc/tuned/profiles/rackwright", "install tuned"),
     ],
 )
 def test_what_each_family_gets(os, folder, install):

@@ -1,0 +1,243 @@
+"""Debian and Ubuntu: the family, its software and its releases.
+
+Sources: the distributions' own package indexes (Debian 12 and 13, Ubuntu 22.04 and 24.04), read 2026-11.
+NVIDIA's keys: fingerprints as public installation scripts and notes pin them, each found in at least
+two places that do not copy each other (read 2026-11-21); key files' names as the repositories have them.
+Not compared with the repositories themselves: a machine that reaches them has to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rackwright.osfamily import apt
+from rackwright.osfamily.family import Family, PackageChange
+from rackwright.osfamily.names import BASE_TOOLS, HARDWARE_TOOLS, Names
+from rackwright.osfamily.release import NvidiaRepository, Release
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+# Named one by one although they depend on each other: a pinned version has to be said of each.
+_SLURM = ("slurm-client", "slurm-wlm-basic-plugins")
+_SCHEDMD = ("slurm-smd", "slurm-smd-client")
+
+_SOFTWARE = {
+    "base": Names((*BASE_TOOLS, "curl", "iproute2", "iputils-ping", "procps", "python3")),
+    "hardware": Names(HARDWARE_TOOLS),
+    "curl": Names(("curl",)),
+    "locales": Names(("locales",)),
+    "openssh": Names(
+        ("openssh-client", "openssh-server", "sudo"),
+        "ssh.service",
+        {"keysign": "/usr/lib/openssh/ssh-keysign"},
+    ),
+    "tuned": Names(("tuned",), "tuned.service"),
+    "chrony": Names(
+        ("chrony",),
+        "chrony.service",
+        {
+            "conf": "/etc/chrony/chrony.conf",
+            "daemon_options": "/etc/default/chrony",
+            "drift": "/var/lib/chrony/chrony.drift",
+            "keys": "/etc/chrony/chrony.keys",
+        },
+        {"variable": "DAEMON_OPTS", "filter_level": "1"},
+    ),
+    "munge": Names(
+        ("munge",),
+        "munge.service",
+        {"key": "/etc/munge/munge.key", "daemon_options": "/etc/default/munge"},
+    ),
+    # read in the order of their names, so that ours comes after the distribution's
+    "mariadb": Names(
+        ("mariadb-server",), "mariadb.service", {"conf": "/etc/mysql/mariadb.conf.d/90-rackwright.cnf"}
+    ),
+    "slurmctld": Names(("slurmctld", *_SLURM), "slurmctld.service"),
+    "slurmdbd": Names(("slurmdbd", "slurm-wlm-mysql-plugin", *_SLURM), "slurmdbd.service"),
+    "slurmd": Names(("slurmd", *_SLURM), "slurmd.service"),
+    "slurm-client": Names(_SLURM),
+    "slurm-nvml": Names(("slurm-wlm-nvml-plugin",)),
+    "pam-slurm-adopt": Names(("libpam-slurm-adopt",)),
+    "schedmd/slurmctld": Names((*_SCHEDMD, "slurm-smd-slurmctld"), "slurmctld.service"),
+    "schedmd/slurmdbd": Names((*_SCHEDMD, "slurm-smd-slurmdbd"), "slurmdbd.service"),
+    "schedmd/slurmd": Names((*_SCHEDMD, "slurm-smd-slurmd"), "slurmd.service"),
+    "schedmd/slurm-client": Names(_SCHEDMD),
+    "schedmd/pam-slurm-adopt": Names(("slurm-smd-libpam-slurm-adopt",)),
+    "logrotate": Names(("logrotate",), "logrotate.timer"),
+    "mpi": Names(("openmpi-bin", "python3-mpi4py", "python3-numpy")),
+    # fingerprint: as docs.docker.com/engine/install publishes it, and as many public installation scripts
+    # that do not copy each other have it (read 2026-11-21); a wrong one refuses the key and lets no other in
+    "docker-archive": Names(
+        ("curl", "gpg"),
+        paths={
+            "key_folder": "/etc/apt/keyrings",
+            "key": "/etc/apt/keyrings/docker.asc",
+            "source": "/etc/apt/sources.list.d/docker.sources",
+        },
+        settings={
+            "fingerprint": "9DC858229FC7DD38854AE2D88D81803C0EBFCD88",
+            "template": "docker/docker.sources.j2",
+        },
+    ),
+    "nvidia-archive": Names(
+        (),
+        paths={
+            "key": "/usr/share/keyrings/rackwright-nvidia.asc",
+            "source": "/etc/apt/sources.list.d/rackwright-nvidia.sources",
+            "pin": "/etc/apt/preferences.d/rackwright-nvidia",
+        },
+        settings={"template": "nvidia_driver/apt.sources.j2"},
+    ),
+    "docker-registry": Names(("docker-registry",)),
+    "enroot": Names(("enroot",), settings={"revision": "1"}),
+    "pyxis-build": Names(("gcc", "libc6-dev", "libslurm-dev", "make", "binutils")),
+    # {version} is filled in. Source: packages/ of NVIDIA/gdrcopy, read 2026-11-21.
+    "gdrcopy": Names(("gdrdrv-dkms={version}", "libgdrapi={version}")),
+    "gdrcopy-tests": Names(("gdrcopy-tests={version}",)),
+}
+
+
+class DebianFamily(Family):
+    """apt and dpkg, update-grub, initramfs-tools."""
+
+    name = "debian"
+    software = _SOFTWARE
+    package_tool = "apt"
+    query_self, query_owner = "dpkg-query -W dpkg", "dpkg"
+    apptainer_source = "release"
+    dcgm_epoch = "1:"
+    nvidia_modules_renamed = True
+    grub_folder = "/etc/default/grub.d"
+    locale_gen = "/etc/locale.gen"
+    locale_link = "/etc/default/locale"
+    timezone_file = "/etc/timezone"
+    has_firewalld = False
+    has_networkmanager = False
+    has_selinux = False
+    mpi_module = None
+
+    def package_query(self, packages: Sequence[str]) -> str:
+        return apt.query(packages)
+
+    def package_change(self, change: PackageChange) -> str:
+        return apt.change(change)
+
+    def package_file(self, name: str, version: str, cpu: str) -> str:
+        return f"{name}_{version}_{_ARCHITECTURES[cpu]}.deb"
+
+    def initramfs(self, kernel: str) -> tuple[str, str]:
+        return f"/boot/initrd.img-{kernel}", f"update-initramfs -u -k {kernel}"
+
+    def kernel_arguments(self, arguments: Sequence[str]) -> tuple[str, str]:
+        return "grep -m1 '^[[:space:]]*linux' /boot/grub/grub.cfg", "update-grub"
+
+
+DEBIAN = DebianFamily()
+
+_PODMAN = ("podman", "crun", "netavark", "aardvark-dns")
+_DOCKER = ("docker.io", "containerd", "iptables")
+
+_NVIDIA_2022 = ("3bf863cc.pub", "EB693B3035CD5710E231E123A4B469963BF863CC")
+_NVIDIA_2025 = ("8793F200.pub", "02182E60104FCDC26EAE1B8597A5D4CB8793F200")
+
+
+def _debian(
+    id: str,
+    codename: str,
+    *,
+    tuned_profiles: str,
+    sshd_has_penalties: bool,
+    slurm: str | None,
+    podman: tuple[str, ...],
+    docker: tuple[str, ...],
+    nvidia_key: tuple[str, str],
+) -> Release:
+    return Release(
+        id=id,
+        family=DEBIAN,
+        codename=codename,
+        archive_keyring="/usr/share/keyrings/debian-archive-keyring.gpg",
+        components=("main", "contrib", "non-free", "non-free-firmware"),
+        tuned_profiles=tuned_profiles,
+        sshd_has_penalties=sshd_has_penalties,
+        slurm=slurm,
+        podman=podman,
+        container_daemons={"docker": docker, "containerd": ("containerd",)},
+        docker_archive="debian",
+        nvidia=NvidiaRepository(id.replace("-", ""), *nvidia_key),
+        kernel_headers=("linux-headers-amd64",),
+        lab_image=True,
+    )
+
+
+def _ubuntu(
+    id: str,
+    codename: str,
+    *,
+    tuned_profiles: str,
+    sshd_has_penalties: bool,
+    slurm: str | None,
+    podman: tuple[str, ...],
+    nvidia_key: tuple[str, str],
+) -> Release:
+    return Release(
+        id=id,
+        family=DEBIAN,
+        codename=codename,
+        archive_keyring="/usr/share/keyrings/ubuntu-archive-keyring.gpg",
+        components=("main", "restricted", "universe", "multiverse"),
+        security_in_archive=True,
+        has_ppas=True,
+        tuned_profiles=tuned_profiles,
+        sshd_has_penalties=sshd_has_penalties,
+        slurm=slurm,
+        podman=podman,
+        container_daemons={"docker": _DOCKER, "containerd": ("containerd",)},
+        docker_archive="ubuntu",
+        nvidia=NvidiaRepository(id.replace("-", "").replace(".", ""), *nvidia_key),
+        kernel_headers=("linux-headers-generic",),
+    )
+
+
+# nftables and iptables: netavark up to 1.9 asks for iptables, later ones for nft
+RELEASES = (
+    _debian(
+        "debian-12",
+        "bookworm",
+        tuned_profiles="/etc/tuned",
+        sshd_has_penalties=False,
+        slurm="22.05",
+        podman=(*_PODMAN, "iptables", "slirp4netns", "uidmap"),
+        docker=_DOCKER,
+        nvidia_key=_NVIDIA_2022,
+    ),
+    _debian(
+        "debian-13",
+        "trixie",
+        tuned_profiles="/etc/tuned/profiles",
+        sshd_has_penalties=True,
+        slurm="24.11",
+        podman=(*_PODMAN, "nftables", "passt", "uidmap"),
+        docker=(*_DOCKER, "docker-cli"),
+        nvidia_key=_NVIDIA_2025,
+    ),
+    _ubuntu(
+        "ubuntu-22.04",
+        "jammy",
+        tuned_profiles="/etc/tuned",
+        sshd_has_penalties=False,
+        slurm="21.08",
+        # podman 3.4 has CNI only
+        podman=("podman", "crun", "containernetworking-plugins", "iptables", "slirp4netns", "uidmap"),
+        nvidia_key=_NVIDIA_2022,
+    ),
+    _ubuntu(
+        "ubuntu-24.04",
+        "noble",
+        tuned_profiles="/etc/tuned",
+        sshd_has_penalties=False,
+        slurm="23.11",
+        podman=(*_PODMAN, "iptables", "passt", "slirp4netns", "uidmap"),
+        nvidia_key=_NVIDIA_2022,
+    ),
+)

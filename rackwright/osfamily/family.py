@@ -1,0 +1,97 @@
+"""What roles ask of an operating-system family; `debian` and `el` answer.
+
+A family is one class with every attribute below set: a family that leaves one out fails
+tests/unit/osfamily. To add a family, write its class and add its instance to `known`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from rackwright.osfamily.names import Names
+
+LOCK_WAIT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class PackageChange:
+    """Packages to install or remove, by name and version.
+
+    `unhold` are held ones that are to move or go; `hold` are kept where they are afterwards. With
+    nothing wanted, only holds are set. `must_update`: the package index has to be read first.
+    """
+
+    verb: Literal["install", "remove"]
+    packages: Mapping[str, str | None]
+    start_daemons: bool = True
+    build_modules: bool = True
+    must_update: bool = False
+    unhold: Sequence[str] = ()
+    hold: Mapping[str, str | None] | None = None
+    wait_seconds: int = LOCK_WAIT_SECONDS
+    """How long to wait for another installation on the node."""
+
+
+class Family(ABC):
+    """Package tool, paths, commands and names of software that all releases of a family share."""
+
+    name: ClassVar[str]
+    """As in package tables, file names of templates and what a node is asked."""
+    software: ClassVar[Mapping[str, Names]]
+    """Names by software; read with rackwright.osfamily.names.names."""
+
+    # packages
+    package_tool: ClassVar[Literal["apt", "dnf"]]
+    query_self: ClassVar[str]
+    """A query of the package that the query tool itself belongs to, `query_owner`: what a working tool answers."""
+    query_owner: ClassVar[str]
+    apptainer_source: ClassVar[Literal["release", "epel"]]
+    """Where packages of Apptainer come from: files of the project's releases, or EPEL."""
+    dcgm_epoch: ClassVar[str]
+    """What NVIDIA's packages of DCGM put before their version."""
+
+    # boot
+    grub_folder: ClassVar[str | None]
+    """Settings of GRUB's menu, one file each. None: kernel arguments are kept by grubby."""
+    nvidia_modules_renamed: ClassVar[bool]
+    """Whether the distribution's own NVIDIA packages install the modules under other names."""
+
+    # system
+    locale_gen: ClassVar[str | None]
+    """The list of locales that package updates generate again; None: there is none."""
+    locale_link: ClassVar[str | None]
+    """A second name of /etc/locale.conf; None: there is none."""
+    timezone_file: ClassVar[str | None]
+    """A file with the timezone's name, which some programs read; None: the link is all."""
+    has_firewalld: ClassVar[bool]
+    has_networkmanager: ClassVar[bool]
+    """Whether NetworkManager writes /etc/resolv.conf unless told not to."""
+    has_selinux: ClassVar[bool]
+    mpi_module: ClassVar[str | None]
+    """The environment module that Open MPI's commands are behind; None: they are in PATH."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @abstractmethod
+    def package_query(self, packages: Sequence[str]) -> str:
+        """Shell that prints the state of packages, as rackwright.facts.packages reads it."""
+
+    @abstractmethod
+    def package_change(self, change: PackageChange) -> str:
+        """Shell that installs or removes packages, one at a time on a node."""
+
+    @abstractmethod
+    def package_file(self, name: str, version: str, cpu: str) -> str:
+        """The file name of a package, e.g. `enroot_3.5.0-1_amd64.deb`."""
+
+    @abstractmethod
+    def initramfs(self, kernel: str) -> tuple[str, str]:
+        """The path of a kernel's initramfs, and the command that builds it anew."""
+
+    @abstractmethod
+    def kernel_arguments(self, arguments: Sequence[str]) -> tuple[str, str]:
+        """Shell that prints the kernel arguments of the next boot, and the command that adds these."""

@@ -1,0 +1,71 @@
+"""What roles ask of one release of an operating system; the tables in `debian` and `el` answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rackwright.osfamily.family import Family
+
+
+@dataclass(frozen=True)
+class NvidiaRepository:
+    """NVIDIA's CUDA repository for one release."""
+
+    folder: str
+    key_file: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class RepositoryFile:
+    """A file of dnf repositories that rackwright writes where the cluster has a mirror."""
+
+    title: str
+    path: str
+    key: str
+    repositories: dict[str, str]
+    """Repository id to its path below the mirror."""
+    shipped: bool
+    """The distribution's own file: without a mirror it stays as installed."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release:
+    """One release. There is one object of each, so they are compared by identity."""
+
+    id: str
+    """As the cluster file names it, e.g. `debian-12`."""
+    family: Family
+
+    tuned_profiles: str
+    """Where tuned looks for profiles of the site: it moved with tuned 2.24 (EL 9 kept the old place)."""
+    sshd_has_penalties: bool
+    """Whether sshd (from OpenSSH 9.8) shuts out addresses that failed to log in, and knows exemptions."""
+    slurm: str | None
+    """The Slurm release its archive, or EPEL, ships; None: not known."""
+    podman: tuple[str, ...]
+    """podman, its runtime, and what it makes networks with."""
+    container_daemons: Mapping[str, tuple[str, ...]]
+    """Packages of the distribution's own `docker` and `containerd`; () where it has none."""
+    docker_archive: str
+    """The folder of Docker's own archive."""
+    nvidia: NvidiaRepository
+    kernel_headers: tuple[str, ...]
+    """Headers of the usual kernel, by the names of x86_64."""
+
+    codename: str = ""
+    """Of the apt archive's suites."""
+    archive_keyring: str | None = None
+    components: tuple[str, ...] = ()
+    security_in_archive: bool = False
+    """Whether the archive itself carries the security suite."""
+    has_ppas: bool = False
+    repository_files: tuple[RepositoryFile, ...] = ()
+    has_module_streams: bool = False
+    """Whether dnf has module streams, which NVIDIA's repository uses for driver branches."""
+    lab_image: bool = False
+    """Whether the lab boots containers of it."""
+
+    def __str__(self) -> str:
+        return self.id
