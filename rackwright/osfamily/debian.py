@@ -240,4 +240,17 @@ RELEASES = (
         podman=(*_PODMAN, "iptables", "passt", "slirp4netns", "uidmap"),
         nvidia_key=_NVIDIA_2022,
     ),
+    # Released 2026-04-23. packages.ubuntu.com and public logs of the release, read 2026-11-22: tuned 2.25.1,
+    # OpenSSH 10.2p1, Slurm 25.11.2, podman 5.7.0 with netavark 1.16.1 (recommends nftables), Docker's suite
+    # resolute; NVIDIA's key in two places that do not copy each other. unconfirmed: passt and uidmap, from
+    # Debian 13's podman 5; docker.io with its client in it, from 24.04; a PPA of Apptainer for it.
+    _ubuntu(
+        "ubuntu-26.04",
+        "resolute",
+        tuned_profiles="/etc/tuned/profiles",
+        sshd_has_penalties=True,
+        slurm="25.11",
+        podman=(*_PODMAN, "nftables", "passt", "uidmap"),
+        nvidia_key=("60DF8A40.pub", "14BAFBC7562AD710CA04E69905FBB6DA60DF8A40"),
+    ),
 )

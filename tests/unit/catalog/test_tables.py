@@ -25,6 +25,9 @@ READERS = [
     table_files.package_table,
 ]
 
+WITHOUT_OFFERS = {"ubuntu-26.04"}
+"""Releases whose package sources no table has yet: the lock refuses them."""
+
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
 def test_every_table_and_every_row_with_sources_is_cited(reader):
@@ -104,7 +107,7 @@ def test_offers():
     table = table_files.offer_table()
     kinds = [(row.source, os) for row in table.rows for os in row.os]
     assert len(kinds) == len(set(kinds))
-    assert {os for source, os in kinds if source == "nvidia"} == set(RELEASES.values())
+    assert set(RELEASES) - {str(os) for source, os in kinds if source == "nvidia"} == WITHOUT_OFFERS
     releases = {row.release for row in table_files.cuda_table().rows}
     branches = {row.branch for row in table_files.driver_table().rows}
     for row in table.rows:

@@ -223,6 +223,12 @@ TABLE = {
         "{source: distribution}",
         ["Nothing is known about ubuntu-24.04's own archive."],
     ),
+    "a release no table has yet": (
+        "t4-4x",
+        "ubuntu-26.04",
+        "{}",
+        ["Nothing is known about ubuntu-26.04's repository of NVIDIA's."],
+    ),
     "a kernel that is not there": (
         "t4-4x",
         "debian-12",

@@ -77,6 +77,7 @@ def test_hosts_is_the_same_text_for_every_node():
             texts.SOURCES,
             "apt-ubuntu2404",
         ),
+        (os_release("ubuntu-26.04"), Mirrors(apt="http://m/ubuntu"), texts.SOURCES, "apt-ubuntu2604"),
         (os_release("debian-13"), Mirrors(apt_proxy="http://p:3142"), texts.APT_PROXY, "apt-proxy"),
         (os_release("rocky-9"), Mirrors(dnf="http://m/rocky/"), ROCKY_REPOSITORIES, "rocky.repo"),
         (os_release("rocky-9"), Mirrors(dnf="http://m/rocky/"), ROCKY_EXTRAS, "rocky-extras.repo"),

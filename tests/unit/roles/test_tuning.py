@@ -235,6 +235,7 @@ def test_a_container_is_asked_for_its_own_values_only():
         ),
         (os_release("ubuntu-24.04"), "/etc/tuned/rackwright", "install tuned"),
         (os_release("debian-13"), "/etc/tuned/profiles/rackwright", "install tuned"),
+        (os_release("ubuntu-26.04"), "/etc/tuned/profiles/rackwright", "install tuned"),
     ],
 )
 def test_what_each_family_gets(os, folder, install):
