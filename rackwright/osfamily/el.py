@@ -191,4 +191,15 @@ RELEASES = (
         slurm="22.05",
         has_module_streams=True,
     ),
+    # docs.redhat.com and public logs of both, read 2026-11-22: /etc/tuned/profiles, openssh-server-9.9p1,
+    # repositories' names, RPM-GPG-KEY-Rocky-10, Docker's archive for both; NVIDIA's driver guide: no module
+    # streams. EPEL has Slurm 26.05 from 10.3 on and none before, so the role asks for the release.
+    # unconfirmed: NVIDIA's key, from EL 9; names of files in yum.repos.d and of packages, from EL 9.
+    *_el(
+        10,
+        tuned_profiles="/etc/tuned/profiles",
+        sshd_has_penalties=True,
+        slurm=None,
+        has_module_streams=False,
+    ),
 )

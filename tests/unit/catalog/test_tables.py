@@ -25,7 +25,7 @@ READERS = [
     table_files.package_table,
 ]
 
-WITHOUT_OFFERS = {"ubuntu-26.04"}
+WITHOUT_OFFERS = {"ubuntu-26.04", "rocky-10", "rhel-10"}
 """Releases whose package sources no table has yet: the lock refuses them."""
 
 

@@ -229,6 +229,12 @@ TABLE = {
         "{}",
         ["Nothing is known about ubuntu-26.04's repository of NVIDIA's."],
     ),
+    "an EL release no table has yet": (
+        "t4-4x",
+        "rocky-10",
+        "{}",
+        ["Nothing is known about rocky-10's repository of NVIDIA's."],
+    ),
     "a kernel that is not there": (
         "t4-4x",
         "debian-12",

@@ -82,6 +82,8 @@ def test_hosts_is_the_same_text_for_every_node():
         (os_release("rocky-9"), Mirrors(dnf="http://m/rocky/"), ROCKY_REPOSITORIES, "rocky.repo"),
         (os_release("rocky-9"), Mirrors(dnf="http://m/rocky/"), ROCKY_EXTRAS, "rocky-extras.repo"),
         (os_release("rhel-9"), Mirrors(dnf="http://m/rhel"), RHEL_REPOSITORIES, "rhel.repo"),
+        (os_release("rocky-10"), Mirrors(dnf="http://m/rocky/"), ROCKY_REPOSITORIES, "rocky10.repo"),
+        (os_release("rhel-10"), Mirrors(dnf="http://m/rhel"), RHEL_REPOSITORIES, "rhel10.repo"),
         (os_release("rocky-9"), Mirrors(pypi="http://m/simple"), texts.PIP, "pip.conf"),
     ],
 )

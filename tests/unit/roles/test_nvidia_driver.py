@@ -127,6 +127,22 @@ def test_every_module_option(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("os", "has_stream"), [("rocky-9", True), ("rocky-10", False)])
+def test_a_module_stream_is_chosen_where_there_are_any(tmp_path, os, has_stream):
+    (tmp_path / "key.asc").write_text(KEY)
+    options = NvidiaDriverOptions(
+        repository="http://mirror.example.com/cuda/", repository_key=Path("key.asc"),
+        repository_fingerprint=FINGERPRINT,
+    )  # fmt: skip
+    cluster = site(tmp_path, {"nvidia_driver": options}, worker("gpu1", 11, SKU, os=os_release(os)))
+    plan, names = _mine(cluster)
+    assert content(plan, "/etc/pki/rpm-gpg/RPM-GPG-KEY-rackwright-nvidia") == KEY
+    assert "baseurl=http://mirror.example.com/cuda/" in content(
+        plan, "/etc/yum.repos.d/rackwright-nvidia.repo"
+    )
+    assert ("Choose the module stream of the driver's branch" in names) is has_stream
+
+
 def test_from_a_mirror_of_nvidia_s_repository(tmp_path):
     (tmp_path / "key.asc").write_text(KEY)
     options = NvidiaDriverOptions(

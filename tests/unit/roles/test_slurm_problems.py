@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from rackwright.errors import RackwrightError
@@ -261,17 +259,17 @@ def test_backups_need_a_shared_state_folder():
 
 
 def test_a_slurm_release_that_is_not_known_has_to_be_declared():
-    unknown = replace(os_release("rocky-9"), slurm=None)
+    unknown = os_release("rocky-10")
     assert found(dgx(of({}), os=unknown)) == [
         (
             "packages.release",
-            "The Slurm release of rocky-9 is not known, and head1 runs Slurm.",
+            "The Slurm release of rocky-10 is not known, and head1 runs Slurm.",
             "declare it: `packages: {source: schedmd, release: '25.11'}`",
         )
     ]
     declared = of({"packages": {"source": "schedmd", "release": "25.11"}})
     assert found(dgx(declared, os=unknown)) == []
-    with pytest.raises(RackwrightError, match="The Slurm release of rocky-9 is not known"):
+    with pytest.raises(RackwrightError, match="The Slurm release of rocky-10 is not known"):
         release_on(dgx(of({}), os=unknown).primary, of({}))
 
 
