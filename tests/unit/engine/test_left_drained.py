@@ -67,6 +67,12 @@ def test_only_what_is_as_declared_goes_back_and_only_once(left, resumed):
     assert left_drained("test", None) == {run: ["worker2"]}
 
 
+def test_a_cluster_without_a_workload_manager_any_more_has_nothing_to_put_back(left):
+    run = left()
+    assert put_back(make_cluster(), ["worker1"], None) is None
+    assert left_drained("test", None) == {run: ["worker1", "worker2"]}
+
+
 def test_a_run_of_some_roles_puts_back_what_it_drained_itself(left):
     run = left(frozenset({"munge"}))
     assert left_drained("test", frozenset({"munge"})) == {run: ["worker1", "worker2"]}

@@ -144,6 +144,13 @@ def test_a_drain_that_waits_for_jobs_names_them(cluster, tmp_path):
     assert lines(found, "scheduler")[1] == "jobs that still run there: 7 (ada, train)"
 
 
+def test_without_a_workload_manager_nothing_drained_the_node(tmp_path):
+    bare = make_cluster(*(node.model_copy(update={"options": {}}) for node in CLUSTER.nodes))
+    found = explain(bare, tmp_path, Shell())
+    assert lines(found, "scheduler") == ("no workload manager is declared",)
+    assert found.next_step == "nothing: it is in service and as declared"
+
+
 def test_each_part_that_is_not_known_says_why(cluster, tmp_path):
     def broken(cluster, node):
         raise RackwrightError("Another run holds the lock.")
