@@ -1,4 +1,4 @@
 """What differs between operating-system families and their releases, and only here.
 
-`family` and `release` say what there is to know, `debian` and `el` say it, `known` looks it up.
+`family` and `release` declare what roles may ask, `debian` and `el` are the tables, `known` looks names up.
 """

@@ -8,13 +8,13 @@ from shlex import quote
 from rackwright.osfamily.family import PackageChange
 
 MARK = "# placed by rackwright for the length of one installation"
-"""A line of the two files that keep packages from doing more than to install themselves."""
+"""A line of the two files that keep packages from starting daemons and building modules."""
 POLICY = "/usr/sbin/policy-rc.d"
 """deb-systemd-invoke asks it before it starts a daemon."""
 NO_MODULES = "/etc/dkms/no-autoinstall"
 """While it is there, DKMS packages and kernel packages build no modules."""
 LOCK = "/run/rackwright-packages.lock"
-"""Held on the node by an installation of ours: one whose program was killed goes on to its end."""
+"""Held on the node during an installation, which continues to its end when its program is killed."""
 
 _QUERY = """\
 dpkg-query -W -f '${{binary:Package}} ${{Version}} ${{db:Status-Abbrev}}\\n' {names} 2>/dev/null |
@@ -29,13 +29,12 @@ for f in {placed}; do
 done
 : """
 
-# One at a time: the installation of a run that was killed goes on without it, and both would meet in
-# dpkg and in policy-rc.d. Other people's installations are waited for here: dpkg never does it, apt
-# only for one of its locks. What they say is kept, so that apt has somebody to say it to when the
-# program that asked is gone.
+# One at a time: the installation of a killed run continues without it, and two would collide in dpkg and
+# in policy-rc.d. The script waits for installations of other users: dpkg never does, apt only for one of
+# its locks. Output is collected, so that apt can still write it when the program that started it is gone.
 # The index is fetched again when it is older than a day, or older than any source or proxy setting.
-# An interrupted dpkg is finished first: nothing else would install. Recommended packages are left
-# out: what a node gets is what its role declares.
+# An interrupted dpkg is finished first: nothing else would install. Recommended packages are left out:
+# a node gets what its roles declare.
 _CHANGE = """\
 set -eu
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 LC_ALL=C
@@ -80,7 +79,7 @@ patiently apt-get -q -y --no-install-recommends -o Acquire::Retries=2 \\
   -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \\
   -o APT::Get::Allow-Downgrades=true {verb} {names}"""
 
-# A file of the site's own stays and says the same.
+# A file that the site placed itself stays.
 _PLACE = """\
 if [ ! -e {path} ]; then
   placed="$placed {path}"

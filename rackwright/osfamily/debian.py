@@ -17,7 +17,7 @@ from rackwright.osfamily.release import NvidiaRepository, Release
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
-# Named one by one although they depend on each other: a pinned version has to be said of each.
+# All of them although they depend on each other: each needs the pinned version.
 _SLURM = ("slurm-client", "slurm-wlm-basic-plugins")
 _SCHEDMD = ("slurm-smd", "slurm-smd-client")
 

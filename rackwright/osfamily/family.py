@@ -1,7 +1,7 @@
-"""What roles ask of an operating-system family; `debian` and `el` answer.
+"""What roles may ask of an operating-system family; `debian` and `el` implement it.
 
-A family is one class with every attribute below set: a family that leaves one out fails
-tests/unit/osfamily. To add a family, write its class and add its instance to `known`.
+A family is one class that sets every attribute below (tests/unit/osfamily checks it), and its instance is
+listed in `known`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Family(ABC):
     """Package tool, paths, commands and names of software that all releases of a family share."""
 
     name: ClassVar[str]
-    """As in package tables, file names of templates and what a node is asked."""
+    """As in package tables, in file names of templates and in questions to the fact helper."""
     software: ClassVar[Mapping[str, Names]]
     """Names by software; read with rackwright.osfamily.names.names."""
 
     # packages
     package_tool: ClassVar[Literal["apt", "dnf"]]
     query_self: ClassVar[str]
-    """A query of the package that the query tool itself belongs to, `query_owner`: what a working tool answers."""
+    """A query that a working query tool always answers: for its own package, `query_owner`."""
     query_owner: ClassVar[str]
     apptainer_source: ClassVar[Literal["release", "epel"]]
     """Where packages of Apptainer come from: files of the project's releases, or EPEL."""
@@ -65,13 +65,13 @@ class Family(ABC):
     locale_link: ClassVar[str | None]
     """A second name of /etc/locale.conf; None: there is none."""
     timezone_file: ClassVar[str | None]
-    """A file with the timezone's name, which some programs read; None: the link is all."""
+    """A file with the timezone's name, which some programs read; None: only the link is read."""
     has_firewalld: ClassVar[bool]
     has_networkmanager: ClassVar[bool]
-    """Whether NetworkManager writes /etc/resolv.conf unless told not to."""
+    """Whether NetworkManager writes /etc/resolv.conf unless it is configured not to."""
     has_selinux: ClassVar[bool]
     mpi_module: ClassVar[str | None]
-    """The environment module that Open MPI's commands are behind; None: they are in PATH."""
+    """The environment module that puts Open MPI's commands into PATH; None: they are there."""
 
     def __str__(self) -> str:
         return self.name

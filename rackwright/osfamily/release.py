@@ -1,4 +1,4 @@
-"""What roles ask of one release of an operating system; the tables in `debian` and `el` answer."""
+"""What roles may ask of one release of an operating system; its tables are in `debian` and `el`."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Release:
     tuned_profiles: str
     """Where tuned looks for profiles of the site: it moved with tuned 2.24 (EL 9 kept the old place)."""
     sshd_has_penalties: bool
-    """Whether sshd (from OpenSSH 9.8) shuts out addresses that failed to log in, and knows exemptions."""
+    """Whether sshd (from OpenSSH 9.8) blocks addresses after failed logins, and takes exemptions."""
     slurm: str | None
     """The Slurm release its archive, or EPEL, ships; None: not known."""
     podman: tuple[str, ...]
-    """podman, its runtime, and what it makes networks with."""
+    """Packages of podman, its runtime and its network tools."""
     container_daemons: Mapping[str, tuple[str, ...]]
     """Packages of the distribution's own `docker` and `containerd`; () where it has none."""
     docker_archive: str
