@@ -98,7 +98,7 @@ class Node(Frozen):
 
     def with_options(self, options: Mapping[str, RoleOptions]) -> Node:
         """This node with those of the options whose role runs on it."""
-        bare = self.model_copy(update={"options": {}})
+        bare = self.model_copy(update={"options": {}}) if self.options else self
         return bare.model_copy(
             update={"options": {role: given for role, given in options.items() if given.runs_on(bare)}}
         )
