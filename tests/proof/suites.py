@@ -52,6 +52,7 @@ class Suite:
 
 _ENGINE = (
     "deploys",
+    "rackwright/atomic_write.py",
     "rackwright/claims",
     "rackwright/clusterfile",
     "rackwright/documents",
@@ -60,11 +61,13 @@ _ENGINE = (
     "rackwright/facts",
     "rackwright/lab",
     "rackwright/model",
+    "rackwright/node_programs.py",
     "rackwright/operations",
     "rackwright/osfamily",
     "rackwright/plan",
     "rackwright/pyinfra_driver",
     "rackwright/ssh",
+    "rackwright/workload",
 )
 """What every suite that applies something to a lab rack depends on."""
 _RACKS = (
@@ -200,7 +203,6 @@ SUITES = (
             *_ENGINE,
             *_RACKS,
             "rackwright/health",
-            "rackwright/workload",
             "rackwright/why",
             "roles/health",
             "roles/slurm",
