@@ -18,7 +18,7 @@ Addresses = dict[str, tuple[NodeAddress, ...]]
 
 
 def assign_addresses(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> Addresses:
-    """Addresses of all nodes; those that cannot be are noted and left out."""
+    """Addresses of all nodes; those that cannot be assigned are noted and left out."""
     found: dict[str, list[NodeAddress]] = {name: [] for group in groups for name in group.names}
     taken: dict[int, tuple[str, DataPath]] = {
         int(network.gateway): ("the gateway", ("networks", name, "gateway"))
@@ -46,7 +46,7 @@ def _order(networks: Mapping[str, Network]) -> _Order:
 
 
 class _Order:
-    """Sort key: networks as they stand in the file, then rails."""
+    """Sort key: networks in file order, then rails."""
 
     def __init__(self, index: dict[str, int]) -> None:
         self._index = index
@@ -65,7 +65,7 @@ def _check_management(report: Report, group: Group, networks: Mapping[str, Netwo
             report.add(
                 (*path, network.name),
                 f"The group has no address on {network.name}, the management network.",
-                "rackwright reaches a node on it",
+                "add one; rackwright reaches the nodes on it",
                 key=True,
             )
         return
@@ -83,7 +83,7 @@ def _assign(
     if not report.clean(path) or not report.clean(("networks", network.name, "cidr")):
         return
     subnet = network.subnet()
-    where = f"{network.name}, {subnet}" if network.rails == 1 else f"rail 0 of {network.name}, {subnet}"
+    where = f"{network.name} ({subnet})" if network.rails == 1 else f"rail 0 of {network.name} ({subnet})"
     if rule.first not in subnet:
         report.add(path, f"The address is not in {where}.")
         return
@@ -97,7 +97,7 @@ def _assign(
     if room < len(group.names):
         report.add(
             path,
-            f"The group has {len(group.names)} nodes, but from here on there are {room} addresses in {where}.",
+            f"The group has {len(group.names)} nodes, but only {room} addresses are left in {where} from here on.",
             "start lower or enlarge the network",
         )
         return
@@ -117,10 +117,10 @@ def _assign(
 def _claim(
     report: Report, taken: dict[int, tuple[str, DataPath]], value: int, name: str, path: DataPath
 ) -> bool:
-    """Whether the address was free; one sentence for a whole group that collides."""
+    """Whether the address was free; a group that collides is reported once."""
     other, other_path = taken.setdefault(value, (name, path))
     if other == name and other_path == path:
         return True
     line, _ = report.document.position(other_path)
-    report.add(path, f"{name} would get {IPv4Address(value)}, which {other} has by line {line}.")
+    report.add(path, f"{name} would get {IPv4Address(value)}, already used by {other} (line {line}).")
     return False

@@ -1,4 +1,4 @@
-"""Puts the parts of every node together."""
+"""Builds the nodes from the sections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rackwright.catalog import mig
 from rackwright.clusterfile.addresses import Addresses
 from rackwright.clusterfile.file import ClusterSection
 from rackwright.clusterfile.groups import Group
-from rackwright.clusterfile.placement import Placing
+from rackwright.clusterfile.placement import Location
 from rackwright.clusterfile.report import Report
 from rackwright.documents.nearest import suggest
 from rackwright.model.cluster import LabSize, Network, Node
@@ -19,7 +19,7 @@ from rackwright.osfamily.known import RELEASES
 
 
 def check_fit(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> None:
-    """Note what does not go together on one node: platform and size, ports and rails."""
+    """Note contradictions of a group: platform and lab size, ports and rails, MIG."""
     sized = [group for group in groups if group.lab is not None]
     for group in groups:
         if group.lab is None and report.clean((*group.path, "lab")) and report.clean(("defaults", "lab")):
@@ -27,9 +27,9 @@ def check_fit(report: Report, groups: list[Group], networks: Mapping[str, Networ
         if group.platform is Platform.CONTAINER and group.os is not None and not group.os.lab_image:
             report.add(
                 (*group.path, "os"),
-                f"The lab boots no containers of {group.os}.",
+                f"The lab cannot boot containers of {group.os}.",
                 suggest(
-                    group.os.id, [name for name, os in RELEASES.items() if os.lab_image], what="it boots"
+                    group.os.id, [name for name, os in RELEASES.items() if os.lab_image], what="it can boot"
                 ),
             )
         _check_simulated(report, group)
@@ -40,11 +40,11 @@ def check_fit(report: Report, groups: list[Group], networks: Mapping[str, Networ
 def _check_unsized(report: Report, group: Group, sized: list[Group]) -> None:
     path, hint = (*group.path, "lab"), "e.g. `lab: {cpus: 2, memory_mib: 2048}`"
     if group.platform is Platform.CONTAINER:
-        report.add(path, "A container needs its size in the lab.", hint, key=True)
+        report.add(path, "A container needs a lab size.", hint, key=True)
     elif sized:
         report.add(
             path,
-            f"The group has no lab size, but {sized[0].first_name()} has: the lab boots all nodes or none.",
+            f"The group has no lab size, but {sized[0].first_name()} has one: the lab boots all nodes or none.",
             hint,
             key=True,
         )
@@ -58,7 +58,11 @@ def _check_simulated(report: Report, group: Group) -> None:
     if gpus is None:
         report.add(path, f"{group.sku.name} has no GPU to simulate.", "e.g. `sku: lab-h100-node`")
     elif gpus.architecture is Architecture.CDNA3 or not gpus.pci_ids:
-        report.add(path, f"The lab cannot simulate {gpus.model}: it knows nvidia-smi alone.", None)
+        report.add(
+            path,
+            f"The lab cannot simulate {gpus.model}: it simulates NVIDIA GPUs with known PCI ids only.",
+            None,
+        )
 
 
 def _check_rails(report: Report, group: Group, networks: Mapping[str, Network]) -> None:
@@ -87,13 +91,13 @@ def assemble_nodes(
     report: Report,
     groups: list[Group],
     addresses: Addresses,
-    placings: Mapping[str, Placing],
+    locations: Mapping[str, Location],
     options: list[dict[str, RoleOptions]],
     header: ClusterSection | None,
     primary: str | None,
     networks: Mapping[str, Network],
 ) -> tuple[Node, ...] | None:
-    """Every node; None where a group cannot be resolved or nobody is primary."""
+    """Every node; None if a group cannot be resolved or no head is primary."""
     check_fit(report, groups, networks)
     whole = all(group.names and group.roles and group.sku and group.os for group in groups)
     if header is None or primary is None or not whole:
@@ -104,7 +108,7 @@ def assemble_nodes(
             return None
         lab = None if group.lab is None else LabSize(**dict(group.lab))
         for name in group.names:
-            placing = placings[name]
+            location = locations[name]
             nodes[name] = Node(
                 name=name,
                 fqdn=f"{name}.{header.domain}",
@@ -114,10 +118,10 @@ def assemble_nodes(
                 platform=group.platform,
                 os=group.os,
                 addresses=addresses[name],
-                mac=placing.mac,
-                rack=placing.rack,
-                position=placing.position,
-                switch=placing.switch,
+                mac=location.mac,
+                rack=location.rack,
+                position=location.position,
+                switch=location.switch,
                 lab=lab,
                 mig=group.entry.mig,
             ).with_options(group_options)

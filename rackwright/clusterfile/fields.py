@@ -1,4 +1,4 @@
-"""Which keys a model knows at a place: walks annotations along a path."""
+"""The keys that a model accepts at a path, found by walking its annotations."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BaseModel
 from rackwright.documents.document import DataPath
 
 Annotation: TypeAlias = Any
-"""Whatever may stand behind a field's colon."""
+"""The annotation of a field."""
 
 
 def known_keys(model: type[BaseModel], path: DataPath) -> tuple[str, ...]:
-    """Keys of the mapping at a path below a model; empty where any key may stand."""
+    """Keys of the mapping at a path below a model; empty where any key is allowed."""
     kinds: list[Annotation] = [model]
     for part in path:
         kinds = [inner for kind in kinds for inner in _inner(kind, part)]
@@ -28,7 +28,7 @@ def known_keys(model: type[BaseModel], path: DataPath) -> tuple[str, ...]:
 
 
 def _inner(kind: Annotation, part: str | int) -> list[Annotation]:
-    """What may stand one step below a type."""
+    """The types one step below a type."""
     if _is_model(kind):
         field = kind.model_fields.get(str(part))
         return [] if field is None else _flatten(field.annotation)

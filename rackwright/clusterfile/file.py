@@ -1,7 +1,7 @@
-"""The cluster file as people write it: ranges, defaults and overrides not yet resolved.
+"""The cluster file as written: ranges, defaults and overrides not yet resolved.
 
-Field descriptions become the JSON Schema and the documentation. What these models mean is said in
-rackwright.model.cluster, which is what every other part of rackwright reads.
+Field descriptions become the JSON Schema and the documentation. The resolved values are in
+rackwright.model.cluster, which every other part of rackwright reads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _or_short(schema: JsonSchemaValue) -> JsonSchemaValue:
 
 
 class ClusterSection(Frozen):
-    """Who the cluster is."""
+    """Name and domain of the cluster."""
 
     name: Label = Field(description="Name of the cluster; Slurm's ClusterName as well.")
     domain: Domain = Field(description="DNS domain of every node: node gpu001 is gpu001.<domain>.")
@@ -44,7 +44,7 @@ class NetworkSection(Frozen):
     mtu: int = Field(default=1500, ge=576, le=65520, description="Bytes.")
     vlan: int | None = Field(default=None, ge=1, le=4094, description="VLAN id; None: untagged.")
     gateway: Address | None = Field(default=None, description="Router in this network; None: no route out.")
-    rails: int = Field(default=1, ge=1, le=64, description="Rails of a fabric; each is a subnet of its own.")
+    rails: int = Field(default=1, ge=1, le=64, description="Rails of a fabric; each is a separate subnet.")
     rail_prefix: int | None = Field(
         default=None,
         ge=9,
@@ -95,13 +95,13 @@ class LabSection(Frozen):
     )
     gpus: Literal["simulated"] | None = Field(
         default=None,
-        description="simulated: nvidia-smi and dcgmi of the node show the GPUs of its SKU, and a kernel log of "
-        "its own tells of their faults. None: it shows none.",
+        description="simulated: nvidia-smi and dcgmi on the node show the GPUs of its SKU, and a separate kernel "
+        "log reports their faults. None: no GPUs.",
     )
 
 
 class Defaults(Frozen):
-    """What node groups need not repeat."""
+    """Defaults for every node group."""
 
     os: OsRelease | None = None
     platform: Platform | None = None
@@ -117,11 +117,9 @@ class NodeGroup(Frozen):
     roles: tuple[NodeRole, ...] | None = Field(
         default=None, min_length=1, description="What the nodes are for."
     )
-    sku: str | None = Field(default=None, description="Node model: of the catalogue or of `skus`.")
+    sku: str | None = Field(default=None, description="Node model, from the catalogue or `skus`.")
     os: OsRelease | None = Field(default=None, description="Operating system release.")
-    platform: Platform | None = Field(
-        default=None, description="What the nodes are made of; bare-metal if not said."
-    )
+    platform: Platform | None = Field(default=None, description="Kind of machine; bare-metal if left out.")
     primary: bool = Field(
         default=False, description="The head that runs slurmctld; needed with several heads."
     )
@@ -154,7 +152,7 @@ class ClusterFile(Frozen):
     ssh: Ssh
     mirrors: Mirrors = Mirrors()
     skus: dict[str, SkuEntry] = Field(
-        default_factory=dict, description="Node models of this site; they win over the catalogue's."
+        default_factory=dict, description="Node models of this site; they override the catalogue's."
     )
     nodes: tuple[NodeGroup, ...] = Field(min_length=1, description="Groups of nodes.")
     roles: dict[str, dict[str, Any] | None] = Field(

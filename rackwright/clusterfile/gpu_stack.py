@@ -1,4 +1,4 @@
-"""The `gpu_stack:` section, and what in it contradicts itself."""
+"""The `gpu_stack:` section and contradictions in it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,19 @@ def read_gpu_stack(report: Report, raw: Data, file: Path) -> GpuStack | None:
 def _contradictions(stack: GpuStack) -> Iterator[tuple[tuple[str | int, ...], str, str | None]]:
     driver = stack.driver
     if driver.branch and driver.version and driver.version.split(".")[0] != driver.branch:
-        yield ("driver", "version"), f"This version is not of branch {driver.branch}.", "name one of the two"
+        yield (
+            ("driver", "version"),
+            f"The version is not of branch {driver.branch}.",
+            "give only one of `branch` and `version`",
+        )
     if stack.doca is not None and stack.ofed != "doca":
-        yield ("doca",), "A DOCA release stands here, but `ofed` is `inbox`.", "set `ofed: doca`"
+        yield ("doca",), "A DOCA release needs `ofed: doca`, but `ofed` is `inbox`.", "set `ofed: doca`"
     if stack.mok_enrolled and not stack.secure_boot:
-        yield ("mok_enrolled",), "Without Secure Boot nobody asks for a MOK.", "set `secure_boot: true`"
+        yield (
+            ("mok_enrolled",),
+            "`mok_enrolled` has no effect without Secure Boot.",
+            "set `secure_boot: true`",
+        )
     for position, place in enumerate(stack.package_index):
         parts = urlsplit(place)
         if parts.scheme not in ("", "http", "https", "file") or (
@@ -42,6 +50,6 @@ def _contradictions(stack: GpuStack) -> Iterator[tuple[tuple[str | int, ...], st
         ):
             yield (
                 ("package_index", position),
-                "This is neither a path nor an http or https URL.",
+                "Not a path or a valid http or https URL.",
                 "e.g. `http://mirror.example.com/cuda/ubuntu2404/x86_64/Packages.gz`",
             )

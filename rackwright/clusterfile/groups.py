@@ -34,16 +34,16 @@ class Group:
 
     @property
     def path(self) -> DataPath:
-        """Where the group stands in the file."""
+        """Path of the group in the file."""
         return ("nodes", self.index)
 
     def first_name(self) -> str:
-        """What messages call the group."""
+        """Name of the group in messages."""
         return self.names[0] if self.names else self.entry.nodes
 
 
 def read_groups(report: Report, raw: Data, defaults: Defaults, skus: dict[str, Sku]) -> list[Group]:
-    """The groups that can be read; mistakes in them and among them are noted."""
+    """The groups that can be read; mistakes are noted."""
     groups: list[Group] = []
     owners: dict[str, DataPath] = {}
     _check_sku(report, defaults.sku, ("defaults", "sku"), skus)
@@ -59,7 +59,7 @@ def read_groups(report: Report, raw: Data, defaults: Defaults, skus: dict[str, S
         groups.append(_group(report, index, entry, names, defaults, skus))
     if len(owners) > MAX_NODES:
         report.add(
-            ("nodes",), f"The cluster has {len(owners)} nodes; rackwright is made for up to {MAX_NODES}."
+            ("nodes",), f"The cluster has {len(owners)} nodes; rackwright supports at most {MAX_NODES}."
         )
     return groups
 
@@ -73,8 +73,7 @@ def _names(report: Report, path: DataPath, text: str) -> tuple[str, ...]:
     for name in names:
         wrong = host_label_mistake(name)
         if wrong is not None:
-            said = wrong if name == text else f"{wrong[:-1]}, unlike {name[:70]}."
-            report.add(path, said)
+            report.add(path, wrong if name == text else f"{wrong[:-1]}: {name[:70]}.")
             return ()
     return names
 
@@ -88,14 +87,16 @@ def _claim(report: Report, names: tuple[str, ...], path: DataPath, owners: dict[
     for owner, shared in twice.items():
         line, _ = report.document.position(owner)
         more = f" and {len(shared) - 1} more are" if len(shared) > 1 else " is"
-        report.add(path, f"{shared[0]}{more} declared in line {line} already.", "a node stands in one group")
+        report.add(
+            path, f"{shared[0]}{more} already declared in line {line}.", "declare each node in one group"
+        )
 
 
 def _check_sku(report: Report, name: str | None, path: DataPath, skus: dict[str, Sku]) -> None:
     if name is not None and name not in skus and report.clean(("skus", name)):
         report.add(
             path,
-            "This SKU is neither in the catalogue nor under `skus`.",
+            "No such SKU in the catalogue or under `skus`.",
             suggest(name, skus, what="known SKUs"),
         )
 
@@ -110,10 +111,10 @@ def _group(
 ) -> Group:
     path: DataPath = ("nodes", index)
     for key in ("roles", "os", "sku"):
-        if getattr(entry, key) is None and getattr(defaults, key) is None and _unsaid(report, path, key):
+        if getattr(entry, key) is None and getattr(defaults, key) is None and _clean(report, path, key):
             report.add(
                 (*path, key),
-                f"The group has no `{key}`, and `defaults` has none either.",
+                f"Neither the group nor `defaults` sets `{key}`.",
                 f"add `{key}:` to the group or to `defaults`",
                 key=True,
             )
@@ -130,5 +131,5 @@ def _group(
     )
 
 
-def _unsaid(report: Report, path: DataPath, key: str) -> bool:
+def _clean(report: Report, path: DataPath, key: str) -> bool:
     return report.clean((*path, key)) and report.clean(("defaults", key))

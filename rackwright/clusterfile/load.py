@@ -7,18 +7,18 @@ from pathlib import Path
 
 from rackwright.clusterfile.addresses import assign_addresses
 from rackwright.clusterfile.assemble import assemble_nodes
-from rackwright.clusterfile.clear_secrets import find_clear_secrets
 from rackwright.clusterfile.file import ClusterSection, Defaults
 from rackwright.clusterfile.gpu_stack import read_gpu_stack
 from rackwright.clusterfile.groups import Group, read_groups
 from rackwright.clusterfile.networks import read_networks
 from rackwright.clusterfile.outline import read_outline
 from rackwright.clusterfile.placement import place_nodes
+from rackwright.clusterfile.plaintext_secrets import find_plaintext_secrets
+from rackwright.clusterfile.primary import find_primary
 from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.role_options import RoleOptionsReader
 from rackwright.clusterfile.sections import read_section
 from rackwright.clusterfile.site import read_burnin, read_mirrors, read_skus, read_ssh
-from rackwright.clusterfile.staffing import check_staffing
 from rackwright.documents.document import Document, read_document
 from rackwright.documents.syntax import DocumentError
 from rackwright.errors import ClusterFileError, Problem
@@ -29,13 +29,13 @@ from rackwright.model.settings import Waves
 
 @dataclass(frozen=True)
 class Loaded:
-    """A correct cluster file: what it means, and where it says so."""
+    """A valid cluster file: the resolved cluster and the document it comes from."""
 
     cluster: Cluster
     document: Document
     groups: tuple[Group, ...]
     roles: dict[str, RoleOptions]
-    """Options of each role as its section says them, no group's overrides merged in."""
+    """Options of each role from its section, without a group's overrides."""
 
 
 def load_cluster(path: Path, *, locked: bool = True) -> Cluster:
@@ -60,7 +60,7 @@ def load(path: Path, *, locked: bool = True) -> Loaded:
     report = Report(document)
     for mistake in document.mistakes:
         report.add_at(mistake)
-    find_clear_secrets(report)
+    find_plaintext_secrets(report)
     loaded = _read(report, path, locked=locked)
     if len(report) or loaded is None:
         raise ClusterFileError(report.problems())
@@ -78,9 +78,9 @@ def _read(report: Report, path: Path, *, locked: bool) -> Loaded | None:
     defaults = read_section(report, Defaults, sections.get("defaults", {}), ("defaults",)) or Defaults()
     groups = read_groups(report, sections.get("nodes"), defaults, skus)
     complete = len(groups) == len(sections.get("nodes", ()))
-    primary = check_staffing(report, groups, complete=complete)
+    primary = find_primary(report, groups, complete=complete)
     addresses = assign_addresses(report, groups, networks)
-    placings = place_nodes(report, groups)
+    locations = place_nodes(report, groups)
     ssh = read_ssh(report, sections.get("ssh"), path)
     mirrors = read_mirrors(report, sections.get("mirrors", {}))
     burnin = read_burnin(report, sections.get("burnin", {}))
@@ -90,7 +90,7 @@ def _read(report: Report, path: Path, *, locked: bool) -> Loaded | None:
     if complete:
         options.check_held(groups)
     by_group = [options.for_group(group) for group in groups]
-    nodes = assemble_nodes(report, groups, addresses, placings, by_group, header, primary, networks)
+    nodes = assemble_nodes(report, groups, addresses, locations, by_group, header, primary, networks)
     if header is None or ssh is None or nodes is None or not complete:
         return None
     cluster = Cluster(

@@ -1,4 +1,4 @@
-"""Pydantic's errors as sentences of ours, with a hint where there is one."""
+"""Pydantic's errors as plain sentences, each with a hint if there is one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from rackwright.documents.nearest import short, suggest
+from rackwright.documents.nearest import listed, nearest, short, suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +25,29 @@ class Sentence:
 Context = dict[str, Any]
 
 _PLAIN: dict[str, tuple[str, str | None]] = {
-    "bool": ("A yes or no is expected here.", "write `true` or `false`"),
-    "int_from_float": ("A whole number is expected here.", None),
-    "int": ("A whole number is expected here.", None),
-    "float": ("A number is expected here.", None),
-    "finite_number": ("A finite number is expected here.", None),
-    "string": ("Text is expected here.", "quote it to keep it text"),
-    "list": ("A list is expected here.", "write `[a, b]`, or one `- item` a line"),
-    "tuple": ("A list is expected here.", "write `[a, b]`, or one `- item` a line"),
-    "set": ("A list is expected here.", "write `[a, b]`, or one `- item` a line"),
-    "frozen_set": ("A list is expected here.", "write `[a, b]`, or one `- item` a line"),
-    "dict": ("A mapping is expected here.", "write `key: value` lines below it"),
-    "mapping": ("A mapping is expected here.", "write `key: value` lines below it"),
-    "model": ("A mapping is expected here.", "write `key: value` lines below it"),
-    "model_attributes": ("A mapping is expected here.", "write `key: value` lines below it"),
-    "path": ("A path is expected here.", None),
-    "date": ("A date is expected here.", "write YYYY-MM-DD"),
-    "date_from_datetime": ("A date is expected here.", "write YYYY-MM-DD"),
-    "time_delta": ("A duration is expected here.", "e.g. `PT30M`"),
-    "url": ("This is no URL.", "e.g. `http://mirror.example.com/debian`"),
-    "ip_v4_address": ("This is no IPv4 address.", "e.g. `10.1.0.11`"),
-    "ip_v4_network": ("This is no IPv4 network.", "e.g. `10.1.0.0/16`"),
-    "ip_any_address": ("This is no IP address.", "e.g. `10.1.0.11`"),
-    "ip_any_network": ("This is no IP network.", "e.g. `10.1.0.0/16`"),
+    "bool": ("Expected true or false.", "write `true` or `false`"),
+    "int_from_float": ("Expected a whole number.", None),
+    "int": ("Expected a whole number.", None),
+    "float": ("Expected a number.", None),
+    "finite_number": ("Expected a finite number.", None),
+    "string": ("Expected text.", "put it in quotes"),
+    "list": ("Expected a list.", "write `[a, b]`, or one `- item` per line"),
+    "tuple": ("Expected a list.", "write `[a, b]`, or one `- item` per line"),
+    "set": ("Expected a list.", "write `[a, b]`, or one `- item` per line"),
+    "frozen_set": ("Expected a list.", "write `[a, b]`, or one `- item` per line"),
+    "dict": ("Expected a mapping.", "write `key: value` lines below it"),
+    "mapping": ("Expected a mapping.", "write `key: value` lines below it"),
+    "model": ("Expected a mapping.", "write `key: value` lines below it"),
+    "model_attributes": ("Expected a mapping.", "write `key: value` lines below it"),
+    "path": ("Expected a path.", None),
+    "date": ("Expected a date.", "e.g. `2026-11-20`"),
+    "date_from_datetime": ("Expected a date.", "e.g. `2026-11-20`"),
+    "time_delta": ("Expected a duration.", "e.g. `PT30M`"),
+    "url": ("Not a valid http or https URL.", "e.g. `http://mirror.example.com/debian`"),
+    "ip_v4_address": ("Not a valid IPv4 address.", "e.g. `10.1.0.11`"),
+    "ip_v4_network": ("Not a valid IPv4 network.", "e.g. `10.1.0.0/16`"),
+    "ip_any_address": ("Not a valid IP address.", "e.g. `10.1.0.11`"),
+    "ip_any_network": ("Not a valid IP network.", "e.g. `10.1.0.0/16`"),
 }
 
 
@@ -66,11 +66,7 @@ def _choice(context: Context) -> Sentence:
     allowed = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
     if len(allowed) == 1 and context["expected"].isdigit():
         return Sentence(f"Only {context['expected']} is allowed here.")
-    return Sentence("This is none of the allowed values.", _allowed(context, allowed))
-
-
-def _allowed(context: Context, allowed: Sequence[str]) -> str | None:
-    return suggest(context["input"], allowed, what="allowed")
+    return Sentence(f"Not one of: {listed(allowed)}.", nearest(context["input"], allowed))
 
 
 _BY_TYPE: dict[str, Callable[[Context], Sentence]] = {
@@ -89,17 +85,15 @@ _BY_TYPE: dict[str, Callable[[Context], Sentence]] = {
     "string_too_long": lambda context: Sentence(
         f"The text may have at most {context['max_length']} characters."
     ),
-    "string_pattern_mismatch": lambda context: Sentence(
-        "The text does not have the form that is asked for.", f"form: {context['pattern']}"
-    ),
+    "string_pattern_mismatch": lambda context: Sentence(f"The text does not match `{context['pattern']}`."),
     "enum": _choice,
     "literal_error": _choice,
     "union_tag_not_found": lambda context: Sentence(
-        f"The key {context['discriminator'].replace(chr(39), '`')} is missing, which says what this is."
+        f"The key {context['discriminator'].replace(chr(39), '`')} is missing."
     ),
     "union_tag_invalid": lambda context: Sentence(
-        f"The key {context['discriminator'].replace(chr(39), '`')} has none of the allowed values.",
-        f"allowed: {context['expected_tags'].replace(chr(39), '')}",
+        f"The key {context['discriminator'].replace(chr(39), '`')} is not one of: "
+        f"{context['expected_tags'].replace(chr(39), '')}."
     ),
     "mistake": lambda context: Sentence(context["message"], context["hint"]),
     "value_error": lambda context: Sentence(_sentence(str(context["error"]))),
@@ -108,19 +102,20 @@ _BY_TYPE: dict[str, Callable[[Context], Sentence]] = {
 
 
 def explain(errors: Sequence[ErrorDetails], known: Sequence[str]) -> list[Sentence]:
-    """Sentences for the errors of one value; `known` are the keys of the mapping it stands in.
+    """Sentences for the errors of one value; `known` are the keys of its mapping.
 
-    A value that fits no member of a union has one error for each member. What is wrong in its content
-    is more telling than what is wrong with its type; where several remain they become one sentence.
+    A value that fits no member of a union has one error for each member. Errors in its content are
+    preferred to errors in its type; if several remain, they become one sentence.
     """
     sentences = {_one(error, known): error["type"].endswith("_type") for error in errors}
-    told = [sentence for sentence, about_type in sentences.items() if not about_type] or list(sentences)
-    if len(told) == 1:
-        return told
+    relevant = [sentence for sentence, about_type in sentences.items() if not about_type] or list(sentences)
+    if len(relevant) == 1:
+        return relevant
     forms = "; or: ".join(
-        sentence.message.rstrip(".") + (f" ({sentence.hint})" if sentence.hint else "") for sentence in told
+        sentence.message.rstrip(".") + (f" ({sentence.hint})" if sentence.hint else "")
+        for sentence in relevant
     )
-    return [Sentence("This fits none of the forms that may stand here.", forms)]
+    return [Sentence("The value matches none of the accepted forms.", forms)]
 
 
 def _one(error: ErrorDetails, known: Sequence[str]) -> Sentence:
@@ -129,9 +124,7 @@ def _one(error: ErrorDetails, known: Sequence[str]) -> Sentence:
     if kind == "missing":
         return Sentence(f"The key `{key}` is missing.", about_key=True)
     if kind == "extra_forbidden":
-        return Sentence(
-            f"The key `{key}` is not known here.", suggest(key, known, what="known keys"), about_key=True
-        )
+        return Sentence(f"Unknown key `{key}`.", suggest(key, known, what="known keys"), about_key=True)
     if kind in _BY_TYPE:
         return _BY_TYPE[kind]({**error.get("ctx", {}), "input": error["input"]})
     for suffix in ("_type", "_parsing", "_parsing_size", "_from_datetime_inexact", "_scheme", ""):
@@ -144,5 +137,5 @@ def _one(error: ErrorDetails, known: Sequence[str]) -> Sentence:
 
 
 def _sentence(text: str) -> str:
-    text = text.strip() or "This value is not accepted"
+    text = text.strip() or "The value is not valid"
     return text if text.endswith((".", "!", "?")) else text[0].upper() + text[1:] + "."

@@ -38,9 +38,9 @@ def _resolve(report: Report, name: str, section: NetworkSection) -> Network:
     gateway = section.gateway
     if gateway is not None and report.clean((*path, "cidr")):
         if gateway not in section.cidr:
-            report.add((*path, "gateway"), f"The gateway is not in this network, {section.cidr}.")
+            report.add((*path, "gateway"), f"The gateway is not in the network {section.cidr}.")
         elif gateway in (section.cidr.network_address, section.cidr.broadcast_address):
-            report.add((*path, "gateway"), "The gateway is the network's own or its broadcast address.")
+            report.add((*path, "gateway"), "The gateway is the network address or the broadcast address.")
     return Network(
         name=name,
         purpose=section.purpose,
@@ -58,15 +58,17 @@ def _check_link(report: Report, path: tuple[str, str], section: NetworkSection) 
     if section.kind is LinkKind.INFINIBAND and section.vlan is not None:
         report.add((*path, "vlan"), "InfiniBand has no VLANs.", "use a partition key of the subnet manager")
     if section.kind is not LinkKind.INFINIBAND and section.mtu > _ETHERNET_MTU:
-        report.add((*path, "mtu"), f"An Ethernet MTU is at most {_ETHERNET_MTU}.", "jumbo frames are 9000")
+        report.add(
+            (*path, "mtu"), f"An Ethernet MTU is at most {_ETHERNET_MTU}.", "e.g. `9000` for jumbo frames"
+        )
     if section.rails > 1 and section.purpose is not NetworkPurpose.FABRIC:
-        report.add((*path, "rails"), "Only a fabric network has rails.")
+        report.add((*path, "rails"), "Only a fabric network can have rails.")
     if section.rails > 1 and section.gateway is not None:
-        report.add((*path, "gateway"), "A network with several rails has no single gateway.", "remove it")
+        report.add((*path, "gateway"), "A network with several rails cannot have a gateway.", "remove it")
 
 
 def _rail_prefix(report: Report, path: tuple[str, str], section: NetworkSection) -> int | None:
-    """Prefix length of one rail; the largest subnets that fit where the file does not say."""
+    """Prefix length of one rail; the largest subnets that fit if the file sets none."""
     length = section.cidr.prefixlen
     bits = (section.rails - 1).bit_length()
     if section.rails == 1:
@@ -94,7 +96,7 @@ def _check_overlap(report: Report, networks: dict[str, Network]) -> None:
         for other, cidr in seen:
             if network.cidr.overlaps(cidr) and report.clean(path):
                 line, _ = report.document.position(("networks", other, "cidr"))
-                report.add(path, f"The network overlaps {other}, {cidr} in line {line}.")
+                report.add(path, f"The network overlaps {other} ({cidr}, line {line}).")
         seen.append((name, network.cidr))
 
 
@@ -106,7 +108,9 @@ def _check_vlans(report: Report, networks: dict[str, Network]) -> None:
         first = seen.setdefault(network.vlan, name)
         if first != name:
             line, _ = report.document.position(("networks", first, "vlan"))
-            report.add(("networks", name, "vlan"), f"The network {first} in line {line} has this VLAN.")
+            report.add(
+                ("networks", name, "vlan"), f"The network {first} (line {line}) already uses this VLAN."
+            )
 
 
 def _check_management(report: Report, raw: Data, networks: dict[str, Network]) -> None:
@@ -115,11 +119,11 @@ def _check_management(report: Report, raw: Data, networks: dict[str, Network]) -
         report.add(
             ("networks",),
             "No network has the purpose `management`.",
-            "rackwright reaches the nodes on it: set `purpose: management` on one",
+            "set `purpose: management` on the network on which rackwright reaches the nodes",
         )
     for name in found[1:]:
         report.add(
             ("networks", name, "purpose"),
-            f"There is a management network already, {found[0]}.",
-            "exactly one network carries ssh and the daemons",
+            f"There is already a management network, {found[0]}.",
+            "set `purpose: management` on one network only",
         )

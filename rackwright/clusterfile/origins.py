@@ -18,7 +18,7 @@ from rackwright.model.cluster import Node
 
 
 class Kind(StrEnum):
-    """What says a value."""
+    """What sets a value."""
 
     FILE = "file"
     DEFAULTS = "defaults"
@@ -61,7 +61,7 @@ class Origins:
         """Settings of the whole cluster: its name, networks, ssh, mirrors, burn-in, roles."""
         cluster = self._loaded.cluster
         for field in ("name", "domain"):
-            yield Value(field, getattr(cluster, field), self._said(("cluster", field)))
+            yield Value(field, getattr(cluster, field), self._origin(("cluster", field)))
         for name, network in cluster.networks.items():
             yield from self._section(("networks", name), network, without=("name",))
         for key in ("ssh", "mirrors", "burnin", "waves"):
@@ -84,7 +84,7 @@ class Origins:
                 if role in group.entry.options and self._document.holds(override + path):
                     yield Value(shown, value, self._at(override + path, Kind.OVERRIDE, "group override, "))
                 else:
-                    yield Value(shown, value, self._said(base + path))
+                    yield Value(shown, value, self._origin(base + path))
 
     def _node_fields(self, node: Node, group: Group) -> Iterator[Value]:
         path = group.path
@@ -108,27 +108,27 @@ class Origins:
             yield Value(key, getattr(node, key), origin)
         lab = self._own_or_default(group, "lab")
         yield Value("lab", None if node.lab is None else node.lab.model_dump(), lab)
-        yield Value("mig", node.mig or "off", self._said((*path, "mig")))
+        yield Value("mig", node.mig or "off", self._origin((*path, "mig")))
 
     def _sku(self, node: Node, group: Group) -> Iterator[Value]:
         sku = node.sku
         yield Value("sku.name", sku.name, self._own_or_default(group, "sku"))
         path: DataPath = ("skus", sku.name)
         own = self._document.holds(path)
-        note = "wins over the catalogue, " if own and sku.name in catalogue() else ""
+        note = "overrides the catalogue, " if own and sku.name in catalogue() else ""
         for below, value in _leaves((), sku, without=("name", "sources", "published")):
             if own:
-                said = self._document.holds(path + below)
-                origin = self._at(path + below, Kind.FILE, note) if said else _DEFAULT
+                declared = self._document.holds(path + below)
+                origin = self._at(path + below, Kind.FILE, note) if declared else _DEFAULT
             else:
                 origin = Origin(Kind.CATALOGUE, f"catalogue entry {sku.name}")
             yield Value(show_path(("sku", *below)), value, origin)
 
     def _section(self, path: DataPath, model: BaseModel, without: tuple[str, ...] = ()) -> Iterator[Value]:
         for below, value in _leaves((), model, without=without):
-            yield Value(show_path(path + below), value, self._said(path + below))
+            yield Value(show_path(path + below), value, self._origin(path + below))
 
-    def _said(self, path: DataPath) -> Origin:
+    def _origin(self, path: DataPath) -> Origin:
         return self._at(path) if self._document.holds(path) else _DEFAULT
 
     def _at(self, path: DataPath, kind: Kind = Kind.FILE, note: str = "") -> Origin:
@@ -143,7 +143,7 @@ class Origins:
         return _DEFAULT
 
     def _counted(self, group: Group, path: DataPath) -> Origin:
-        """Of a value that follows from the group's rule and the node's place in the range."""
+        """Origin of a value computed from the group's rule and the node's index in the range."""
         if not self._document.holds(path):
             return _DEFAULT
         if len(group.names) == 1:
@@ -157,7 +157,7 @@ class Origins:
 
 
 def _leaves(path: DataPath, value: Any, without: tuple[str, ...] = ()) -> Iterator[tuple[DataPath, Any]]:  # noqa: ANN401
-    """Values below a model that are no models themselves, as JSON data, each with its path."""
+    """Values below a model that are not models, as JSON data, each with its path."""
     if isinstance(value, BaseModel):
         for name in type(value).model_fields:
             if name not in without:

@@ -14,10 +14,10 @@ _MAPPINGS_OF_MANY = ("networks", "skus", "roles")
 
 
 def read_outline(report: Report) -> dict[str, Data]:
-    """The sections that are there and have the right shape; everything else is noted."""
+    """The sections that exist and have the right shape; mistakes are noted."""
     data = report.document.data
     if not isinstance(data, dict):
-        report.add((), "A cluster file is a mapping of sections.", "start with `version: 1`")
+        report.add((), "The cluster file must be a mapping of sections.", "start with `version: 1`")
         return {}
     fields = ClusterFile.model_fields
     sections: dict[str, Data] = {}
@@ -25,7 +25,7 @@ def read_outline(report: Report) -> dict[str, Data]:
         if key not in fields:
             report.add(
                 (key,),
-                f"The section `{short(key)}` is not known.",
+                f"Unknown section `{short(key)}`.",
                 suggest(key, fields, what="sections"),
                 key=True,
             )
@@ -37,7 +37,7 @@ def read_outline(report: Report) -> dict[str, Data]:
             report.add((key,), f"The section `{key}` is missing.", hint, key=True)
     if "version" in data and data["version"] != VERSION:
         report.add(
-            ("version",), f"This is not a version of the format that rackwright reads, which is {VERSION}."
+            ("version",), f"Unsupported version of the file format; rackwright reads version {VERSION}."
         )
     return sections
 
@@ -46,7 +46,7 @@ def _has_shape(report: Report, key: str, value: Data) -> bool:
     required = ClusterFile.model_fields[key].is_required()
     if key in _LISTS:
         if not isinstance(value, list):
-            report.add((key,), "A list is expected here.", "one `- nodes: ...` group for each kind of node")
+            report.add((key,), "Expected a list.", "write one `- nodes: ...` entry per group")
             return False
         if not value:
             report.add((key,), "The cluster has no nodes.", "e.g. `- nodes: gpu[001-128]`")
@@ -54,7 +54,7 @@ def _has_shape(report: Report, key: str, value: Data) -> bool:
     if value is None and not required:
         return False
     if not isinstance(value, dict):
-        report.add((key,), "A mapping is expected here.", "write `key: value` lines below it")
+        report.add((key,), "Expected a mapping.", "write `key: value` lines below it")
         return False
     if key in _MAPPINGS_OF_MANY and required and not value:
         report.add((key,), f"The section `{key}` is empty.")

@@ -1,4 +1,4 @@
-"""Where nodes stand: rack, position, switch, and their MAC addresses."""
+"""Location of the nodes (rack, position, switch) and their MAC addresses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rackwright.model.text import label_mistake
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
-    """Where one node stands."""
+class Location:
+    """Location and MAC address of one node."""
 
     rack: str | None = None
     position: int | None = None
@@ -21,9 +21,9 @@ class Placing:
     mac: str | None = None
 
 
-def place_nodes(report: Report, groups: list[Group]) -> dict[str, Placing]:
-    """Placing of every node by name; contradictions are noted."""
-    placed: dict[str, Placing] = {}
+def place_nodes(report: Report, groups: list[Group]) -> dict[str, Location]:
+    """Location of every node by name; contradictions are noted."""
+    placed: dict[str, Location] = {}
     slots: dict[tuple[str, int], tuple[str, DataPath]] = {}
     macs: dict[str, tuple[str, DataPath]] = {}
     for group in groups:
@@ -33,10 +33,10 @@ def place_nodes(report: Report, groups: list[Group]) -> dict[str, Placing]:
         positions = _positions(group, racks)
         own_macs = _macs(report, group)
         for index, name in enumerate(group.names):
-            placing = Placing(racks[index], positions[index], switches[index], own_macs[index])
-            placed[name] = placing
-            _claim_slot(report, group, name, placing, slots)
-            _claim_mac(report, group, index, name, placing.mac, macs)
+            location = Location(racks[index], positions[index], switches[index], own_macs[index])
+            placed[name] = location
+            _claim_slot(report, group, name, location, slots)
+            _claim_mac(report, group, index, name, location.mac, macs)
     return placed
 
 
@@ -44,28 +44,28 @@ def _spread(report: Report, group: Group, key: str) -> list[str | None]:
     """One rack or switch for each node: the range's names in order, each for an equal run of nodes."""
     text: str | None = getattr(group.entry, key)
     count, path = len(group.names), (*group.path, key)
-    nobody: list[str | None] = [None] * count
+    unset: list[str | None] = [None] * count
     if text is None:
-        return nobody
+        return unset
     try:
         names = expand(text)
     except RangeMistake as error:
         report.add(path, error.message, error.hint)
-        return nobody
+        return unset
     for name in names:
         wrong = label_mistake(name)
         if wrong is not None:
             report.add(path, wrong)
-            return nobody
+            return unset
     if count == 0:
-        return nobody
+        return unset
     if count % len(names):
         report.add(
             path,
             f"{count} nodes do not spread evenly over {len(names)} {'racks' if key == 'rack' else 'switches'}.",
             "split the group",
         )
-        return nobody
+        return unset
     share = count // len(names)
     return [names[index // share] for index in range(count)]
 
@@ -77,7 +77,7 @@ def _check_rack(report: Report, group: Group) -> None:
     if entry.position is not None:
         report.add((*path, "position"), "A position needs a rack.", "add `rack:`")
     if entry.switch is not None:
-        report.add((*path, "switch"), "A switch needs a rack.", "add `rack:`: topology is drawn from both")
+        report.add((*path, "switch"), "A switch needs a rack.", "add `rack:`; the topology needs both")
 
 
 def _positions(group: Group, racks: list[str | None]) -> list[int | None]:
@@ -95,19 +95,19 @@ def _claim_slot(
     report: Report,
     group: Group,
     name: str,
-    placing: Placing,
+    location: Location,
     slots: dict[tuple[str, int], tuple[str, DataPath]],
 ) -> None:
-    if placing.rack is None or placing.position is None:
+    if location.rack is None or location.position is None:
         return
     path = (*group.path, "position")
-    other, other_path = slots.setdefault((placing.rack, placing.position), (name, path))
+    other, other_path = slots.setdefault((location.rack, location.position), (name, path))
     if other != name and report.clean(path):
         line, _ = report.document.position(other_path)
         report.add(
             path,
-            f"{name} would stand at position {placing.position} of {placing.rack}, "
-            f"where {other} stands by line {line}.",
+            f"{name} would be at position {location.position} of {location.rack}, already taken by {other} "
+            f"(line {line}).",
         )
 
 
@@ -117,7 +117,11 @@ def _macs(report: Report, group: Group) -> list[str | None]:
         return [None] * count
     if count and len(macs) != count:
         nodes = "1 node" if count == 1 else f"{count} nodes"
-        report.add(path, f"The group has {nodes}, but {len(macs)} MAC addresses.", "one for each, in order")
+        report.add(
+            path,
+            f"The group has {nodes}, but {len(macs)} MAC addresses.",
+            "list one per node, in NodeSet order",
+        )
         return [None] * count
     return list(macs)
 
@@ -136,4 +140,4 @@ def _claim_mac(
     other, other_path = macs.setdefault(mac, (name, path))
     if other != name:
         line, _ = report.document.position(other_path)
-        report.add(path, f"{other} has this MAC address by line {line}.")
+        report.add(path, f"{other} already has this MAC address (line {line}).")

@@ -1,4 +1,4 @@
-"""Collects the mistakes of one file, each at its place."""
+"""Collects the mistakes in one file, each with its line and column."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rackwright.errors import Problem
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _VALUE_WIDTH = 80
 _FRAGMENT = 8
-"""A text that shares this many characters with a secret shows it."""
+"""A message that repeats this many characters of a secret is dropped."""
 
 
 class Report:
-    """Mistakes found so far. One place never gets two mistakes that say the same."""
+    """Mistakes found so far; the same message is noted once per path."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -29,13 +29,13 @@ class Report:
     def add(self, path: DataPath, message: str, hint: str | None = None, *, key: bool = False) -> None:
         """Note a mistake in the value at a path; `key`: in its key."""
         if self._is_secret(path) or self._repeats_secret(f"{message} {hint}"):
-            return  # a mistake is noted there already, and this one would show the value
+            return  # the secret is noted already, and this message would show it
         line, column = self.document.position(path, key=key)
         value = show_value(self.document.value(path))
         self._note(path, Problem(self.document.file, line, column, show_path(path), value, message, hint))
 
     def add_secret(self, path: DataPath, message: str, hint: str) -> None:
-        """Note a secret in clear: neither its value nor any other mistake at its place is ever shown."""
+        """Note a plaintext secret; its value and other mistakes in it are never shown."""
         line, column = self.document.position(path)
         self._note(path, Problem(self.document.file, line, column, show_path(path), None, message, hint))
         self._secret.add(path)
@@ -45,7 +45,7 @@ class Report:
         )
 
     def add_at(self, mistake: SyntaxMistake) -> None:
-        """Note a mistake that belongs to a place in the text and to no value."""
+        """Note a mistake at a position in the text rather than in a value."""
         self._note(
             ("", mistake.line, mistake.column),
             Problem(
@@ -72,7 +72,7 @@ class Report:
         self._roots.update(path[:length] for length in range(len(path)))
 
     def _repeats_secret(self, text: str) -> bool:
-        """Whether a role's sentence quotes a secret that stands below the place it complains about."""
+        """Whether a message quotes a secret of the file."""
         return any(fragment in text for fragment in self._fragments)
 
     def _is_secret(self, path: DataPath) -> bool:
@@ -80,7 +80,7 @@ class Report:
 
 
 def show_path(path: DataPath) -> str:
-    """`nodes[2].addresses.management`; keys that are no plain words are quoted."""
+    """`nodes[2].addresses.management`; keys other than plain words are quoted."""
     text = ""
     for part in path:
         if isinstance(part, int):

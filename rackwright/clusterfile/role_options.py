@@ -1,4 +1,4 @@
-"""Options of every role on every node: the section under `roles:` with a group's own merged in."""
+"""Options of every role on every node: the section under `roles:` with a group's overrides merged in."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Resolved:
     role: str
     options: RoleOptions
     override: DataPath | None
-    """Path of the group's overrides of this role; None for the section as it stands."""
+    """Path of the group's overrides of this role; None for the section alone."""
 
     def place(self, report: Report, below: DataPath) -> DataPath:
-        """Where a value of these options stands: in the overrides where they say it, else in the section."""
-        if self.override is not None and _says(report, self.override, below):
+        """Path of a value of these options: in the overrides if set there, else in the section."""
+        if self.override is not None and _overrides(report, self.override, below):
             return self.override + below
         return ("roles", self.role, *below)
 
@@ -49,7 +49,7 @@ class RoleOptionsReader:
 
     @property
     def sections(self) -> dict[str, RoleOptions]:
-        """Options of each role as its section says them."""
+        """Options of each role from its section."""
         return {role: resolved.options for role, resolved in self._base.items()}
 
     def for_group(self, group: Group) -> dict[str, RoleOptions]:
@@ -75,7 +75,7 @@ class RoleOptionsReader:
             return
         for role in self._sections:
             kinds = options_class(role).applies_to
-            if held.isdisjoint(kinds) and kinds != {NodeRole.HEAD}:  # no head at all: noted as such
+            if held.isdisjoint(kinds) and kinds != {NodeRole.HEAD}:  # a missing head is noted already
                 words = " or ".join(sorted(kinds))
                 self._report.add(
                     ("roles", role),
@@ -94,7 +94,7 @@ class RoleOptionsReader:
                     found += resolved.options.lock_problems(cluster)
             except Exception:
                 if wrong_already:
-                    continue  # it met what the file lacks, e.g. a management network: noted as such
+                    continue  # it failed on a mistake noted already, e.g. no management network
                 raise
             for where, message, hint in found:
                 self._report.add(resolved.place(self._report, parse_path(where)), message, hint)
@@ -107,7 +107,7 @@ class RoleOptionsReader:
             )
             return
         if section is not None and not isinstance(section, dict):
-            self._report.add(path, "A mapping is expected here.", "write `{}` to run the role as it is")
+            self._report.add(path, "Expected a mapping.", "write `{}` to use the defaults")
             return
         raw = section or {}
         self._sections[role] = raw
@@ -130,9 +130,7 @@ class RoleOptionsReader:
                     )
             elif group.roles and group.roles.isdisjoint(options_class(role).applies_to):
                 words = " or ".join(sorted(options_class(role).applies_to))
-                self._report.add(
-                    path, f"The role {role} runs on {words} nodes, which these are not.", key=True
-                )
+                self._report.add(path, f"The role {role} runs only on {words} nodes.", key=True)
 
     def _merge(self, role: str, override: dict[str, Data], path: DataPath) -> Resolved | None:
         key = (role, json.dumps(override, sort_keys=True, default=str))
@@ -147,10 +145,10 @@ class RoleOptionsReader:
             return Resolved(role, kind.model_validate(merged), path)
         except ValidationError as error:
             errors = error.errors(include_url=False)
-        inside = [item for item in errors if _says(self._report, path, data_path(merged, item))]
+        inside = [item for item in errors if _overrides(self._report, path, data_path(merged, item))]
         if inside:
             note_errors(self._report, kind, merged, path, inside)
-        elif role in self._base:  # right without the overrides, so they are what is wrong
+        elif role in self._base:  # valid without the overrides, so they are the mistake
             note_errors(self._report, kind, {}, path, errors)
         return None
 
@@ -180,7 +178,7 @@ def _path_parts(text: str) -> Iterator[str | int]:
             yield part
 
 
-def _says(report: Report, override: DataPath, below: DataPath) -> bool:
+def _overrides(report: Report, override: DataPath, below: DataPath) -> bool:
     """Whether a group's overrides hold a value at this path, or replace the list around it."""
     value = report.document.value(override)
     for part in below:

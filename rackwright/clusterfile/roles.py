@@ -1,4 +1,4 @@
-"""Which roles exist, found by looking: one package per role, one options class in each."""
+"""The roles that exist: one package per role, one options class in each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validates one section of the file, notes every mistake and salvages what is right."""
+"""Validates one section of the file, notes every mistake and keeps what is valid."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ROUNDS = 3
 
 
 def read_section(report: Report, model: type[ModelT], raw: Data, path: DataPath) -> ModelT | None:
-    """The section as `model`; its wrong values are noted and left out where the rest stands without.
+    """The section as `model`; invalid values are noted and left out if the rest is valid without them.
 
-    None when nothing can be salvaged. Rules that look at a salvaged section ask `report.clean(...)`
-    before they call something missing.
+    None if nothing is valid. Rules about a section that is only partly valid call `report.clean(...)`
+    before they report something missing.
     """
     first = True
     for _ in range(_ROUNDS):
@@ -46,7 +46,7 @@ def note_errors(
     path: DataPath,
     errors: list[ErrorDetails],
 ) -> None:
-    """Note pydantic's errors of one validation, each at the place of the value that caused it."""
+    """Note pydantic's errors of one validation, each at the value that caused it."""
     grouped: dict[DataPath, list[ErrorDetails]] = {}
     for error in errors:
         grouped.setdefault(data_path(raw, error), []).append(error)
@@ -54,7 +54,7 @@ def note_errors(
         if group[0]["type"] == "too_short" and any(
             other[: len(below)] == below != other for other in grouped
         ):
-            continue  # pydantic counts the items that are right; the wrong ones are noted already
+            continue  # pydantic counts the valid items only; the others are noted already
         for sentence in explain(group, known_keys(model, below[:-1])):
             report.add(path + below, sentence.message, sentence.hint, key=sentence.about_key)
 

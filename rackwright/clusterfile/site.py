@@ -1,4 +1,4 @@
-"""Sections of the whole site: ssh, mirrors, burn-in and its own SKUs."""
+"""Sections about the whole site: ssh, mirrors, burn-in and SKUs."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ def read_ssh(report: Report, raw: Data, file: Path) -> Ssh | None:
         report.add(
             ("ssh", "user"),
             "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.",
-            "name an admin user",
+            "name an unprivileged user, e.g. `admin`",
         )
     elif not _USER.fullmatch(ssh.user):
-        report.add(("ssh", "user"), "This is no user name.", "lower-case letters, digits, `_` and `-`")
+        report.add(
+            ("ssh", "user"), "Not a valid user name.", "e.g. `admin`; lower-case letters, digits, `_` and `-`"
+        )
     if ssh.jump_host is not None and not _JUMP.fullmatch(ssh.jump_host):
-        report.add(("ssh", "jump_host"), "This is no jump host.", "write `user@host` or `user@host:port`")
+        report.add(("ssh", "jump_host"), "Not a valid jump host.", "write `user@host` or `user@host:port`")
     folder = file.absolute().parent
     return ssh.model_copy(
         update={
@@ -68,10 +70,10 @@ def read_mirrors(report: Report, raw: Data) -> Mirrors:
             continue
         if name == "containers":
             if not _HOST_PORT.fullmatch(value):
-                report.add(("mirrors", name), "A registry mirror is `host` or `host:port`.")
+                report.add(("mirrors", name), "Not a valid registry mirror.", "write `host` or `host:port`")
         elif not _is_url(value):
             report.add(
-                ("mirrors", name), "This is no http or https URL.", "e.g. `http://mirror.example.com/debian`"
+                ("mirrors", name), "Not a valid http or https URL.", "e.g. `http://mirror.example.com/debian`"
             )
     return mirrors
 
@@ -93,20 +95,16 @@ def read_burnin(report: Report, raw: Data) -> Burnin:
         and burnin.floor_source is None
         and report.clean(("burnin", "floor_source"))
     ):
-        report.add(
-            path, "A floor needs its source.", "say in `floor_source` where it comes from and of which day"
-        )
+        report.add(path, "A floor needs a source.", "e.g. `floor_source: measured here, 2026-11-20`")
     if burnin.floor_source is not None and burnin.floor_busbw_gbs is None and report.clean(path):
-        report.add(
-            ("burnin", "floor_source"), "A source stands here without a floor.", "add `floor_busbw_gbs`"
-        )
+        report.add(("burnin", "floor_source"), "A floor source needs a floor.", "add `floor_busbw_gbs`")
     if burnin.max_bytes is not None and burnin.max_bytes < burnin.min_bytes:
-        report.add(("burnin", "max_bytes"), f"The largest size is below the smallest, {burnin.min_bytes}.")
+        report.add(("burnin", "max_bytes"), f"`max_bytes` is less than `min_bytes`, {burnin.min_bytes}.")
     for name in burnin.nccl_env:
         if not _NCCL_NAME.fullmatch(name):
             report.add(
                 ("burnin", "nccl_env", name),
-                "This is no variable of the collective stack.",
+                "Not a variable of NCCL, UCX, Open MPI, CUDA, UCC or SHARP.",
                 "e.g. `NCCL_IB_HCA`",
                 key=True,
             )

@@ -26,7 +26,7 @@ def host_label_mistake(name: str) -> str | None:
     if len(name) > 63:
         return "A host name has at most 63 characters."
     if not _LABEL.fullmatch(name):
-        return "A host name has lower-case letters, digits and inner hyphens only."
+        return "A host name may contain only lower-case letters, digits and inner hyphens."
     if name == "localhost":
         return "Every machine calls itself localhost."
     if name.isdigit():
@@ -43,7 +43,7 @@ def label_mistake(name: str) -> str | None:
 
 def _label(value: Data) -> str:
     if not isinstance(value, str) or not value:
-        raise mistake("A name is expected here.")
+        raise mistake("Expected a name.")
     wrong = label_mistake(value)
     if wrong is not None:
         raise mistake(wrong, "e.g. `gpu-west`")
@@ -52,7 +52,7 @@ def _label(value: Data) -> str:
 
 def _domain(value: Data) -> str:
     if not isinstance(value, str) or not value:
-        raise mistake("A domain is expected here.", "e.g. `cluster.example.com`")
+        raise mistake("Expected a domain.", "e.g. `cluster.example.com`")
     if len(value) > 190:
         raise mistake("A domain has at most 190 characters, so that host names fit before it.")
     for label in value.split("."):
@@ -67,7 +67,7 @@ def _network(value: Data) -> IPv4Network:
     if isinstance(value, IPv4Network):
         return value
     if not isinstance(value, str):
-        raise mistake("A network is expected here.", "e.g. `10.1.0.0/16`")
+        raise mistake("Expected a network.", "e.g. `10.1.0.0/16`")
     if ":" in value:
         raise mistake("Networks are IPv4 for now.", "e.g. `10.1.0.0/16`")
     if "/" not in value:

@@ -45,7 +45,7 @@ def values(rackwright, file):
         ("rack", "r2", "derived", "counted over w[1-4], {file}:55"),
         ("mac", None, "default", "default"),
         ("sku.name", "cpu-16c-64g", "defaults", "defaults, {file}:9"),
-        ("sku.cores_per_socket", 8, "file", "wins over the catalogue, {file}:40"),
+        ("sku.cores_per_socket", 8, "file", "overrides the catalogue, {file}:40"),
         ("sku.nics", [], "default", "default"),
         ("options.munge.uid", 500, "file", "{file}:60"),
         ("options.munge.threads", 4, "override", "group override, {file}:58"),

@@ -40,9 +40,9 @@ def test_a_wrong_file(rackwright, bad):
         f"{bad}:29:9: ssh.user: "
         "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.\n"
         "  value: root\n"
-        "  hint: name an admin user\n"
+        "  hint: name an unprivileged user, e.g. `admin`\n"
         "\n"
-        f"{bad}:60:21: roles.munge.password: A secret stands here in clear.\n"
+        f"{bad}:60:21: roles.munge.password: Secret in plaintext.\n"
         "  hint: remove it and treat it as leaked; rackwright generates secrets and keeps them encrypted\n"
     )
     assert result.err == f"\n{bad}: 2 mistakes\n"
@@ -70,7 +70,7 @@ def test_json_of_a_wrong_file(rackwright, bad):
         "path": "ssh.user",
         "value": "root",
         "message": "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.",
-        "hint": "name an admin user",
+        "hint": "name an unprivileged user, e.g. `admin`",
     }
     assert document["problems"][1]["value"] is None
     assert "hunter2" not in result.out

@@ -104,8 +104,14 @@ WHOLE = {
         "use node ranges and `defaults:` in place of nested aliases",
     ),
     "nested too deep": ("a: " + "[" * 60 + "]" * 60, 1, 43, "Values are nested deeper than 40 levels.", None),
-    "a list": ("- a\n- b\n", 1, 1, "A cluster file is a mapping of sections.", "start with `version: 1`"),
-    "a word": ("hello\n", 1, 1, "A cluster file is a mapping of sections.", "start with `version: 1`"),
+    "a list": (
+        "- a\n- b\n",
+        1,
+        1,
+        "The cluster file must be a mapping of sections.",
+        "start with `version: 1`",
+    ),
+    "a word": ("hello\n", 1, 1, "The cluster file must be a mapping of sections.", "start with `version: 1`"),
 }
 
 
@@ -186,7 +192,7 @@ def test_anchors_and_merges_work_and_keep_their_place(tmp_path):
 def test_a_secret_that_a_role_would_quote_is_not_shown(tmp_path):
     text = change(("munge: {}", "munge: {}\n  base: {packages: [AGE-SECRET-KEY-1HUNTER2QQ, 'Ä?']}"))
     found = problems_of(tmp_path, text)
-    assert "An age identity stands here in clear." in [problem.message for problem in found]
+    assert "age identity in plaintext." in [problem.message for problem in found]
     assert not any("HUNTER2" in str(problem) for problem in found)
 
 
@@ -197,10 +203,10 @@ def test_the_error_says_everything(tmp_path):
         load_cluster(path)
     assert caught.value.message == (
         f"{path} has 2 mistakes.\n\n"
-        f"{path}:19:5: networks.store.mtuu: The key `mtuu` is not known here.\n"
+        f"{path}:19:5: networks.store.mtuu: Unknown key `mtuu`.\n"
         "  value: 9000\n"
         "  hint: did you mean `mtu`?\n\n"
         f"{path}:29:9: ssh.user: rackwright logs in as an unprivileged user and becomes root with sudo, never as root.\n"
         "  value: root\n"
-        "  hint: name an admin user"
+        "  hint: name an unprivileged user, e.g. `admin`"
     )

@@ -1,4 +1,4 @@
-"""Finds secrets that stand in the file in clear. What it says never repeats the value."""
+"""Finds secrets in plaintext. The messages never repeat the value."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _HARMLESS = frozenset(
 
 _HINT = "remove it and treat it as leaked; rackwright generates secrets and keeps them encrypted"
 
-_URL_MESSAGE = "A URL with credentials stands here."
-_URL_HINT = "remove them and treat them as leaked; let a proxy of the site log in to a mirror that asks"
+_URL_MESSAGE = "The URL contains credentials."
+_URL_HINT = "remove them and treat them as leaked; if the mirror needs a login, use a proxy that logs in"
 
 
-def find_clear_secrets(report: Report) -> None:
-    """Note every secret in clear, in values and in comments."""
+def find_plaintext_secrets(report: Report) -> None:
+    """Note every secret in plaintext, in values and in comments."""
     for path, value in _texts((), report.document.data):
         message = _why_secret(path, value)
         if message is not None:
@@ -65,9 +65,9 @@ def _texts(path: DataPath, value: Data) -> Iterator[tuple[DataPath, str]]:
 
 def _why_secret(path: DataPath, value: str) -> str | None:
     if _PEM.search(value):
-        return "A private key stands here in clear."
+        return "Private key in plaintext."
     if _AGE.search(value):
-        return "An age identity stands here in clear."
+        return "age identity in plaintext."
     if _URL.match(value):
         scheme, _, rest = value.partition("://")
         if scheme.lower() != "ssh" or ":" in rest.partition("@")[0]:
@@ -75,10 +75,10 @@ def _why_secret(path: DataPath, value: str) -> str | None:
     if _PUBLIC.match(value):
         return None
     if _LONG.fullmatch("".join(value.split())):
-        return "This looks like key material in clear."
+        return "This looks like key material in plaintext."
     key = next((part for part in reversed(path) if isinstance(part, str)), "")
     if _SECRET_KEY.search(key) and not _is_harmless(key, value):
-        return "A secret stands here in clear."
+        return "Secret in plaintext."
     return None
 
 
@@ -93,4 +93,4 @@ def _scan_comments(report: Report) -> None:
     for number, line in enumerate(report.document.text.splitlines(), 1):
         start = line.find("#")
         if start >= 0 and (_PEM.search(line, start) or _AGE.search(line, start)):
-            report.add_at(SyntaxMistake(number, start + 1, "A comment holds a secret key in clear.", _HINT))
+            report.add_at(SyntaxMistake(number, start + 1, "Secret key in plaintext in a comment.", _HINT))

@@ -1,4 +1,4 @@
-"""Who does what: exactly one primary head, and something to run on."""
+"""Exactly one head is primary."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from rackwright.clusterfile.report import Report
 from rackwright.model.types import NodeRole
 
 
-def check_staffing(report: Report, groups: list[Group], *, complete: bool) -> str | None:
-    """The primary head's name, or None where there is none; the reason is noted.
+def find_primary(report: Report, groups: list[Group], *, complete: bool) -> str | None:
+    """The primary head's name; None if there is none, and the reason is noted.
 
-    `complete`: every group of the file could be read, so that a head that is missing here is missing.
+    `complete`: every group of the file could be read, so a missing head is really missing.
     """
     flagged = [group for group in groups if group.entry.primary]
     for group in flagged:
@@ -19,13 +19,17 @@ def check_staffing(report: Report, groups: list[Group], *, complete: bool) -> st
         elif len(group.names) > 1:
             report.add(
                 (*group.path, "primary"),
-                f"Exactly one node is primary, and this group has {len(group.names)}.",
-                "give the primary head a group of its own",
+                f"Only one node can be primary, but this group has {len(group.names)}.",
+                "put the primary head in a separate group",
             )
     heads = [group for group in groups if NodeRole.HEAD in group.roles]
     for group in flagged[1:]:
         line, _ = report.document.position((*flagged[0].path, "primary"))
-        report.add((*group.path, "primary"), f"There is a primary head already, in line {line}.", "keep one")
+        report.add(
+            (*group.path, "primary"),
+            f"There is already a primary head, in line {line}.",
+            "set it on one head",
+        )
     if flagged:
         chosen = flagged[0]
         return chosen.names[0] if len(chosen.names) == 1 and chosen in heads else None
@@ -46,7 +50,7 @@ def _only_head(report: Report, groups: list[Group], heads: list[Group], complete
     elif names and readable:
         report.add(
             (*heads[0].path, "nodes"),
-            f"There are {len(names)} heads and none of them is primary.",
+            f"There are {len(names)} heads, but none is primary.",
             "set `primary: true` on one",
         )
     return None
