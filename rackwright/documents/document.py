@@ -1,4 +1,4 @@
-"""A cluster file on disk as data with places."""
+"""A YAML file as data, with the position of each value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file. `data` is what YAML says: dicts with text keys, lists, scalars."""
+    """A parsed file. `data` holds dicts with text keys, lists and scalars."""
 
     file: str
     sha256: str
@@ -25,7 +25,7 @@ class Document:
     data: Data
     root: Place
     mistakes: tuple[SyntaxMistake, ...]
-    """What the parser could step over: doubled keys and tags."""
+    """Mistakes that do not stop the parser: duplicate keys and tags."""
 
     def value(self, path: DataPath) -> Data:
         """The value at a path, or None where there is none."""
@@ -38,7 +38,7 @@ class Document:
         return value
 
     def holds(self, path: DataPath) -> bool:
-        """Whether the file says something at this path, be it null."""
+        """Whether the file has a value at this path, null included."""
         parent = self.value(path[:-1]) if path else None
         if isinstance(parent, dict):
             return path[-1] in parent
@@ -61,12 +61,12 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Read and parse a file; raises DocumentError where nothing further can be said about it."""
+    """Read and parse a file. Raises DocumentError if it cannot be read or parsed."""
     return parse_document(_read(path), str(path))
 
 
 def parse_document(raw: bytes, file: str) -> Document:
-    """Parse a file's bytes; `file` is what messages call it."""
+    """Parse a file's bytes; `file` is its name in messages."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -76,7 +76,7 @@ def parse_document(raw: bytes, file: str) -> Document:
             SyntaxMistake(
                 before.count(b"\n") + 1,
                 column,
-                f"The file is not UTF-8: byte 0x{raw[error.start]:02x} is no character.",
+                f"The file is not UTF-8: byte 0x{raw[error.start]:02x} is not a character.",
                 "save the file as UTF-8",
             )
         ) from None
@@ -99,7 +99,7 @@ def _read(path: Path) -> bytes:
         raise DocumentError(SyntaxMistake(1, 1, "The file does not exist.", None)) from None
     except IsADirectoryError:
         raise DocumentError(
-            SyntaxMistake(1, 1, "This is a directory, not a cluster file.", "name the file inside it")
+            SyntaxMistake(1, 1, "This is a directory, not a file.", "give the file inside it")
         ) from None
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
@@ -107,7 +107,7 @@ def _read(path: Path) -> bytes:
     if len(raw) > MAX_BYTES:
         raise DocumentError(
             SyntaxMistake(
-                1, 1, "The file is larger than 8 MiB.", "write equal nodes as one group, e.g. gpu[001-128]"
+                1, 1, "The file is larger than 8 MiB.", "declare equal nodes as one group, e.g. gpu[001-128]"
             )
         )
     return raw

@@ -1,4 +1,4 @@
-"""What the YAML parser says, in our words."""
+"""YAML parser errors as plain messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 
 @dataclass(frozen=True, slots=True)
 class SyntaxMistake:
-    """A mistake below the level of keys and values; line and column count from 1."""
+    """A mistake in the YAML itself; line and column count from 1."""
 
     line: int
     column: int
@@ -19,7 +19,7 @@ class SyntaxMistake:
 
 
 class DocumentError(Exception):
-    """The file has no data at all to speak of; `mistakes` says why."""
+    """The file has no usable data; `mistakes` has the reasons."""
 
     def __init__(self, *mistakes: SyntaxMistake) -> None:
         super().__init__(mistakes[0].message)
@@ -31,8 +31,8 @@ _TABBED = re.compile(r"^ *\t+\s*\S")
 _SENTENCES: tuple[tuple[str, str, str | None], ...] = (
     (
         "mapping values are not allowed",
-        "A second `:` stands where the value already began.",
-        "indent the line as its neighbours are, or quote a value that contains `: `",
+        "A second `:` after the value has already begun.",
+        "indent the line like its neighbours, or quote a value that contains `: `",
     ),
     (
         "could not find expected ':'",
@@ -41,17 +41,17 @@ _SENTENCES: tuple[tuple[str, str, str | None], ...] = (
     ),
     (
         "did not find expected key",
-        "This line is not indented as its neighbours are.",
+        "This line is not indented like its neighbours.",
         "keys of one mapping start in the same column",
     ),
     (
         "did not find expected '-' indicator",
-        "This list ends in a line that is no list item.",
+        "A line in this list is not a list item.",
         "every item of a list starts with `- ` in the same column",
     ),
     (
         "found unexpected end of stream",
-        "A quote that opens before is never closed.",
+        "A quote opened before this is never closed.",
         "close the quote",
     ),
     (
@@ -77,7 +77,7 @@ _SENTENCES: tuple[tuple[str, str, str | None], ...] = (
     (
         "block sequence entries are not allowed",
         "A list item cannot start here.",
-        "put the `- ` on a line of its own below the key",
+        "put the `- ` on a separate line below the key",
     ),
     (
         "did not find expected node content",
@@ -91,14 +91,14 @@ _SENTENCES: tuple[tuple[str, str, str | None], ...] = (
     ),
     (
         "found unknown escape character",
-        "Text in double quotes contains a `\\` that means nothing.",
+        "Text in double quotes contains an unknown `\\` escape.",
         "use single quotes",
     ),
 )
 
 
 def explain(error: yaml.YAMLError, text: str) -> tuple[SyntaxMistake, ...]:
-    """The parser's complaint as sentences; every tab of the file where tabs are the reason."""
+    """The parser's error as messages; one for every tab if tabs are the reason."""
     line, column = _position(error, text)
     lines = text.splitlines()
     tabs = [number for number, content in enumerate(lines, 1) if _TABBED.match(content)]
@@ -107,16 +107,16 @@ def explain(error: yaml.YAMLError, text: str) -> tuple[SyntaxMistake, ...]:
             SyntaxMistake(
                 number,
                 lines[number - 1].index("\t") + 1,
-                "A tab stands in the indentation.",
-                "YAML is indented with spaces",
+                "The indentation contains a tab.",
+                "indent with spaces",
             )
             for number in tabs
         )
-    said = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "")
+    problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "")
     for words, sentence, hint in _SENTENCES:
-        if words in said:
+        if words in problem:
             return (SyntaxMistake(line, column, sentence, hint),)
-    return (SyntaxMistake(line, column, f"This is not YAML: {said or 'it cannot be parsed'}.", None),)
+    return (SyntaxMistake(line, column, f"Not valid YAML: {problem or 'it cannot be parsed'}.", None),)
 
 
 def _position(error: yaml.YAMLError, text: str) -> tuple[int, int]:

@@ -1,8 +1,8 @@
-"""YAML text as plain data that still knows where each value stands.
+"""YAML text as plain data, with the line and column of each value.
 
-Built from the parser's events and not through a constructor: keys keep their places, doubled keys
-and tags are found, and aliases cannot blow up. Plain scalars follow YAML 1.2, so `52:54:00:12:34:56`
-and `no` stay text and `0640` is no octal number.
+Built from the parser's events and not through a constructor: keys keep their positions, duplicate
+keys and tags are found, and the size of aliases is limited. Plain scalars follow YAML 1.2, so `52:54:00:12:34:56`
+and `no` stay text and `0640` is not an octal number.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rackwright.documents.nearest import short
 from rackwright.documents.syntax import DocumentError, SyntaxMistake, explain
 
 Data: TypeAlias = Any
-"""What YAML says: dicts with text keys, lists, text, numbers, booleans, None."""
+"""Parsed YAML: dicts with text keys, lists, text, numbers, booleans, None."""
 
 MAX_DEPTH = 40
 MAX_ALIASED = 50_000
-"""Values that aliases may repeat in one file: ten times a large site's file, no bomb."""
+"""Limit of values repeated by aliases in one file, ten times what a large site's file has."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})|0x[0-9a-fA-F]{1,16}")
@@ -35,7 +35,7 @@ _WORDS: dict[str, bool | None] = {
 
 @dataclass(slots=True)
 class Place:
-    """Where a value stands; lines and columns count from 1."""
+    """Position of a value; lines and columns count from 1."""
 
     line: int
     column: int
@@ -120,7 +120,7 @@ class YamlBuilder:
                 SyntaxMistake(
                     line,
                     column,
-                    f"The key `{short(key)}` stands twice in this mapping.",
+                    f"The key `{short(key)}` appears twice in this mapping.",
                     f"the first is at line {first[0]}; keep one",
                 )
             )
@@ -138,7 +138,7 @@ class YamlBuilder:
             raise DocumentError(SyntaxMistake(line, column, "A key must be plain text.", None))
         data: dict[str, Data] | list[Data] = {} if isinstance(event, yaml.MappingStartEvent) else []
         if event.anchor is not None:
-            self._anchors[event.anchor] = None  # open: an alias to it now would contain itself
+            self._anchors[event.anchor] = None  # still open: an alias to it here would contain itself
         self._frames.append(_Frame(data, Place(line, column), event.anchor, self._count))
 
     def _close(self) -> None:
@@ -156,9 +156,7 @@ class YamlBuilder:
         line, column = _at(event)
         name = event.anchor or ""
         if name not in self._anchors:
-            raise DocumentError(
-                SyntaxMistake(line, column, f"The alias `*{name}` has no anchor before it.", None)
-            )
+            raise DocumentError(SyntaxMistake(line, column, f"No anchor before the alias `*{name}`.", None))
         target = self._anchors[name]
         if target is None:
             raise DocumentError(SyntaxMistake(line, column, f"The alias `*{name}` contains itself.", None))
@@ -210,7 +208,7 @@ class YamlBuilder:
                     line,
                     column,
                     f"Tags such as `{tag.replace('tag:yaml.org,2002:', '!!')}` are not allowed.",
-                    "remove the tag; quote the value to keep it text",
+                    "remove the tag; put text in quotes",
                 )
             )
 
@@ -222,7 +220,7 @@ def _mergeable(value: Data) -> bool:
 
 def _at(event: yaml.Event) -> tuple[int, int]:
     mark = event.start_mark
-    if mark is None:  # libyaml always has one; its type says it may not
+    if mark is None:  # libyaml always sets it; its type is optional
         return 1, 1
     return mark.line + 1, mark.column + 1
 

@@ -55,7 +55,7 @@ class NodeAddress(Frozen):
 
 
 class LabSize(Frozen):
-    """What the lab gives this node when the cluster is booted as a rack of containers."""
+    """Resources of this node when the cluster is booted as a lab rack."""
 
     cpus: int
     memory_mib: int
@@ -92,7 +92,7 @@ class Node(Frozen):
 
     @property
     def simulates_gpus(self) -> bool:
-        """Whether what its tools say of GPUs is the lab's invention, by declaration."""
+        """Whether its GPUs are declared to be simulated by the lab."""
         lab = self.lab is not None and self.lab.gpus == "simulated"
         return lab and self.platform is Platform.CONTAINER and self.sku.gpus is not None
 
@@ -104,7 +104,7 @@ class Node(Frozen):
         )
 
     def offers(self, kind: type[OfferT]) -> OfferT | None:
-        """The options of the role on this node that offers `kind`, an interface of rackwright's; None without."""
+        """Options of the role on this node that implements the interface `kind`; None if there is none."""
         return next((given for given in self.options.values() if isinstance(given, kind)), None)
 
     def holds(self, *roles: NodeRole) -> bool:
@@ -157,7 +157,7 @@ class Cluster(Frozen):
 
     @property
     def lock_path(self) -> Path:
-        """Where the cluster's lock stands: `lab.yaml` has `lab.lock.yaml` beside it."""
+        """The cluster's lock file: `lab.lock.yaml` beside `lab.yaml`."""
         return self.path.with_name(f"{self.path.stem}.lock.yaml")
 
     @cached_property
@@ -168,6 +168,6 @@ class Cluster(Frozen):
     def management_address(self, node: Node) -> IPv4Address:
         """The address a node is reached on."""
         address = node.address_on(self.management.name)
-        if address is None:  # the loader refuses such a file; kept for clusters built by hand
+        if address is None:  # the loader rejects such a file; a cluster built in code may have none
             raise ValueError(f"{node.name} has no address on {self.management.name}")
         return address

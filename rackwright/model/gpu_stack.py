@@ -1,7 +1,7 @@
-"""What the site wants of the GPU stack: the section that `rackwright lock` solves.
+"""The `gpu_stack` section, which `rackwright lock` solves.
 
-A value that is left out is chosen by the lock, from the shipped tables, and written into the lock
-file; a value that stands here is taken or refused, never replaced.
+The lock chooses a value that is left out from the shipped tables and writes it into the lock file;
+a value that is set is used or refused, never replaced.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ _THREE_OR_NONE = re.compile(r"[0-9]+(\.[0-9]+){1,2}|none")
 def _matching(pattern: re.Pattern[str], what: str, example: str) -> BeforeValidator:
     def check(value: Data) -> str:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            raise mistake(
-                f"This is a number; a {what} is a text.", f'write it with quotation marks, e.g. `"{example}"`'
-            )
+            raise mistake("Expected text; this is a number.", f'put it in quotes, e.g. `"{example}"`')
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise mistake(f"This is no {what}.", f'e.g. `"{example}"`')
+            raise mistake(f"Not a valid {what}.", f'e.g. `"{example}"`')
         return value
 
     return BeforeValidator(check)
@@ -50,20 +48,20 @@ VersionText = Annotated[str, _matching(_THREE, "version", "1.20.0"), _schema(_TH
 VersionOrNone = Annotated[
     str, _matching(_THREE_OR_NONE, "version", "1.20.0"), _schema(_THREE_OR_NONE, "1.20.0")
 ]
-"""A version, or `none` for what is to be left out."""
+"""A version, or `none` to leave the component out."""
 
 
 class DriverRequest(Frozen):
     """The driver."""
 
     branch: BranchText | None = Field(
-        default=None, description="None: the long-term branch; on a distribution's archive what it has."
+        default=None, description="None: the long-term branch; on a distribution's archive, what it offers."
     )
     version: DriverText | None = Field(default=None, description="Exact. None: the branch's newest.")
 
 
 class ToolkitVersions(Frozen):
-    """The container toolkit's four packages, one by one; they go together at one version only."""
+    """The container toolkit's four packages one by one; they work only at the same version."""
 
     nvidia_container_toolkit: VersionText
     nvidia_container_toolkit_base: VersionText

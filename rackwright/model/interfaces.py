@@ -1,4 +1,4 @@
-"""What one role may need to know of another role on the same node, which it finds with `node.offers(Interface)`.
+"""What a role may need from another role on the same node, found with `node.offers(Interface)`.
 
 Options classes implement these interfaces; no role names or imports another one.
 """

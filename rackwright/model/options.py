@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Frozen(BaseModel):
-    """Immutable, and a key it does not know is an error."""
+    """Immutable; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,7 +23,7 @@ class RoleOptions(Frozen):
     """Base of each role's options: `class SlurmOptions(RoleOptions)` in roles/slurm/options.py.
 
     A role runs on a node when the cluster file has a section for it under `roles:` and `runs_on`
-    says so. Field descriptions become the documentation and the JSON Schema.
+    is true. Field descriptions become the documentation and the JSON Schema.
     """
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset(NodeRole)
@@ -33,18 +33,18 @@ class RoleOptions(Frozen):
 
     drift: Literal["report", "repair"] = Field(
         default="report",
-        description="What `rackwright drift --repair` does about drift of this role: tell of it, or repair it "
-        "where that disturbs nothing that runs.",
+        description="What `rackwright drift --repair` does about drift of this role: report it, or repair it "
+        "where that disrupts nothing that runs.",
     )
 
     def runs_on(self, node: Node) -> bool:
-        """Whether the role runs on this node. Asked once, when the cluster is put together: `node` has no
-        options yet, and afterwards `node.options` holds the roles that run there and no others.
+        """Whether the role runs on this node. Called once, when the cluster is built: `node` has no options yet;
+        afterwards `node.options` holds only the roles that run there.
         """
         return node.holds(*self.applies_to)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Mistakes that only show against the resolved cluster, e.g. an unknown node in a partition.
+        """Mistakes that need the resolved cluster to be found, e.g. an unknown node in a partition.
 
         Each is (path below the role's section such as `partitions[0].nodes`, a full sentence, a hint
         or None). Called once per distinct set of options, before anything is changed.
@@ -54,6 +54,6 @@ class RoleOptions(Frozen):
     def lock_problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """As `problems`, about the lock beside the cluster file.
 
-        Not asked by what comes before a lock: `rackwright lock` itself and the lab.
+        Not called where no lock is needed yet: `rackwright lock` and the lab.
         """
         return ()

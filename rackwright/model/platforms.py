@@ -1,7 +1,7 @@
-"""What a platform cannot have, by declaration, with the reason shown in every report.
+"""What a platform cannot have, with the reason that reports show.
 
 A check or an operation names what it needs; where the node's declared platform lacks it, the
-result is OUT OF SCOPE. That is a statement about the platform, never about what was observed.
+result is OUT OF SCOPE. It depends on the declared platform only, never on what was observed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Capability(StrEnum):
-    """Something of the machine below the operating system that a platform may not own."""
+    """A feature below the operating system that a platform may lack."""
 
     KERNEL = "kernel"
     CLOCK = "clock"
@@ -27,7 +27,7 @@ class Capability(StrEnum):
     FIREWALL = "firewall"
     HARDWARE = "hardware"
     GPU = "gpu"
-    """GPUs that tell of themselves; the lab can simulate what they tell."""
+    """GPUs, or tools that simulate them in the lab."""
     UPLINK = "uplink"
 
 
@@ -40,14 +40,14 @@ _LACKING: dict[Platform, dict[Capability, str]] = {
     Platform.CONTAINER: {
         Capability.KERNEL: "a container shares its host's kernel and cannot set what is not namespaced",
         Capability.CLOCK: "a container shares its host's clock and may not set it",
-        Capability.CPU_FREQUENCY: "a container has no CPU frequency governor of its own",
+        Capability.CPU_FREQUENCY: "a container has no CPU frequency governor",
         Capability.CGROUP_V2: "slurmd cannot own a cgroup v2 tree inside a container",
         Capability.SWAP: "a container shares its host's swap",
         Capability.KERNEL_MODULES: "a container cannot load kernel modules",
         Capability.FIREWALL: "a lab container's network namespace has no uplink to guard",
         Capability.HARDWARE: "a container's slots, sensors and links are its host's",
-        Capability.GPU: "a container has no GPU, unless the lab simulates what its tools tell of some",
-        Capability.UPLINK: "a lab container's network namespace leads nowhere: it has no default route",
+        Capability.GPU: "a container has no GPU, unless the lab simulates some",
+        Capability.UPLINK: "a lab container's network namespace has no default route",
     },
 }
 
@@ -58,12 +58,12 @@ def why_lacking(platform: Platform, capability: Capability) -> str | None:
 
 
 def why_node_lacks(node: Node, capability: Capability) -> str | None:
-    """The reason a node lacks a capability, or None if it has it, be it by declared simulation."""
+    """The reason a node lacks a capability, or None if it has it, simulated GPUs included."""
     if capability is Capability.GPU and node.simulates_gpus:
         return None
     return why_lacking(node.platform, capability)
 
 
 def has(platform: Platform, capability: Capability) -> bool:
-    """Whether the platform has a capability of its own."""
+    """Whether the platform has a capability."""
     return capability not in _LACKING[platform]

@@ -22,8 +22,8 @@ _BRACKET = re.compile(r"\[([^\]]*)\]")
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?(?:/([0-9]+))?")
 
 
-class RangeMistake(ValueError):  # noqa: N818 - reads as the sentence it is
-    """The range is malformed; a sentence and a hint."""
+class RangeMistake(ValueError):  # noqa: N818 - a mistake in the file, not a failure of ours
+    """The range is malformed; `message` is a full sentence, `hint` what to do."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -34,14 +34,16 @@ class RangeMistake(ValueError):  # noqa: N818 - reads as the sentence it is
 def expand(text: str) -> tuple[str, ...]:
     """Names of a NodeSet, in its order. Raises RangeMistake; never expands more than MAX_NAMES.
 
-    Node groups (`@name`) are refused: they would make the file mean something else on each machine.
+    Node groups (`@name`) are rejected: each machine could expand them differently.
     """
     if _PLAIN.fullmatch(text):
         return (text,)
     if re.search(r"\s", text):
-        raise RangeMistake("A range has no spaces.", "separate several ranges with commas")
+        raise RangeMistake("A range must not contain spaces.", "separate several ranges with commas")
     if "@" in text or "*" in text:
-        raise RangeMistake("Node groups and wildcards are not part of a cluster file.", "e.g. `gpu[001-128]`")
+        raise RangeMistake(
+            "Node groups and wildcards are not allowed in a cluster file.", "e.g. `gpu[001-128]`"
+        )
     if text.count("[") != text.count("]"):
         raise RangeMistake("The brackets of this range do not match.", "e.g. `gpu[001-128]`")
     pieces = (piece for inside in _BRACKET.findall(text) for piece in inside.split(","))
@@ -49,22 +51,22 @@ def expand(text: str) -> tuple[str, ...]:
         raise RangeMistake(*_range_mistake(text))
     size = _size(text)
     if size > MAX_NAMES:
-        raise RangeMistake(f"This range has more than {MAX_NAMES} names.", None)
+        raise RangeMistake(f"The range has more than {MAX_NAMES} names.", None)
     try:
         names = tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except (NodeSetParseRangeError, RangeSetException):
         raise RangeMistake(*_range_mistake(text)) from None
     except NodeSetException:
-        raise RangeMistake("This is no NodeSet.", "e.g. `gpu[001-128]` or `gpu[1-4],login1`") from None
+        raise RangeMistake("Not a valid NodeSet.", "e.g. `gpu[001-128]` or `gpu[1-4],login1`") from None
     if not names:
-        raise RangeMistake("This range is empty.", "e.g. `gpu[001-128]`")
+        raise RangeMistake("The range is empty.", "e.g. `gpu[001-128]`")
     if not re.search(r"[!&^]", text) and len(names) != size:
-        raise RangeMistake("This range has a name twice.", None)
+        raise RangeMistake("The range contains a name twice.", None)
     return names
 
 
 def _size(text: str) -> int:
-    """Names of a range as written, twins counted twice; malformed parts count as one."""
+    """Number of names in a range as written, duplicates included; malformed parts count as one."""
     depth, parts, start = 0, [], 0
     for index, letter in enumerate(text):
         depth += (letter == "[") - (letter == "]")
@@ -93,7 +95,7 @@ def _range_mistake(text: str) -> tuple[str, str]:
             if not piece:
                 return "The range in brackets is empty.", "e.g. `gpu[001-128]`"
             if match is None:
-                return "The range in brackets is not made of numbers.", "e.g. `gpu[001-128]`"
+                return "The range in brackets may contain only numbers.", "e.g. `gpu[001-128]`"
             if match[2] and int(match[1]) > int(match[2]):
                 return "The range runs backwards.", f"write `{match[2]}-{match[1]}`"
             if match[2] and len(match[1]) != len(match[2]) and "0" in (match[1][0], match[2][0]):
@@ -101,11 +103,11 @@ def _range_mistake(text: str) -> tuple[str, str]:
                     "The numbers of the range differ in width.",
                     f"write `{match[1].zfill(len(match[2]))}-{match[2]}`",
                 )
-    return "This is no NodeSet.", "e.g. `gpu[001-128]`"
+    return "Not a valid NodeSet.", "e.g. `gpu[001-128]`"
 
 
 def fold(names: Iterable[str]) -> str:
-    """Node names in the field's short form, `gpu[001-016],head1`; Slurm reads it too."""
+    """Node names in NodeSet form, `gpu[001-016],head1`; Slurm reads it too."""
     nodes = NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP)
     nodes.fold_axis = (-1,)  # slurm.conf takes at most two ranges in a name
     return str(nodes)

@@ -51,7 +51,7 @@ class Mirrors(Frozen):
 
 
 class Waves(Frozen):
-    """How an apply goes over the nodes. Without this section all go at once and nothing stops it."""
+    """Order of an apply over the nodes. Without this section all nodes go at once and nothing stops it."""
 
     canary: int = Field(
         default=0,
@@ -73,7 +73,7 @@ class Waves(Frozen):
         description="Drain a worker in the scheduler, and wait for its jobs, before something disruptive.",
     )
     drain_deadline_seconds: int = Field(
-        default=3600, ge=1, description="A worker whose jobs run longer is left as it is, and named."
+        default=3600, ge=1, description="A worker whose jobs run longer is left as it is and reported."
     )
 
     @field_validator("size", "stop_after")
@@ -85,17 +85,10 @@ class Waves(Frozen):
             if value not in words and not (
                 value.endswith("%") and share.isdigit() and 1 <= int(share) <= 100
             ):
-                raise ValueError(
-                    " or ".join(
-                        [
-                            "this must be a number",
-                            "a share from `1%` to `100%`",
-                            *(f"`{word}`" for word in words),
-                        ]
-                    )
-                )
+                forms = ("a number", "a share from `1%` to `100%`", *(f"`{word}`" for word in words))
+                raise ValueError(f"must be {' or '.join(forms)}")
         elif value is not None and value < 1:
-            raise ValueError("this must be at least 1")
+            raise ValueError("must be at least 1")
         return value
 
 

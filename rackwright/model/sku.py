@@ -1,4 +1,4 @@
-"""What a node model is made of; entries come from rackwright/catalog/ or the cluster file."""
+"""The parts of a node model; entries come from rackwright/catalog/ or the cluster file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rackwright.model.types import LinkKind, NetworkPurpose
 class Source(Frozen):
     """Where a figure comes from and when it was read."""
 
-    text: str = Field(min_length=8, description="Document and publisher; a URL where there is one.")
+    text: str = Field(min_length=8, description="Document and publisher, with a URL if there is one.")
     read: date = Field(description="Day it was read, YYYY-MM-DD.")
 
 
@@ -45,7 +45,7 @@ class NvSwitch(StrEnum):
 
 
 PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
-"""Vendor and device id as lspci -n prints them, e.g. `10de:2330`."""
+"""Vendor and device ID as lspci -n prints them, e.g. `10de:2330`."""
 
 
 class Gpus(Frozen):
@@ -59,7 +59,7 @@ class Gpus(Frozen):
     architecture: Architecture | None = Field(
         default=None, description="Decides kernel modules, driver branches and CUDA."
     )
-    pci_ids: tuple[PciId, ...] = Field(default=(), description="Ids a GPU of this kind may show.")
+    pci_ids: tuple[PciId, ...] = Field(default=(), description="PCI IDs of this GPU.")
     pcie_generation: int | None = Field(default=None, ge=3, le=7)
     pcie_width: int | None = Field(default=None, ge=1, le=16, description="Lanes.")
     nvlinks: int | None = Field(default=None, ge=0, le=64, description="NVLinks of one GPU; 0: it has none.")
@@ -69,10 +69,10 @@ class Gpus(Frozen):
     )
     nvlink_domain: int | None = Field(default=None, ge=1, le=1152, description="GPUs in one NVLink domain.")
     nvswitch: NvSwitch | None = None
-    power_watts: int | None = Field(default=None, ge=1, le=5000, description="Most one GPU draws.")
+    power_watts: int | None = Field(default=None, ge=1, le=5000, description="Maximum power of one GPU.")
     mig: str | None = Field(default=None, description="Its row in the table of MIG profiles.")
     minimum_driver: str | None = Field(
-        default=None, pattern=r"^[0-9]+(\.[0-9]+)+$", description="First driver that knows this board."
+        default=None, pattern=r"^[0-9]+(\.[0-9]+)+$", description="First driver that supports this board."
     )
 
 
@@ -98,7 +98,7 @@ class Nvme(Frozen):
 
 
 class BusbwFloor(Frozen):
-    """The least all-reduce bus bandwidth a healthy set of nodes shows."""
+    """Minimum all-reduce bus bandwidth of a healthy set of nodes."""
 
     nodes_min: int = Field(default=1, ge=1)
     nodes_max: int | None = Field(default=None, ge=1, description="None: any number.")
@@ -108,7 +108,7 @@ class BusbwFloor(Frozen):
 
 
 class Metric(StrEnum):
-    """What a floor is about; the name ends in the unit."""
+    """What a floor measures; the name ends in the unit."""
 
     IB_WRITE_GBPS = "ib_write_gbps"
     """ib_write_bw of one port, one direction, Gb/s (10^9 bits per second)."""
@@ -123,7 +123,7 @@ class Metric(StrEnum):
 
 
 class Floor(Frozen):
-    """The least a healthy node of this kind shows."""
+    """Minimum of a metric on a healthy node of this kind."""
 
     metric: Metric
     floor: float = Field(gt=0)
@@ -131,7 +131,7 @@ class Floor(Frozen):
 
 
 class Published(Frozen):
-    """A figure that sources disagree about, or that we derive: what was printed, what we took, why."""
+    """A figure that sources disagree about, or that is derived: the published values, the one chosen, why."""
 
     field: str
     values: tuple[str, ...] = Field(min_length=1)
@@ -140,7 +140,7 @@ class Published(Frozen):
 
 
 class SkuEntry(Frozen):
-    """A node model as the catalogue or a cluster file writes it, below its name."""
+    """A node model in the catalogue or a cluster file, without its name."""
 
     vendor: str = Field(min_length=1)
     description: str = Field(min_length=1)
@@ -148,11 +148,11 @@ class SkuEntry(Frozen):
     cores_per_socket: int = Field(ge=1, le=512, description="Physical cores.")
     threads_per_core: int = Field(ge=1, le=8)
     memory_mib: int = Field(ge=256, le=67108864, description="Installed memory.")
-    product: str | None = Field(default=None, description="What people call it, e.g. `HGX B200`.")
+    product: str | None = Field(default=None, description="Product name, e.g. `HGX B200`.")
     cpu_model: str | None = None
     cpu_architecture: Literal["x86_64", "aarch64"] = "x86_64"
     numa_nodes: int | None = Field(default=None, ge=1, le=64, description="As the system is delivered.")
-    power_watts: int | None = Field(default=None, ge=1, le=200000, description="Most the node draws.")
+    power_watts: int | None = Field(default=None, ge=1, le=200000, description="Maximum power of the node.")
     host_varies: bool = Field(
         default=False,
         description="The board is cited; CPUs, memory, ports and drives are an example and differ by maker.",
@@ -187,26 +187,26 @@ class SkuEntry(Frozen):
 
     def _contradictions(self) -> Iterator[str]:
         if len({floor.metric for floor in self.floors}) != len(self.floors):
-            yield "Two floors are for one metric."
+            yield "Two floors for the same metric."
         if self.gpus is not None and any(
             gpu >= self.gpus.count for nic in self.nics for gpu in nic.near_gpus
         ):
-            yield f"A port is near a GPU that the node, with {self.gpus.count}, has not."
+            yield f"`near_gpus` names a GPU that the node does not have; it has {self.gpus.count}."
         fabric = [nic.rail for nic in self.nics if nic.purpose is NetworkPurpose.FABRIC]
         if any(nic.rail is not None for nic in self.nics if nic.purpose is not NetworkPurpose.FABRIC):
-            yield "Only fabric ports have a rail."
+            yield "Only fabric ports can have a rail."
         rails = [rail for rail in fabric if rail is not None]
         if rails and len(rails) != len(fabric):
             yield "Some fabric ports have a rail and others have none."
         if rails and sorted(set(rails)) != list(range(max(rails) + 1)):
-            yield f"The rails are numbered 0 to {max(rails)}, but not every one of them has a port."
+            yield f"The rails are numbered 0 to {max(rails)}, but some of them have no port."
         floors = sorted(self.busbw_floors, key=lambda floor: floor.nodes_min)
         for floor in floors:
             if floor.nodes_max is not None and floor.nodes_max < floor.nodes_min:
-                yield f"A bandwidth floor is for {floor.nodes_min} to {floor.nodes_max} nodes, which is none."
+                yield f"A bandwidth floor is for {floor.nodes_min} to {floor.nodes_max} nodes, an empty range."
         for lower, upper in pairwise(floors):
             if lower.nodes_max is None or lower.nodes_max >= upper.nodes_min:
-                yield f"Two bandwidth floors are for {upper.nodes_min} nodes."
+                yield f"Two bandwidth floors cover {upper.nodes_min} nodes."
 
 
 class Sku(SkuEntry):

@@ -1,4 +1,4 @@
-"""Text types of the cluster file, each refused with a sentence of its own."""
+"""Text types of the cluster file, each with its own error message."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
 def mistake(message: str, hint: str | None = None) -> PydanticCustomError:
-    """A validation error whose sentence and hint reach the reader as they are."""
+    """A validation error whose message and hint are shown unchanged."""
     return PydanticCustomError("mistake", "{message}", {"message": message, "hint": hint})
 
 
 def host_label_mistake(name: str) -> str | None:
     """Why this cannot be a host name (one label, RFC 1123), or None."""
     if len(name) > 63:
-        return "A host name has at most 63 characters."
+        return "A host name may have at most 63 characters."
     if not _LABEL.fullmatch(name):
         return "A host name may contain only lower-case letters, digits and inner hyphens."
     if name == "localhost":
-        return "Every machine calls itself localhost."
+        return "`localhost` cannot be the name of a node."
     if name.isdigit():
-        return "A host name of digits alone would read as a number."
+        return "A host name must not be a number."
     return None
 
 
 def label_mistake(name: str) -> str | None:
-    """Why this cannot be a name of ours (cluster, network, SKU, rack), or None."""
+    """Why this cannot be the name of a cluster, network, SKU or rack, or None."""
     if _LABEL.fullmatch(name) and len(name) <= 40:
         return None
-    return "A name here has at most 40 lower-case letters, digits and inner hyphens."
+    return "A name may contain only lower-case letters, digits and inner hyphens, at most 40 characters."
 
 
 def _label(value: Data) -> str:
@@ -54,12 +54,10 @@ def _domain(value: Data) -> str:
     if not isinstance(value, str) or not value:
         raise mistake("Expected a domain.", "e.g. `cluster.example.com`")
     if len(value) > 190:
-        raise mistake("A domain has at most 190 characters, so that host names fit before it.")
+        raise mistake("A domain may have at most 190 characters, so that host names fit before it.")
     for label in value.split("."):
         if not _LABEL.fullmatch(label) or len(label) > 63:
-            raise mistake(
-                "This is no valid domain.", "e.g. `cluster.example.com`: lower case, no dot at the end"
-            )
+            raise mistake("Not a valid domain.", "e.g. `cluster.example.com`: lower case, no dot at the end")
     return value
 
 
@@ -69,19 +67,17 @@ def _network(value: Data) -> IPv4Network:
     if not isinstance(value, str):
         raise mistake("Expected a network.", "e.g. `10.1.0.0/16`")
     if ":" in value:
-        raise mistake("Networks are IPv4 for now.", "e.g. `10.1.0.0/16`")
+        raise mistake("IPv6 networks are not supported.", "e.g. `10.1.0.0/16`")
     if "/" not in value:
         raise mistake("The prefix length is missing.", f"e.g. `{value}/24`")
     try:
         network = IPv4Network(value, strict=False)
     except ValueError:
-        raise mistake("This is no IPv4 network.", "e.g. `10.1.0.0/16`") from None
+        raise mistake("Not a valid IPv4 network.", "e.g. `10.1.0.0/16`") from None
     if str(network.network_address) != value.split("/")[0]:
-        raise mistake("Bits are set behind the prefix length.", f"write `{network}`")
+        raise mistake("The address has bits set after the prefix length.", f"write `{network}`")
     if network.is_multicast or network.is_loopback or network.is_link_local or network.is_reserved:
-        raise mistake(
-            "Hosts have no addresses in this network.", "private networks: 10/8, 172.16/12, 192.168/16"
-        )
+        raise mistake("This network cannot have host addresses.", "use a private network, e.g. `10.1.0.0/16`")
     if network.prefixlen > 30 or network.prefixlen < 8:
         raise mistake("The prefix length must be from 8 to 30.")
     return network
@@ -92,20 +88,20 @@ def _address(value: Data) -> IPv4Address:
         return value
     if isinstance(value, str):
         if "/" in value:
-            raise mistake("An address stands here without a prefix length.", f"write `{value.split('/')[0]}`")
+            raise mistake("Write the address without a prefix length.", f"write `{value.split('/')[0]}`")
         try:
             return IPv4Address(value)
         except ValueError:
             pass
-    raise mistake("This is no IPv4 address.", "e.g. `10.1.0.11`")
+    raise mistake("Not a valid IPv4 address.", "e.g. `10.1.0.11`")
 
 
 def _mac(value: Data) -> str:
     text = value.lower().replace("-", ":") if isinstance(value, str) else ""
     if not _MAC.fullmatch(text):
-        raise mistake("This is no MAC address.", "e.g. `52:54:00:12:34:56`")
+        raise mistake("Not a valid MAC address.", "e.g. `52:54:00:12:34:56`")
     if int(text[:2], 16) & 1:
-        raise mistake("This MAC address is a multicast address, which no port has.")
+        raise mistake("This is a multicast MAC address; a network port cannot have one.")
     return text
 
 
@@ -115,7 +111,7 @@ def _schema(pattern: str, example: str) -> FieldInfo:
 
 
 Label = Annotated[str, BeforeValidator(_label), _schema(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "gpu")]
-"""A name of ours: cluster, network, SKU."""
+"""Name of a cluster, network or SKU."""
 
 Domain = Annotated[str, BeforeValidator(_domain), _schema(r"^[a-z0-9.-]+$", "cluster.example.com")]
 Cidr = Annotated[IPv4Network, BeforeValidator(_network), _schema(r"^[0-9./]+$", "10.1.0.0/16")]

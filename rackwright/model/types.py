@@ -1,4 +1,4 @@
-"""The field's words as enums."""
+"""Enumerations of the cluster model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NodeRole(StrEnum):
 
 
 class Platform(StrEnum):
-    """What a node is made of; decides what is out of scope there (rackwright.model.platforms)."""
+    """Kind of machine a node is; decides what is out of scope on it (rackwright.model.platforms)."""
 
     BARE_METAL = "bare-metal"
     VM = "vm"
