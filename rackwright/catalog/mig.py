@@ -1,7 +1,7 @@
 """MIG: how a node's GPUs are partitioned, declared once and read by the mig role, Slurm and the health checks.
 
 Every GPU of a node is partitioned alike. A layout is checked against the catalogue's profiles and placed as the
-hardware would place it, so that one which cannot be made is refused before the first connection.
+hardware would place it, so that an impossible layout is refused before the first connection.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rackwright.documents.nearest import suggest
 from rackwright.model.sku import Gpus
 
 _SLOTS = 8
-"""Memory slices of a GPU; the last has no compute slice of its own."""
+"""Memory slices of a GPU; the last has no compute slice."""
 
 # Profile by (compute slices, how often it fits): where it may start, and how many memory slices it takes.
 # `nvidia-smi mig -lgipp` of A100, H100 and H100 NVL, quoted by several public pages, read 2026-11-21.
@@ -58,7 +58,7 @@ def _place(
     starts, size = _PLACEMENTS[int(name[0]), most[name]]
     for start in starts:
         if name == last[0] and start < last[1]:
-            continue  # equal instances in another order are no other layout
+            continue  # equal instances in another order are the same layout
         slots = frozenset(range(start, start + size))
         if max(slots) < _SLOTS and not slots & taken:
             below = _place(rest, most, taken | slots, (name, start))
@@ -70,15 +70,15 @@ def _place(
 def mistakes(
     layout: dict[str, int], gpus: Gpus | None, sku: str
 ) -> Iterator[tuple[str | None, str, str | None]]:
-    """What is wrong with a layout: (profile or None for all of it, a sentence, a hint)."""
+    """What is wrong with a layout: (profile or None for the whole layout, message, hint)."""
     if gpus is None:
-        yield None, f"{sku} has no GPUs that can be partitioned.", None
+        yield None, f"{sku} has no GPUs to partition.", None
         return
     row = profiles_of(gpus)
     if row is None:
         yield (
             None,
-            f"The catalogue knows no MIG profiles of {gpus.model} ({sku}).",
+            f"The catalogue has no MIG profiles of {gpus.model} ({sku}).",
             "see `rackwright catalog --table mig`",
         )
         return

@@ -1,4 +1,4 @@
-"""What a package source offers for an OS release: the lock chooses from these and from nothing else."""
+"""What a package source offers for an OS release; the lock chooses only from these."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DriverOffer(Frozen):
         default="current", description="Debian's package family."
     )
     suite: str | None = None
-    default: bool = Field(default=True, description="False: only where the cluster file asks for it.")
+    default: bool = Field(default=True, description="False: only if the cluster file requests it.")
 
     @property
     def branch(self) -> str:
@@ -48,7 +48,7 @@ class Offer(Frozen):
     """What one source carries for some OS releases. None: not known; false: known not to be there."""
 
     source: Literal["nvidia", "distribution", "mirror"]
-    name: str = Field(description="What messages call it, e.g. `Debian's own repository`.")
+    name: str = Field(description="Its name in messages, e.g. `Debian's own repository`.")
     os: tuple[OsRelease, ...] = Field(min_length=1)
     drivers: tuple[DriverOffer, ...]
     kernels: tuple[KernelOffer, ...] = ()
@@ -66,7 +66,7 @@ class Offer(Frozen):
 
 
 class OfferTable(Table):
-    """Every offer that is known, and what is taken where the cluster file does not say."""
+    """Every known offer, and the defaults for what the cluster file leaves out."""
 
     default_dcgm: str
     default_container_toolkit: str

@@ -1,4 +1,4 @@
-"""Reads the shared tables, each once and only when somebody asks for it."""
+"""Reads the shared tables, each once, on first use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the shared tables hold: XIDs, MIG, driver branches, CUDA, security, package offers, known pairs.
 
-The data stand in rackwright/catalog/tables/*.yaml, one file per table; rackwright.catalog.table_files
-reads each when it is asked for, so that a command pays for no table it does not need.
+The data are in rackwright/catalog/tables/*.yaml, one file per table; rackwright.catalog.table_files
+reads each on first use, so that a command reads only the tables it needs.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Version = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
 
 
 class Table(Frozen):
-    """A table says where it comes from as a whole; rows add what is theirs alone."""
+    """A table with its sources; rows may have their own."""
 
     about: str = Field(min_length=8)
     sources: tuple[Source, ...] = Field(min_length=1)
 
 
 class XidAction(StrEnum):
-    """What an operator, or the drain logic, does about an XID."""
+    """What the operator or the drain logic does after an XID."""
 
     NONE = "none"
     RESTART_JOB = "restart-job"
@@ -38,7 +38,7 @@ class XidAction(StrEnum):
     CHECK_CABLES = "check-cables"
     UPDATE_FIRMWARE = "update-firmware"
     INVESTIGATE = "investigate"
-    """A workflow of the vendor's decides; drain until somebody has looked."""
+    """The vendor's workflow decides; drain until an operator has investigated."""
     OBEY_TEXT = "obey-text"
     """The kernel's line names the action."""
 
@@ -100,13 +100,13 @@ class Branch(Frozen):
 
 
 class ArchitectureRule(Frozen):
-    """What the GPUs of one architecture ask of the stack."""
+    """What the GPUs of one architecture need from the stack."""
 
     architecture: Architecture
     modules: tuple[Literal["open", "proprietary"], ...]
     first_driver: Version | None = None
     last_branch: str | None = Field(
-        default=None, description="No later branch drives it; None: no end known."
+        default=None, description="Last branch that supports it; None: no end known."
     )
     last_cuda_major: int | None = None
     sources: tuple[Source, ...] = Field(min_length=1)
@@ -155,13 +155,13 @@ class Minimum(Frozen):
 
 
 class SecurityTable(Table):
-    """Minimum-security versions: dated data that ages; a site renews it."""
+    """Minimum-security versions: dated data that a site has to renew."""
 
     rows: tuple[Minimum, ...]
 
 
 class Pair(Frozen):
-    """A driver package and kernel headers that somebody saw build, or not."""
+    """Whether a driver package is known to build against kernel headers."""
 
     os: OsRelease
     package: str

@@ -1,4 +1,4 @@
-"""What a catalogue entry does not say: listed, so that nobody takes silence for a figure."""
+"""Lists the fields that a catalogue entry leaves unknown."""
 
 from __future__ import annotations
 

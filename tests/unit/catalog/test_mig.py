@@ -47,12 +47,12 @@ def _with(mig, sku="dgx-h100"):
 @pytest.mark.parametrize(
     ("mig", "sku", "path", "message", "hint"),
     [
-        ("{1g.10gb: 7}", "cpu-16c-64g", "", "cpu-16c-64g has no GPUs that can be partitioned.", None),
+        ("{1g.10gb: 7}", "cpu-16c-64g", "", "cpu-16c-64g has no GPUs to partition.", None),
         (
             "{1g.10gb: 7}",
             "l40s-8x",
             "",
-            "The catalogue knows no MIG profiles of L40S (l40s-8x).",
+            "The catalogue has no MIG profiles of L40S (l40s-8x).",
             "see `rackwright catalog --table mig`",
         ),
         (
