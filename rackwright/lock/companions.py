@@ -52,7 +52,7 @@ def _imex(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
         )
     if choice.imex and not request.needs_imex and request.gpus.nvswitch is not None:
         yield Refusal(
-            f"{request.product} shares no NVLink domain with other nodes, so IMEX has nothing to do there.",
+            f"{request.product} shares no NVLink domain with other nodes, so IMEX has no use there.",
             "leave `gpu_stack.imex` out",
         )
     if choice.imex and request.needs_imex and offer is not None and not offer.imex:
@@ -74,7 +74,7 @@ def _container_toolkit(request: StackRequest, choice: Choice) -> Iterator[Refusa
 
 
 def _offered(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
-    """What the file asks for and the source is not known to have."""
+    """Versions that the file requests and the source is not known to have."""
     offer, wanted = request.offer, request.wanted
     if offer is None:
         return

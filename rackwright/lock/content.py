@@ -19,7 +19,7 @@ class GroupLock(Frozen):
     os: OsRelease
     source: Literal["nvidia", "distribution", "mirror"]
     kernel: str | None = Field(
-        default=None, description="As uname -r prints it. None: not locked; the tables know none."
+        default=None, description="As uname -r prints it. None: not locked, since the tables have none."
     )
     driver_branch: str
     driver_version: str
@@ -30,7 +30,7 @@ class GroupLock(Frozen):
     imex: bool = False
     ofed: Literal["inbox", "doca"] = "inbox"
     packages: dict[str, str] = Field(
-        description="Name to version, all of them held: nothing but a new lock may move them. `*` in a "
+        description="Name to version, all held: only a new lock may change them. `*` in a "
         "version: only a package index has it."
     )
     components: dict[str, tuple[str, ...]] = Field(
@@ -39,7 +39,7 @@ class GroupLock(Frozen):
     sha256: dict[str, str] = Field(
         default_factory=dict, description="Of package files, where an index has it."
     )
-    notes: tuple[str, ...] = Field(default=(), description="What a reader should know; nothing refused.")
+    notes: tuple[str, ...] = Field(default=(), description="Notes for the reader; none of them is a refusal.")
 
     @property
     def exact(self) -> bool:
@@ -57,7 +57,7 @@ class Lock(Frozen):
     gpu_stack: dict[str, Any] = Field(
         default_factory=dict,
         validation_alias=AliasChoices("gpu_stack", "wish"),  # its name in locks written before 2026-11-22
-        description="The section gpu_stack that was solved; another one: solve again.",
+        description="The section gpu_stack that was solved; if it changed, lock again.",
     )
     groups: tuple[GroupLock, ...] = ()
 

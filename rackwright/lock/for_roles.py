@@ -1,4 +1,4 @@
-"""What a role takes from the lock, and what it refuses before the first connection."""
+"""What a role uses from the lock, and the problems it reports before the first connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def has_stack(node: Node) -> bool:
 
 
 def group_of(cluster: Cluster, node: Node) -> GroupLock:
-    """What is locked for a node. Raises RackwrightError where there is no lock or it leaves the node out."""
+    """What is locked for a node. Raises RackwrightError if there is no lock or it does not cover the node."""
     group = read_lock(cluster).group_of(node)
     if group is None:
         raise RackwrightError(
@@ -81,14 +81,14 @@ def known_bad(group: GroupLock) -> Pair | None:
 def lock_problems(cluster: Cluster, role: str, parts: Iterable[str] = ()) -> Iterator[Trouble]:
     """Why a role that installs what is locked cannot run: no lock, an old one, an incomplete one.
 
-    For RoleOptions.lock_problems; what the nodes of the role need is looked at, and nothing else: versions
-    are asked of `parts` of the stack (none: of all).
+    For RoleOptions.lock_problems; only what the nodes of the role need is checked: the versions
+    of `parts` of the stack (none: of all).
     """
     nodes = [node for node in cluster.running(role) if has_stack(node)]
     if not nodes:
         return
     if cluster.gpu_stack is None:
-        yield "", f"The role {role} installs what is locked, and the file has no section gpu_stack.", None
+        yield "", f"The role {role} installs locked versions, but the file has no section gpu_stack.", None
         return
     try:
         lock = read_lock(cluster)
@@ -97,9 +97,13 @@ def lock_problems(cluster: Cluster, role: str, parts: Iterable[str] = ()) -> Ite
         return
     name = cluster.lock_path.name
     if lock.cluster != cluster.name:
-        yield "", f"The lock {name} is of the cluster {lock.cluster}.", _again(cluster)
+        yield "", f"The lock {name} belongs to the cluster {lock.cluster}.", _again(cluster)
     elif (lock.gpu_stack, lock.index) != requested_stack(cluster):
-        yield "", f"The lock {name} was solved for another gpu_stack than the file has now.", _again(cluster)
+        yield (
+            "",
+            f"The lock {name} was solved for a different gpu_stack than the file has now.",
+            _again(cluster),
+        )
     else:
         yield from _gaps(cluster, lock, nodes, tuple(parts))
 

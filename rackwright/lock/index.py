@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Index:
-    """What the indexes name, by package; `places` are where they were read."""
+    """Entries of the indexes by package; `places` are where they were read."""
 
     places: tuple[str, ...] = ()
     packages: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Index:
 
 
 def parse_primary(text: str, place: str) -> Iterable[Entry]:
-    """The packages of one primary.xml of an rpm repository; no epoch is epoch 0, and left out."""
+    """The packages of one primary.xml of an rpm repository; epoch 0 is left out."""
     try:
         packages = ElementTree.fromstring(text).iterfind(f"{_COMMON}package")
         for package in packages:
@@ -60,7 +60,9 @@ def parse_primary(text: str, place: str) -> Iterable[Entry]:
             sha256 = checksum.text if checksum is not None and checksum.get("type") == "sha256" else None
             yield Entry(name, f"{epoch}{version.get('ver')}-{version.get('rel')}", sha256)
     except ElementTree.ParseError:
-        raise RackwrightError(f"The package index {place} is no primary.xml of an rpm repository.") from None
+        raise RackwrightError(
+            f"The package index {place} is not a primary.xml of an rpm repository."
+        ) from None
 
 
 def _parse(text: str, place: str) -> Iterable[Entry]:
@@ -117,5 +119,5 @@ def _unpack(raw: bytes, place: str) -> str:
         return raw.decode("utf-8")
     except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError):
         raise RackwrightError(
-            f"The package index {place} is no `Packages` or `primary.xml` file, plain, .gz or .xz."
+            f"The package index {place} is not a `Packages` or `primary.xml` file, plain, .gz or .xz."
         ) from None

@@ -1,4 +1,4 @@
-"""Why a request cannot be met: every rule looks at the whole choice, and all reasons are reported at once."""
+"""Why a request cannot be met: every rule checks the whole choice, and all reasons are reported at once."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def _known(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     name = request.sku.name
     if request.rule is None:
         yield Refusal(
-            f"The SKU {name} does not say its GPUs' architecture, so neither modules nor driver can be chosen.",
+            f"The SKU {name} does not declare its GPUs' architecture, so neither modules nor driver can be chosen.",
             f"add `architecture` below `skus.{name}.gpus`",
         )
     if request.gpus.nvswitch is None:
         yield Refusal(
-            f"The SKU {name} does not say whether its GPUs hang on NVSwitches.",
+            f"The SKU {name} does not declare whether its GPUs are connected by NVSwitches.",
             f"add `nvswitch: none`, `node` or `rack` below `skus.{name}.gpus`",
         )
     if request.offer is None:
-        what = {"distribution": "own archive", "nvidia": "repository of NVIDIA's", "mirror": "mirror"}
+        what = {"distribution": "own archive", "nvidia": "NVIDIA repository", "mirror": "mirror"}
         yield Refusal(
-            f"Nothing is known about {request.os}'s {what[request.wanted.source]}.",
+            f"The tables have no data about {request.os}'s {what[request.wanted.source]}.",
             "set `gpu_stack.source: nvidia`, or name a mirror's `package_index`",
         )
 
@@ -60,12 +60,12 @@ def _modules(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     grace = request.sku.cpu_architecture == "aarch64"
     if choice.modules == "proprietary" and (grace or "proprietary" not in rule.modules):
         yield Refusal(
-            f"{request.product} runs with open kernel modules only: Blackwell and Grace have no others.",
+            f"{request.product} needs open kernel modules: Blackwell and Grace have no others.",
             "set `modules: auto`",
         )
     if choice.modules == "open" and "open" not in rule.modules:
         yield Refusal(
-            f"{request.product} runs with proprietary kernel modules only: open ones begin with Turing, "
+            f"{request.product} needs proprietary kernel modules: open ones begin with Turing, "
             f"and its GPUs are {rule.architecture.capitalize()}.",
             "set `modules: auto`",
         )
@@ -91,7 +91,7 @@ def _last_branch(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
         return
     if int(choice.driver.branch) > int(rule.last_branch):
         yield Refusal(
-            f"{request.product} is driven up to branch {rule.last_branch}, and {choice.driver.version} "
+            f"{request.product} is supported up to branch {rule.last_branch}, and {choice.driver.version} "
             f"is later: {rule.architecture.capitalize()} was dropped.",
             f'set `driver: {{branch: "{rule.last_branch}"}}`',
         )
@@ -103,8 +103,8 @@ def _driver(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
         return
     has = listed(sorted({driver.version for driver in offer.drivers}, key=numbers))
     if choice.driver is None:
-        asked = f"driver {wanted.version}" if wanted.version else f"driver of branch {wanted.branch}"
-        yield Refusal(f"{offer.name} for {request.os} has no {asked}; known there: {has}.")
+        requested = f"driver {wanted.version}" if wanted.version else f"driver of branch {wanted.branch}"
+        yield Refusal(f"{offer.name} for {request.os} has no {requested}; known there: {has}.")
     elif choice.modules not in choice.driver.modules:
         yield Refusal(
             f"{offer.name} has driver {choice.driver.version} without {choice.modules} modules.",
@@ -141,7 +141,7 @@ def _pair(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
 
 
 def _other_way(request: StackRequest, choice: Choice) -> str | None:
-    """A driver of the same source about which nothing bad is known."""
+    """A driver of the same source that is not known to fail."""
     offer, rule = request.offer, request.rule
     if offer is None or rule is None:
         return None

@@ -79,7 +79,7 @@ class StackRequest:
 
     @property
     def rule(self) -> ArchitectureRule | None:
-        """What the GPUs' architecture asks for; None where the SKU does not say it."""
+        """What the GPUs' architecture needs; None if the SKU does not declare it."""
         for rule in self.tables.drivers.architectures:
             if rule.architecture is self.gpus.architecture:
                 return rule
@@ -92,7 +92,7 @@ class StackRequest:
 
     @property
     def needs_nvlsm(self) -> bool:
-        """From the fifth generation on, NVSwitches on the board have a subnet manager of their own."""
+        """From NVLink generation 5 on, NVSwitches on the board need their own subnet manager."""
         return self.needs_fabricmanager and (self.gpus.nvlink_generation or 0) >= 5
 
     @property
@@ -102,7 +102,7 @@ class StackRequest:
 
     @property
     def minimum_driver(self) -> str | None:
-        """The first driver that knows this board, as far as it is known."""
+        """The first driver that supports this board, if known."""
         return self.gpus.minimum_driver or (self.rule.first_driver if self.rule else None)
 
 

@@ -1,4 +1,4 @@
-"""Rules about security: minimum versions, and modules that Secure Boot refuses."""
+"""Rules about security: minimum versions, and modules that Secure Boot rejects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _minimum_versions(request: StackRequest, choice: Choice) -> Iterator[Refusal
     safer = _safer_driver(request, choice)
     for sentence in below_minimum(request, choice):
         hint = safer if safer and sentence.startswith("Driver ") else None
-        yield Refusal(sentence, hint or "`security: warn` locks it all the same, with a note")
+        yield Refusal(sentence, hint or "set `security: warn` to lock it with a note")
 
 
 def _safer_driver(request: StackRequest, choice: Choice) -> str | None:

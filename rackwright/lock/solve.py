@@ -35,7 +35,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Solution:
-    """A lock, or what stands against it."""
+    """A lock, and the kinds of node that were refused."""
 
     lock: Lock
     refused: tuple[Refused, ...]
@@ -44,7 +44,7 @@ class Solution:
 
 
 def solve(cluster: Cluster, tables: Tables, index: Index) -> Solution:
-    """The lock of a cluster. Raises RackwrightError where the file does not say what it wants."""
+    """The lock of a cluster. Raises RackwrightError if the file has no section gpu_stack."""
     if cluster.gpu_stack is None:
         raise RackwrightError(
             f"{cluster.path.name} has no section gpu_stack, so there is nothing to lock.",
@@ -89,7 +89,7 @@ def solve_group(request: StackRequest) -> GroupLock | tuple[Refusal, ...]:
     reasons = list(refusals(request, choice))
     components = packages_of(request, choice)
     packages = {name: version for part in components.values() for name, version in part.items()}
-    exact, hashes, missing = _looked_up(request, packages)
+    exact, hashes, missing = _look_up(request, packages)
     if not reasons:
         reasons = missing
     if reasons or choice.driver is None:
@@ -114,7 +114,7 @@ def solve_group(request: StackRequest) -> GroupLock | tuple[Refusal, ...]:
     )
 
 
-def _looked_up(
+def _look_up(
     request: StackRequest, packages: dict[str, str]
 ) -> tuple[dict[str, str], dict[str, str], list[Refusal]]:
     """Versions to the last revision and hashes, where an index was read; and what it lacks."""
@@ -123,7 +123,12 @@ def _looked_up(
         entry = request.index.best(name, pattern)
         if entry is None:
             what = name if pattern == "*" else f"{name} {pattern}"
-            missing.append(Refusal(f"The package index has no {what}.", "name every index of the source"))
+            missing.append(
+                Refusal(
+                    f"The package index has no {what}.",
+                    "add every index of the source to `gpu_stack.package_index`",
+                )
+            )
             continue
         exact[name] = entry.version
         if entry.sha256 is not None:
@@ -142,7 +147,7 @@ def _notes(request: StackRequest, choice: Choice, packages: dict[str, str]) -> I
             yield f"Driver branch {branch.branch} reached its end of life in {branch.end_of_life}."
     yield from below_minimum(request, choice)
     if request.gpus.architecture is Architecture.BLACKWELL and request.gpus.minimum_driver is None:
-        yield f"Which driver is the first for {request.product} is not in the tables."
+        yield f"The tables do not have the first driver that supports {request.product}."
     yield from _kernel_notes(request, choice)
     for what, chosen in (
         ("DCGM", choice.dcgm),
@@ -151,9 +156,9 @@ def _notes(request: StackRequest, choice: Choice, packages: dict[str, str]) -> I
         ("NCCL", choice.nccl),
     ):
         if chosen is None and getattr(request.wanted, _FIELD_OF[what]) is None:
-            yield f"No {what}: {offer.name} for {request.os} has none that is known."
+            yield f"No {what}: {offer.name} for {request.os} is not known to have one."
     if request.wanted.source == "mirror" and not request.index.packages:
-        yield "The mirror's index was not read; it is taken to have what NVIDIA's repositories have."
+        yield "The mirror's index was not read; it is assumed to have what NVIDIA's repositories have."
     if any("*" in version for version in packages.values()):
         yield "Some versions end in `*`: without a package index their revisions are not known."
 
@@ -161,7 +166,7 @@ def _notes(request: StackRequest, choice: Choice, packages: dict[str, str]) -> I
 def _kernel_notes(request: StackRequest, choice: Choice) -> Iterator[str]:
     kernel, offer = choice.kernel, request.offer
     if kernel is None or offer is None:
-        yield f"The tables know no kernel of {request.os}: it is not locked."
+        yield f"The tables have no kernel of {request.os}: it is not locked."
         return
     latest = max(
         (other for other in offer.kernels if other.default),

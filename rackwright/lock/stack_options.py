@@ -14,7 +14,7 @@ from rackwright.model.types import NodeRole
 
 
 class StackOptions(RoleOptions):
-    """Base of such options: what is locked is installed, and a lock that lacks it is refused."""
+    """Base of such options: the role installs what is locked and rejects a lock that lacks it."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER, NodeRole.LOGIN})
     role: ClassVar[str]
@@ -36,7 +36,7 @@ class StackOptions(RoleOptions):
         return super().runs_on(node) and self.needed_on(node)
 
     def lock_problems(self, cluster: Cluster) -> Iterable[Trouble]:
-        """A lock that cannot be used, or has nothing of this role's for a kind of node."""
+        """A lock that cannot be used, or lacks this role's part for a kind of node."""
         found = list(lock_problems(cluster, self.role, self.parts))
         return found or list(self._missing(cluster))
 
@@ -54,5 +54,5 @@ class StackOptions(RoleOptions):
                 yield (
                     "",
                     f"The lock leaves {self.parts[0]} out for {kind[0]} on {kind[1]}.",
-                    f"take {self.role} from these nodes, or let gpu_stack have it and lock again",
+                    f"remove {self.role} from these nodes, or add it to gpu_stack and lock again",
                 )

@@ -20,7 +20,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def at_least(version: str, minimum: str) -> bool:
-    """Whether an upstream version is not older than another."""
+    """Whether an upstream version is at least another."""
     return numbers(version) >= numbers(minimum)
 
 

@@ -54,7 +54,7 @@ TABLE = {
         "hgx-b200",
         UBUNTU,
         "{modules: proprietary}",
-        ["HGX B200 runs with open kernel modules only: Blackwell and Grace have no others."],
+        ["HGX B200 needs open kernel modules: Blackwell and Grace have no others."],
     ),
     "open modules on Volta": (
         "dgx1-v100",
@@ -62,7 +62,7 @@ TABLE = {
         "{modules: open}",
         [
             (
-                "DGX-1 V100 runs with proprietary kernel modules only: open ones begin with Turing, "
+                "DGX-1 V100 needs proprietary kernel modules: open ones begin with Turing, "
                 "and its GPUs are Volta."
             )
         ],
@@ -77,7 +77,7 @@ TABLE = {
         "dgx1-v100",
         UBUNTU,
         "{driver: {version: 595.91.07}}",
-        ["DGX-1 V100 is driven up to branch 580, and 595.91.07 is later: Volta was dropped."],
+        ["DGX-1 V100 is supported up to branch 580, and 595.91.07 is later: Volta was dropped."],
     ),
     "CUDA 13 on driver 535": (
         "dgx-h100",
@@ -161,7 +161,7 @@ TABLE = {
         "dgx-h100",
         UBUNTU,
         "{imex: true}",
-        ["DGX H100 shares no NVLink domain with other nodes, so IMEX has nothing to do there."],
+        ["DGX H100 shares no NVLink domain with other nodes, so IMEX has no use there."],
     ),
     "container toolkit in two versions": (
         "dgx-h100",
@@ -221,19 +221,19 @@ TABLE = {
         "t4-4x",
         UBUNTU,
         "{source: distribution}",
-        ["Nothing is known about ubuntu-24.04's own archive."],
+        ["The tables have no data about ubuntu-24.04's own archive."],
     ),
     "a release no table has yet": (
         "t4-4x",
         "ubuntu-26.04",
         "{}",
-        ["Nothing is known about ubuntu-26.04's repository of NVIDIA's."],
+        ["The tables have no data about ubuntu-26.04's NVIDIA repository."],
     ),
     "an EL release no table has yet": (
         "t4-4x",
         "rocky-10",
         "{}",
-        ["Nothing is known about rocky-10's repository of NVIDIA's."],
+        ["The tables have no data about rocky-10's NVIDIA repository."],
     ),
     "a kernel that is not there": (
         "t4-4x",
@@ -285,8 +285,8 @@ def test_a_site_sku_that_says_too_little_is_refused_and_not_guessed(tmp_path):
     cluster = load_cluster(write_cluster(tmp_path, {"own": UBUNTU}, "{}", OWN))
     (refused,) = solve(cluster, shipped_tables(), Index()).refused
     assert [reason.message for reason in refused.reasons] == [
-        "The SKU own does not say its GPUs' architecture, so neither modules nor driver can be chosen.",
-        "The SKU own does not say whether its GPUs hang on NVSwitches.",
+        "The SKU own does not declare its GPUs' architecture, so neither modules nor driver can be chosen.",
+        "The SKU own does not declare whether its GPUs are connected by NVSwitches.",
     ]
 
 

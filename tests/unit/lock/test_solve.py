@@ -268,7 +268,7 @@ def test_an_rpm_repository_is_what_its_primary_xml_says(tmp_path):
     assert group.packages["cuda-toolkit-13-0"] == "13.0.2-1.el9"
     assert group.sha256["nvidia-open"] == "ab" * 32
     (tmp_path / "broken.xml").write_text("<metadata>")
-    with pytest.raises(RackwrightError, match=r"is no primary\.xml of an rpm repository"):
+    with pytest.raises(RackwrightError, match=r"is not a primary\.xml of an rpm repository"):
         read_index([str(tmp_path / "broken.xml")])
 
 
@@ -276,7 +276,7 @@ def test_an_index_that_cannot_be_read_is_an_error(tmp_path):
     with pytest.raises(RackwrightError, match="cannot be read: no such file"):
         read_index([str(tmp_path / "Packages")])
     (tmp_path / "Packages.gz").write_bytes(b"\x1f\x8bbroken")
-    with pytest.raises(RackwrightError, match="is no `Packages` or"):
+    with pytest.raises(RackwrightError, match="is not a `Packages` or"):
         read_index([str(tmp_path / "Packages.gz")])
 
 

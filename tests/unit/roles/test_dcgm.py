@@ -60,7 +60,7 @@ def test_a_lock_without_dcgm_is_refused(tmp_path):
         (
             "",
             "The lock leaves dcgm out for dgx-h100 on debian-13.",
-            "take dcgm from these nodes, or let gpu_stack have it and lock again",
+            "remove dcgm from these nodes, or add it to gpu_stack and lock again",
         )
     ]
 

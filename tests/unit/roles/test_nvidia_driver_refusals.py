@@ -46,10 +46,14 @@ def test_without_a_lock(tmp_path):
 @pytest.mark.parametrize(
     ("edit", "message", "hint"),
     [
-        (("cluster: test\n", "cluster: other\n"), "The lock demo.lock.yaml is of the cluster other.", AGAIN),
+        (
+            ("cluster: test\n", "cluster: other\n"),
+            "The lock demo.lock.yaml belongs to the cluster other.",
+            AGAIN,
+        ),
         (
             ("  source: distribution\n", "  source: distribution\n  cuda: none\n"),
-            "The lock demo.lock.yaml was solved for another gpu_stack than the file has now.",
+            "The lock demo.lock.yaml was solved for a different gpu_stack than the file has now.",
             AGAIN,
         ),
         (
@@ -72,7 +76,7 @@ def test_a_lock_that_does_not_fit(tmp_path, edit, message, hint):
 def test_no_gpu_stack_and_no_gpus(tmp_path):
     cluster = debian(tmp_path, _options())
     assert _refusals(cluster.model_copy(update={"gpu_stack": None})) == [
-        ("", "The role nvidia_driver installs what is locked, and the file has no section gpu_stack.", None)
+        ("", "The role nvidia_driver installs locked versions, but the file has no section gpu_stack.", None)
     ]
     alone = cluster.model_copy(update={"nodes": tuple(node for node in cluster.nodes if node.name != "gpu1")})
     assert _refusals(alone) == [
