@@ -120,7 +120,7 @@ def _log(folder: Path, line: str) -> None:
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
-        raise LabError(f"nobody reads {folder / KMSG}: the node is not running") from None
+        raise LabError(f"the node is not running: no reader on {folder / KMSG}") from None
     try:
         _taken(pipe)  # two records in the pipe would be read as one
         os.write(pipe, record)

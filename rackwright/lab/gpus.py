@@ -133,7 +133,7 @@ def tools(gpus: Gpus, mig: tuple[str, ...], faults: Iterable[str]) -> Tools:
             name, old, new = _EDITS[kind]
             head, mark, last = found.get(name, "").rpartition(_LAST[name])
             if old not in last:
-                raise ValueError(f"{gpus.model} cannot have the fault {kind}: its {name} says nothing of it")
+                raise ValueError(f"{gpus.model} cannot have the fault {kind}: its {name} does not report it")
             found[name] = head + mark + last.replace(old, new, 1)
     return Tools(found)
 

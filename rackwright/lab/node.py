@@ -107,7 +107,7 @@ def wait_ready(spec: RackSpec, node: NodeSpec, give_up: Event | None = None) -> 
                 hint=f"rackwright lab console {node.name}",
             )
         if (give_up or Event()).wait(0.1):
-            raise LabError(f"node {node.name} was not waited for")
+            raise LabError(f"gave up waiting for node {node.name}")
 
 
 def ready(spec: RackSpec, node: NodeSpec) -> bool:

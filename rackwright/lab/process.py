@@ -118,7 +118,7 @@ def wait_until(condition: Callable[[], bool], what: str, timeout: float = 120.0)
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
-            raise LabError(f"waited {timeout:g} s in vain for {what}")
+            raise LabError(f"timed out after {timeout:g} s waiting for {what}")
         time.sleep(0.01)
 
 

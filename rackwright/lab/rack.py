@@ -73,7 +73,7 @@ class Rack:
         """Bring every node up; what already runs is left alone, what is missing is added."""
         spec = self._spec
         if spec is None:
-            raise LabError(f"nothing says what rack {self.name} shall be")
+            raise LabError(f"rack {self.name} has no recorded specification")
         require((*_UP_PROGRAMS, *(_MIRROR_PROGRAMS if spec.apt_proxy else ())))
         with self._locked():
             self._begin(spec)

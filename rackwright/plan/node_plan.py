@@ -144,7 +144,7 @@ class PlanResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PlanResult:
-        """Inverse of to_json; ValueError if it is no such document or of another schema version."""
+        """Inverse of to_json; ValueError if it is not a plan document or has another schema version."""
         if data.get("schema") != SCHEMA_VERSION:
             raise ValueError(f"its schema version is {data.get('schema')}, and this is {SCHEMA_VERSION}")
         try:
@@ -152,7 +152,7 @@ class PlanResult:
             roles = tuple(data["roles"]) if data["roles"] is not None else None
             return cls(data["cluster"], data["file"], data["file_sha256"], nodes, data["code"], roles)
         except (KeyError, TypeError) as error:
-            raise ValueError(f"it is no plan: {error}") from error
+            raise ValueError(f"not a valid plan: {error}") from error
 
 
 def moved_since(planned: PlanResult, now: PlanResult) -> list[str]:
