@@ -95,7 +95,8 @@ class HealthSchedule:
 class Manager(Protocol):
     """A workload manager as the control node sees it.
 
-    What asks raises WorkloadError when the manager does not answer: no answer is never "no node" or "no job".
+    What asks raises WorkloadError when the manager does not answer: no answer is never "no node" or "no job",
+    except that `drain` goes on without a manager that does not run when it is asked.
     ConnectionFailed comes through.
     """
 
@@ -144,13 +145,13 @@ class Manager(Protocol):
 
         Nodes that are out of service already keep their reason, and nodes the manager does not know are left
         alone; neither is refused once empty. A node whose jobs do not end in time goes back into service,
-        unless another user has taken its drain over. A manager that has never run (a first installation) has
-        no jobs to wait for: nothing is drained then.
+        unless another user has taken its drain over. A manager that does not run (before its installation, or
+        stopped) cannot drain: nothing is, and the run goes on, as its own plan may be what starts the manager.
         """
         ...
 
     def resume(self, nodes: Iterable[str], run: str) -> None:
-        """Put back into service those of these nodes that this run drained."""
+        """Put back into service those of these nodes that this run drained; not asked where nothing was drained."""
         ...
 
     def run(self, step: Step) -> Output:

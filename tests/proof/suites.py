@@ -67,7 +67,6 @@ _ENGINE = (
     "rackwright/plan",
     "rackwright/pyinfra_driver",
     "rackwright/ssh",
-    "rackwright/workload",
 )
 """What every suite that applies something to a lab rack depends on."""
 _RACKS = (
@@ -122,6 +121,7 @@ SUITES = (
             *_ENGINE,
             *_RACKS,
             "rackwright/containers.py",
+            "rackwright/workload",
             "rackwright/verify",
             "roles/access",
             "roles/base",
@@ -167,6 +167,7 @@ SUITES = (
             *_RACKS,
             *_DRIFTS,
             "rackwright/drift",
+            "rackwright/workload",
             "roles",
             "templates",
             "tests/racks/kinds.py",
@@ -203,6 +204,7 @@ SUITES = (
             *_ENGINE,
             *_RACKS,
             "rackwright/health",
+            "rackwright/workload",
             "rackwright/why",
             "roles/health",
             "roles/slurm",

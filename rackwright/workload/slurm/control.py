@@ -27,8 +27,6 @@ _POLL_SECONDS = 2
 _COMMAND_SECONDS = 60
 _ONE_NODE_SECONDS = 30
 """For questions about one node, which a person waits for."""
-_HAS_RUN = 'test -e "$(cat /etc/slurm/*.conf 2>/dev/null | sed -n s/^StateSaveLocation=//p)/clustername"'
-"""slurmctld writes that file when it starts for the first time."""
 
 
 class Slurm:
@@ -43,6 +41,8 @@ class Slurm:
         self._shell = shell
         self._head = cluster.primary.name
         self._running: set[str] = set()
+        self._not_drained: set[str] = set()
+        """Nodes that no controller could be asked to drain."""
 
     @staticmethod
     def services(node: Node) -> tuple[str, ...]:
@@ -91,9 +91,11 @@ class Slurm:
 
     def drain(self, nodes: Collection[str], run: str, deadline_seconds: float) -> dict[str, str]:
         """Nodes that are drained or down already, by whatever decision, are waited for and no more."""
-        known = self._known()
-        if known is None:
+        answer = self._ask(shlex.join(SINFO))
+        if answer.exit_status != 0:
+            self._not_drained.update(nodes)
             return {}
+        known = _states(answer.stdout)
         mine = [node for node in nodes if node in known and known[node].in_service]
         if mine:
             self._update(mine, f"State=DRAIN Reason='{ROLLOUT_PREFIX}{run}'")
@@ -110,7 +112,8 @@ class Slurm:
 
     def resume(self, nodes: Iterable[str], run: str) -> None:
         """Those whose reason still is this run's."""
-        known = self._known() or {}
+        nodes = [node for node in nodes if node not in self._not_drained]
+        known = self.states() if nodes else {}
         reason = f"{ROLLOUT_PREFIX}{run}"
         if mine := [node for node in nodes if node in known and known[node].reason == reason]:
             self._update(mine, "State=RESUME")
@@ -158,13 +161,6 @@ class Slurm:
                 f"Slurm did not accept {change} for {folded}: {_last_words(result)}",
                 hint=f"look at `scontrol show node {folded}` on {self._head}",
             )
-
-    def _known(self) -> dict[str, NodeState] | None:
-        """As `states`; None where Slurm is not installed yet or its controller has never started."""
-        result = self._ask(shlex.join(SINFO))
-        if result.exit_status != 0 and self._ask(_HAS_RUN).exit_status != 0:
-            return None
-        return _states(self._checked(result))
 
     def _answer(self, command: str, seconds: int = _COMMAND_SECONDS) -> str:
         return self._checked(self._ask(command, seconds))

@@ -64,9 +64,17 @@ def test_only_a_worker_with_something_disruptive_is_drained_and_resumed(rollout)
     assert manager.nodes["worker1"].reason is None
 
 
-def test_a_manager_that_does_not_answer_leaves_the_worker_as_it_is(rollout):
+def test_a_manager_that_does_not_run_holds_up_no_worker(rollout):
     manager = MemoryManager(CLUSTER)
     manager.silent = True
+    session, _, result = rollout({"head1": DISRUPTIVE, "worker1": DISRUPTIVE}, manager)
+    assert sorted(session.applied) == ["head1", "worker1"]
+    assert all(outcome.ok for outcome in result.nodes.values())
+
+
+def test_a_manager_that_stops_answering_leaves_the_worker_as_it_is(rollout):
+    manager = MemoryManager(CLUSTER)
+    manager.silent_after = 0
     session, _, result = rollout({"head1": DISRUPTIVE, "worker1": DISRUPTIVE}, manager)
     assert session.applied == ["head1"]
     assert result.nodes["worker1"].error == (

@@ -25,7 +25,7 @@ class MemoryManager:
 
     def __init__(self, cluster=None, shell=None):
         self.nodes = {node.name: MemoryNode() for node in cluster.nodes} if cluster is not None else {}
-        self.silent, self.has_run = False, True
+        self.silent, self.not_drained = False, set()
         self.polls_until_free = self.silent_after = -1
         self.on_look = lambda: None
         self.looks_until_deadline = 5
@@ -84,7 +84,8 @@ class MemoryManager:
         return tuple(Job(str(n), "ada", job) for n, job in enumerate(self.nodes[node].jobs, 7))
 
     def drain(self, nodes, run, deadline_seconds):
-        if not self.has_run:
+        if self.silent:
+            self.not_drained.update(nodes)
             return {}
         states = self.states()
         known = [name for name in nodes if name in states]
@@ -101,9 +102,8 @@ class MemoryManager:
         return dict.fromkeys(busy, f"its jobs did not end within {deadline_seconds:g} s")
 
     def resume(self, nodes, run):
-        if not self.has_run:
-            return
-        states = self.states()
+        nodes = [name for name in nodes if name not in self.not_drained]
+        states = self.states() if nodes else {}
         for name in nodes:
             if name in states and states[name].run == run:
                 self.nodes[name].reason = None

@@ -22,7 +22,7 @@ STEP = Step(("w1", "w2"), 1, ("true",), 60)
 
 
 class SlurmWorld:
-    """Slurm, and what others do to it. A world's `backend` has the switches: silent, has_run, reply, ..."""
+    """Slurm, and what others do to it. A world's `backend` has the switches: silent, reply, ..."""
 
     def __init__(self) -> None:
         self.backend = FakeSlurm(*WORKERS)
@@ -137,10 +137,13 @@ def test_nodes_it_does_not_know_are_left_alone(world):
             question("stranger")
 
 
-def test_before_its_first_start_there_is_nothing_to_drain(world):
-    world.backend.has_run = False
+def test_a_manager_that_does_not_run_holds_nothing_up_and_is_not_asked_to_resume(world):
+    world.backend.silent = True
     assert world.manager.drain(["w1"], "R1", 1) == {}
     world.manager.resume(["w1"], "R1")
+    with pytest.raises(WorkloadError):
+        world.manager.resume(["w2"], "R1")  # another run's: it may be drained
+    world.backend.silent = False
     assert reasons(world) == dict.fromkeys(WORKERS)
 
 
@@ -148,7 +151,6 @@ def test_no_answer_is_not_no_jobs(world):
     world.backend.nodes["w1"].jobs.append("train")
     world.backend.silent = True
     for question in (
-        lambda: world.manager.drain(["w1"], "R1", 1),
         lambda: world.manager.resume(["w1"], "R1"),
         lambda: world.manager.jobs("w1"),
         lambda: world.manager.state("w1"),

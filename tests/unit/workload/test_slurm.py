@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from rackwright.errors import WorkloadError
 from rackwright.model.types import NodeRole
 from rackwright.workload.lookup import declared_on, manager_of, runs_jobs
 from rackwright.workload.protocol import GpuRequest, Step, gpus_of
-from rackwright.workload.slurm.control import _HAS_RUN, Slurm
+from rackwright.workload.slurm.control import Slurm
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import (
     node_state,
@@ -149,24 +148,9 @@ def test_a_job_may_ask_for_fewer_and_a_gres_of_another_name_is_refused():
 
 def test_a_slurm_that_is_not_installed_has_nothing_to_drain():
     head = FakeSlurm("gpu1")
-    head.installed = head.has_run = False
+    head.installed = False
     assert Slurm(CLUSTER, head).drain(["gpu1"], "R1", 1) == {}
     assert not [command for command in head.commands if command.startswith("scontrol")]
-
-
-def test_slurmctld_has_run_once_its_state_folder_names_the_cluster(tmp_path):
-    line = _HAS_RUN.replace("/etc/slurm", str(tmp_path))
-
-    def status():
-        return subprocess.run(["sh", "-c", line], check=False, capture_output=True, timeout=60).returncode
-
-    assert status() != 0
-    (tmp_path / "slurm.conf").write_text("ClusterName=x\ninclude slurm-restart.conf\n")
-    (tmp_path / "slurm-restart.conf").write_text(f"StateSaveLocation={tmp_path}/state\n")
-    assert status() != 0
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "clustername").touch()
-    assert status() == 0
 
 
 def test_an_error_names_the_head_the_command_and_slurms_words():
