@@ -61,3 +61,12 @@ class RunsDcgm:
     def dcgm_host(self) -> str:
         """Where the host engine listens, as `dcgmi --host` takes it."""
         raise NotImplementedError
+
+
+class ProvidesCollectives:
+    """Options of the role that installs MPI and, on nodes with GPUs, the programs that measure collectives."""
+
+    @property
+    def program_folders(self) -> tuple[str, ...]:
+        """Folders of all_reduce_perf and its like, searched in this order; empty where the role has none."""
+        raise NotImplementedError

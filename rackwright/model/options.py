@@ -51,6 +51,10 @@ class RoleOptions(Frozen):
         """
         return ()
 
+    def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """As `problems`, of what is allowed and rarely meant: `validate` prints it, nothing is refused."""
+        return ()
+
     def lock_problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """As `problems`, about the lock beside the cluster file.
 

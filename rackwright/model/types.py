@@ -28,6 +28,8 @@ class NetworkPurpose(StrEnum):
     MANAGEMENT = "management"
     STORAGE = "storage"
     FABRIC = "fabric"
+    EXTERNAL = "external"
+    """Users and the world outside; heads and login nodes have a port there."""
 
 
 class LinkKind(StrEnum):

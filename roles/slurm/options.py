@@ -3,149 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from rackwright.model.interfaces import RunsWorkloadManager
-from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.roles.slurm.entities import (
     Account,
-    Duration,
     Name,
     Partition,
     PartitionName,
     Preemption,
     Qos,
-    Tres,
     User,
+)
+from rackwright.roles.slurm.sections import (
+    AbsolutePath,
+    Accounting,
+    Debug,
+    HealthCheck,
+    Packages,
+    Priority,
+    Timeouts,
 )
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster
-
-Release = Annotated[
-    Literal["22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11"],
-    BeforeValidator(lambda value: f"{value:.2f}" if isinstance(value, float) else value),  # YAML's 24.11
-]
-AbsolutePath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._%-]+)+$")]
-Purge = Annotated[str, StringConstraints(pattern=r"^\d{1,3}(hour|day|month)s?$")]
-Debug = Literal["quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3"]
-
-
-class Packages(Frozen):
-    """Where Slurm's packages come from."""
-
-    source: Literal["distribution", "schedmd"] = Field(
-        default="distribution",
-        description="schedmd: the names SchedMD's own packaging gives (slurm-smd-*), from a repository of "
-        "the site that the nodes already know. SchedMD advises against distribution packages.",
-    )
-    release: Release | None = Field(
-        default=None, description="Slurm release; decides which settings exist. None: the distribution's own."
-    )
-    version: str | None = Field(
-        default=None,
-        pattern=r"^[0-9][A-Za-z0-9.+~:-]*$",
-        description="Exact package version to install and keep.",
-    )
-
-    @model_validator(mode="after")
-    def _release_is_known(self) -> Packages:
-        if self.source == "schedmd" and self.release is None:
-            raise ValueError("packages from schedmd need `release`, which no distribution can tell")
-        return self
-
-
-class Priority(Frozen):
-    """priority/multifactor with fair tree. Slurm's own weights are all 0, so nothing would count."""
-
-    decay_half_life: Duration = "7-00:00:00"
-    max_age: Duration = "7-00:00:00"
-    favor_small: bool = False
-    weight_age: int = Field(default=1_000, ge=0)
-    weight_fairshare: int = Field(default=10_000, ge=0)
-    weight_job_size: int = Field(default=1_000, ge=0)
-    weight_partition: int = Field(default=1_000, ge=0)
-    weight_qos: int = Field(default=10_000, ge=0)
-    weight_tres: Tres = Field(default_factory=dict, description='e.g. {"gres/gpu": 3000}.')
-
-
-class Timeouts(Frozen):
-    """Seconds; defaults are Slurm's unless said otherwise."""
-
-    slurmctld: int = Field(default=120, ge=10, le=65533)
-    slurmd: int = Field(default=300, ge=10, le=65533, description="A node silent for longer is DOWN.")
-    message: int = Field(
-        default=30, ge=1, le=100, description="Slurm: 10, too short when 1,000 nodes answer at once."
-    )
-    kill_wait: int = Field(default=30, ge=1, le=65533, description="Between SIGTERM and SIGKILL.")
-    unkillable_step: int = Field(
-        default=180,
-        ge=30,
-        le=65533,
-        description="A step that outlives SIGKILL for longer drains its node. Slurm: 60.",
-    )
-    prolog_epilog: int = Field(
-        default=300,
-        ge=5,
-        le=65533,
-        description="Slurm: infinite, so that a hanging prolog holds its node for ever.",
-    )
-    tcp: int = Field(default=10, ge=2, le=65533, description="To open a connection. Slurm: 2.")
-
-    @model_validator(mode="after")
-    def _unkillable_outlasts_messages(self) -> Timeouts:
-        if self.unkillable_step < 5 * self.message:
-            raise ValueError(
-                f"unkillable_step is {self.unkillable_step} s, but Slurm wants at least five times "
-                f"message ({5 * self.message} s)"
-            )
-        return self
-
-
-class Accounting(Frozen):
-    """slurmdbd and what it keeps."""
-
-    enforce: tuple[Literal["associations", "limits", "qos", "safe", "nojobs", "nosteps", "wckeys"], ...] = (
-        "associations",
-        "limits",
-        "qos",
-        "safe",
-    )
-    tres: tuple[str, ...] = Field(
-        default=(), description="Tracked beyond cpu, mem, energy, node, billing; gres/gpu is added."
-    )
-    store_flags: tuple[Literal["job_comment", "job_env", "job_extra", "job_script"], ...] = ("job_comment",)
-    storage_host: str = Field(
-        default="localhost", description="Database server; the primary head's own by default."
-    )
-    storage_port: int = Field(default=3306, ge=1, le=65535)
-    database: str = Field(default="slurm_acct_db", pattern=r"^[a-z][a-z0-9_]{0,31}$")
-    storage_user: str = Field(default="slurm", pattern=r"^[a-z][a-z0-9_]{0,31}$")
-    purge_jobs: Purge = "12months"
-    purge_steps: Purge = "3months"
-    purge_events: Purge = "12months"
-    purge_reservations: Purge = "12months"
-    purge_suspends: Purge = "1month"
-    purge_transactions: Purge = "12months"
-    purge_usage: Purge = "24months"
-
-
-class HealthCheck(Frozen):
-    """What slurmd runs on each node now and then, as root, for at most 60 s."""
-
-    program: AbsolutePath | None = Field(
-        default=None, description="None: the one that a role of this cluster offers (health), if any."
-    )
-    interval_seconds: int = Field(default=300, ge=1, le=65535)
-    node_states: tuple[Literal["ANY", "ALLOC", "CYCLE", "IDLE", "MIXED", "NONDRAINED_IDLE"], ...] = Field(
-        default=("ANY", "CYCLE"),
-        min_length=1,
-        description="ANY: also under jobs, and on drained nodes, which come back only so. CYCLE: one after "
-        "the other within the interval, not all at once.",
-    )
 
 
 class SlurmOptions(RoleOptions, RunsWorkloadManager):

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import AccountingDatabase
 from rackwright.model.platforms import Capability, has
 from rackwright.model.ranges import RangeMistake, expand, fold
-from rackwright.model.types import NodeRole
 from rackwright.roles.slurm import layout, placement
 from rackwright.roles.slurm.mig import mig_problems
+from rackwright.roles.slurm.service_problems import (
+    Problem,
+    controller_problems,
+    database_problems,
+    nearest_name,
+)
 
 if TYPE_CHECKING:
     from rackwright.roles.slurm.options import SlurmOptions
 
-Problem = tuple[str, str, str | None]
-"""(path below the section, a full sentence, a hint)."""
 _BUILT_IN_ACCOUNTS = frozenset({"root", "burnin"})
 _BUILT_IN_QOS = frozenset({"normal"})
 
@@ -28,24 +29,19 @@ def problems_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     """Every one of them, in the order of the file."""
     known = list(_releases(options, cluster))
     yield from known
-    yield from _backups(options, cluster)
+    yield from controller_problems(options, cluster)
     yield from _memory(options, cluster)
     yield from _partitions(options, cluster)
     yield from _accounts(options)
     yield from _users(options)
     yield from _qos(options)
     yield from _preemption(options)
-    yield from _database(options, cluster)
+    yield from database_problems(options, cluster)
     yield from _platforms(cluster)
     yield from mig_problems(options, cluster)
     yield from _same_everywhere(options, cluster)
     if not known:
         yield from _topology(options, cluster)
-
-
-def _nearest(name: str, names: Iterable[str]) -> str | None:
-    found = get_close_matches(name, sorted(names), n=1)
-    return f"did you mean `{found[0]}`?" if found else None
 
 
 def _releases(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
@@ -78,21 +74,6 @@ def _releases(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
                 "give the head the newest operating system, or take packages from SchedMD",
             )
             return
-
-
-def _backups(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    heads = {node.name for node in cluster.holding(NodeRole.HEAD)}
-    for index, name in enumerate(options.backups):
-        if name == cluster.primary.name:
-            yield f"backups[{index}]", f"{name} is the primary head, not a backup of it.", None
-        elif name not in heads:
-            yield f"backups[{index}]", f"{name} is not a head of this cluster.", _nearest(name, heads)
-    if options.backups and options.state_dir == type(options).model_fields["state_dir"].default:
-        yield (
-            "state_dir",
-            "With backups, state_dir has to be on a file system that all controllers write.",
-            "set state_dir to a folder on shared storage",
-        )
 
 
 def _memory(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
@@ -142,7 +123,7 @@ def _partition_nodes(path: str, text: str, workers: set[str], cluster: Cluster) 
         return
     unknown = [name for name in names if name not in cluster.by_name]
     if unknown:
-        yield path, f"{fold(unknown)} is not declared under nodes.", _nearest(unknown[0], workers)
+        yield path, f"{fold(unknown)} is not declared under nodes.", nearest_name(unknown[0], workers)
     idle = [name for name in names if name in cluster.by_name and name not in workers]
     if idle:
         yield path, f"{fold(idle)} is not a worker, so it runs no jobs.", "give it the role `worker`"
@@ -153,7 +134,7 @@ def _unknown(
 ) -> Iterator[Problem]:
     for key, name in named:
         if name is not None and name not in known:
-            yield f"{path}.{key}", f"There is no {kind} {name}.", _nearest(name, known)
+            yield f"{path}.{key}", f"There is no {kind} {name}.", nearest_name(name, known)
 
 
 def _accounts(options: SlurmOptions) -> Iterator[Problem]:
@@ -212,23 +193,6 @@ def _preemption(options: SlurmOptions) -> Iterator[Problem]:
         for name, qos in options.qos.items():
             if qos.preempt:
                 yield f"qos.{name}.preempt", "QOS preempt each other only with `preempt: qos`.", None
-
-
-def _database(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    """slurmdbd uses the database and user that the head's database role creates."""
-    offered, ours = cluster.primary.offers(AccountingDatabase), options.accounting
-    if offered is None or ours.storage_host != "localhost":
-        return
-    for field, used, created, key in (
-        ("database", ours.database, offered.database, "database"),
-        ("storage_user", ours.storage_user, offered.user, "user"),
-    ):
-        if used != created:
-            yield (
-                f"accounting.{field}",
-                f"The mariadb role creates {created}, but slurmdbd would use {used}.",
-                f"set {key} in the mariadb section to the same",
-            )
 
 
 def _platforms(cluster: Cluster) -> Iterator[Problem]:
