@@ -80,6 +80,8 @@ def make_node(name: str, address: int | str, *roles: NodeRole, **changes: Any) -
         "addresses": (make_address("management", place),),
     }
     options = changes.pop("options", {})
+    if "switch" in changes:
+        fields["switches"] = (changes.pop("switch"),)
     return Node(**{**fields, **changes}).with_options(options)
 
 

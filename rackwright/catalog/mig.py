@@ -67,6 +67,23 @@ def _place(
     return None
 
 
+def named(gpus: Gpus | None) -> dict[str, dict[str, int]]:
+    """The layouts that NVIDIA's mig-parted has a name for, as far as these GPUs can have them.
+
+    `all-disabled`, `all-balanced` and `all-<profile>`, where `+me` is written `.me`:
+    NVIDIA mig-parted, deployments/systemd/config-default.yaml, read 2026-11-23.
+    """
+    found: dict[str, dict[str, int]] = {"all-disabled": {}}
+    row = profiles_of(gpus)
+    if row is None:
+        return found
+    if row.balanced is not None:
+        found["all-balanced"] = dict(row.balanced)
+    for profile in row.profiles:
+        found[f"all-{profile.name.replace('+', '.')}"] = {profile.name: profile.most}
+    return found
+
+
 def mistakes(
     layout: dict[str, int], gpus: Gpus | None, sku: str
 ) -> Iterator[tuple[str | None, str, str | None]]:

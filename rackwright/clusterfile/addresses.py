@@ -102,8 +102,7 @@ def _assign(
         )
         return
     size = subnet.num_addresses
-    ports = group.sku.rails if group.sku is not None else 0
-    rails = min(network.rails, ports) if network.rails > 1 and ports else network.rails
+    rails = rails_on(group, network)
     for index, name in enumerate(group.names):
         value = first + index * rule.step
         if not _claim(report, taken, value, name, path):
@@ -112,6 +111,12 @@ def _assign(
             found[name].append(
                 NodeAddress(network=network.name, rail=rail, address=IPv4Address(value + rail * size))
             )
+
+
+def rails_on(group: Group, network: Network) -> int:
+    """Rails of a network that the nodes of a group are on."""
+    ports = group.sku.rails if group.sku is not None else 0
+    return min(network.rails, ports) if network.rails > 1 and ports else network.rails
 
 
 def _claim(

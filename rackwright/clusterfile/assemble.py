@@ -10,7 +10,7 @@ from rackwright.clusterfile.file import ClusterSection
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.placement import Location
 from rackwright.clusterfile.report import Report
-from rackwright.documents.nearest import suggest
+from rackwright.documents.nearest import short, suggest
 from rackwright.model.cluster import LabSize, Network, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.sku import Architecture
@@ -81,10 +81,22 @@ def _check_rails(report: Report, group: Group, networks: Mapping[str, Network]) 
 
 
 def _check_mig(report: Report, group: Group) -> None:
-    path = (*group.path, "mig")
-    if group.entry.mig and group.sku is not None and report.clean(path):
-        for profile, message, hint in mig.mistakes(group.entry.mig, group.sku.gpus, group.sku.name):
-            report.add(path if profile is None else (*path, profile), message, hint)
+    path, given = (*group.path, "mig"), group.entry.mig
+    if not given or group.sku is None or not report.clean(path):
+        return
+    if isinstance(given, str):
+        layouts = mig.named(group.sku.gpus)
+        if given in layouts:
+            return
+        if mig.profiles_of(group.sku.gpus) is not None:
+            report.add(
+                path,
+                f"{group.sku.name} has no MIG configuration {short(given)}.",
+                suggest(given, layouts, what="its configurations"),
+            )
+            return
+    for profile, message, hint in mig.mistakes(group.mig, group.sku.gpus, group.sku.name):
+        report.add(path if profile is None else (*path, profile), message, hint)
 
 
 def assemble_nodes(
@@ -121,8 +133,8 @@ def assemble_nodes(
                 mac=location.mac,
                 rack=location.rack,
                 position=location.position,
-                switch=location.switch,
+                switches=location.switches,
                 lab=lab,
-                mig=group.entry.mig,
+                mig=group.mig,
             ).with_options(group_options)
     return tuple(nodes.values())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -110,6 +110,28 @@ class Defaults(Frozen):
     lab: LabSection | None = None
 
 
+def _text_or_other(value: Data) -> str:
+    return "text" if isinstance(value, str) else "other"
+
+
+def _list_or_text(value: Data) -> str:
+    return "list" if isinstance(value, list | tuple) else "text"
+
+
+Leaves = Annotated[
+    Annotated[str, Tag("text")] | Annotated[tuple[str, ...], Field(min_length=1), Tag("list")],
+    Discriminator(_list_or_text),
+]
+"""One leaf switch for all ports of a node, or one for each rail."""
+Primary = Annotated[
+    Annotated[str, Tag("text")] | Annotated[bool, Tag("other")], Discriminator(_text_or_other)
+]
+MigLayout = Annotated[
+    Annotated[str, Tag("text")] | Annotated[dict[str, Annotated[int, Field(ge=1, le=7)]], Tag("other")],
+    Discriminator(_text_or_other),
+]
+
+
 class NodeGroup(Frozen):
     """Nodes that are declared together; what a group leaves out comes from `defaults`."""
 
@@ -120,8 +142,10 @@ class NodeGroup(Frozen):
     sku: str | None = Field(default=None, description="Node model, from the catalogue or `skus`.")
     os: OsRelease | None = Field(default=None, description="Operating system release.")
     platform: Platform | None = Field(default=None, description="Kind of machine; bare-metal if left out.")
-    primary: bool = Field(
-        default=False, description="The head that runs slurmctld; needed with several heads."
+    primary: Primary = Field(
+        default=False,
+        description="The head that runs slurmctld, needed with several heads: true, or the name of a node of "
+        "the group.",
     )
     addresses: dict[str, AddressRule] = Field(
         default_factory=dict, description="Network name to first address; the others follow in order."
@@ -131,11 +155,15 @@ class NodeGroup(Frozen):
     )
     rack: str | None = Field(default=None, description="Rack, or racks to spread the nodes over: rack[1-4].")
     position: PositionRule | None = Field(default=None, description="Position in the rack.")
-    switch: str | None = Field(default=None, description="Leaf switch, or switches to spread the nodes over.")
+    switch: Leaves | None = Field(
+        default=None,
+        description="Leaf switch, or switches to spread the nodes over: leaf[1-4]. A list has one for each rail.",
+    )
     lab: LabSection | None = Field(default=None, description="Size in the lab rack.")
-    mig: dict[str, Annotated[int, Field(ge=1, le=7)]] = Field(
+    mig: MigLayout = Field(
         default_factory=dict,
-        description="MIG profile to its instances on each GPU, e.g. {1g.10gb: 7}; left out: MIG is off.",
+        description="MIG profile to its instances on each GPU, e.g. {1g.10gb: 7}, or a configuration of NVIDIA's "
+        "mig-parted, e.g. all-balanced; left out: MIG is off.",
     )
     options: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Role name to options that differ from the section in `roles`."

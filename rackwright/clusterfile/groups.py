@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rackwright.catalog import mig
 from rackwright.clusterfile.file import Defaults, LabSection, NodeGroup
 from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.sections import read_section
@@ -31,6 +32,8 @@ class Group:
     platform: Platform
     sku: Sku | None
     lab: LabSection | None
+    mig: dict[str, int]
+    """The layout, also where the file names one; empty: MIG is off, or the name is not known."""
 
     @property
     def path(self) -> DataPath:
@@ -119,6 +122,8 @@ def _group(
                 key=True,
             )
     roles = entry.roles if entry.roles is not None else defaults.roles
+    sku = skus.get(entry.sku or defaults.sku or "")
+    layouts = mig.named(sku.gpus if sku is not None else None)
     return Group(
         index=index,
         entry=entry,
@@ -126,8 +131,9 @@ def _group(
         roles=frozenset(roles or ()),
         os=entry.os or defaults.os,
         platform=entry.platform or defaults.platform or Platform.BARE_METAL,
-        sku=skus.get(entry.sku or defaults.sku or ""),
+        sku=sku,
         lab=entry.lab or defaults.lab,
+        mig=layouts.get(entry.mig, {}) if isinstance(entry.mig, str) else entry.mig,
     )
 
 

@@ -80,7 +80,7 @@ def _read(report: Report, path: Path, *, locked: bool) -> Loaded | None:
     complete = len(groups) == len(sections.get("nodes", ()))
     primary = find_primary(report, groups, complete=complete)
     addresses = assign_addresses(report, groups, networks)
-    locations = place_nodes(report, groups)
+    locations = place_nodes(report, groups, networks)
     ssh = read_ssh(report, sections.get("ssh"), path)
     mirrors = read_mirrors(report, sections.get("mirrors", {}))
     burnin = read_burnin(report, sections.get("burnin", {}))

@@ -98,17 +98,19 @@ class Origins:
             rail = f"[{entry.rail}]" if self._loaded.cluster.networks[entry.network].rails > 1 else ""
             where: DataPath = (*path, "addresses", entry.network)
             yield Value(f"addresses.{entry.network}{rail}", str(entry.address), self._counted(group, where))
-        for key, source in (
-            ("mac", "macs"),
-            ("rack", "rack"),
-            ("position", "position"),
-            ("switch", "switch"),
+        switches = list(node.switches) if len(node.switches) > 1 else node.switch
+        for key, source, value in (
+            ("mac", "macs", node.mac),
+            ("rack", "rack", node.rack),
+            ("position", "position", node.position),
+            ("switch", "switch", switches),
         ):
-            origin = self._counted(group, (*path, source))
-            yield Value(key, getattr(node, key), origin)
+            yield Value(key, value, self._counted(group, (*path, source)))
         lab = self._own_or_default(group, "lab")
         yield Value("lab", None if node.lab is None else node.lab.model_dump(), lab)
-        yield Value("mig", node.mig or "off", self._origin((*path, "mig")))
+        note = f"{group.entry.mig}, " if isinstance(group.entry.mig, str) else ""
+        mig = self._at((*path, "mig"), note=note) if self._document.holds((*path, "mig")) else _DEFAULT
+        yield Value("mig", node.mig or "off", mig)
 
     def _sku(self, node: Node, group: Group) -> Iterator[Value]:
         sku = node.sku

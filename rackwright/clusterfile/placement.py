@@ -1,14 +1,18 @@
-"""Location of the nodes (rack, position, switch) and their MAC addresses."""
+"""Location of the nodes (rack, position, switches) and their MAC addresses."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rackwright.clusterfile.addresses import rails_on
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.report import Report
 from rackwright.documents.document import DataPath
+from rackwright.model.cluster import Network
 from rackwright.model.ranges import RangeMistake, expand
 from rackwright.model.text import label_mistake
+from rackwright.model.types import NetworkPurpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,18 +21,18 @@ class Location:
 
     rack: str | None = None
     position: int | None = None
-    switch: str | None = None
+    switches: tuple[str, ...] = ()
     mac: str | None = None
 
 
-def place_nodes(report: Report, groups: list[Group]) -> dict[str, Location]:
+def place_nodes(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> dict[str, Location]:
     """Location of every node by name; contradictions are noted."""
     placed: dict[str, Location] = {}
     slots: dict[tuple[str, int], tuple[str, DataPath]] = {}
     macs: dict[str, tuple[str, DataPath]] = {}
     for group in groups:
-        racks = _spread(report, group, "rack")
-        switches = _spread(report, group, "switch")
+        racks = _racks(report, group)
+        switches = _switches(report, group, networks)
         _check_rack(report, group)
         positions = _positions(group, racks)
         own_macs = _macs(report, group)
@@ -40,32 +44,79 @@ def place_nodes(report: Report, groups: list[Group]) -> dict[str, Location]:
     return placed
 
 
-def _spread(report: Report, group: Group, key: str) -> list[str | None]:
+def _racks(report: Report, group: Group) -> list[str | None]:
+    text = group.entry.rack
+    found = None if text is None else _spread(report, group, text, (*group.path, "rack"), "racks")
+    return [*found] if found is not None else [None] * len(group.names)
+
+
+def _switches(report: Report, group: Group, networks: Mapping[str, Network]) -> list[tuple[str, ...]]:
+    """The leaf switches of each node: one, or one for each rail."""
+    given, path = group.entry.switch, (*group.path, "switch")
+    none: list[tuple[str, ...]] = [()] * len(group.names)
+    if given is None or not report.clean(path):
+        return none
+    if isinstance(given, str):
+        found = _spread(report, group, given, path, "switches")
+        return none if found is None else [(name,) for name in found]
+    by_rail = [_spread(report, group, text, (*path, rail), "switches") for rail, text in enumerate(given)]
+    _check_rails(report, group, networks, len(given), path)
+    whole = [leaves for leaves in by_rail if leaves is not None]
+    return none if len(whole) < len(by_rail) else list(zip(*whole, strict=True))
+
+
+def _check_rails(
+    report: Report, group: Group, networks: Mapping[str, Network], listed: int, path: DataPath
+) -> None:
+    """Note a list of switches that has not one for each rail: of the group's fabric, else of its SKU."""
+    if group.sku is None:
+        return
+    fabrics = [
+        networks[name]
+        for name in group.entry.addresses
+        if name in networks and networks[name].purpose is NetworkPurpose.FABRIC
+    ]
+    if not all(report.clean(("networks", network.name, "rails")) for network in fabrics):
+        return
+    rails = max((rails_on(group, network) for network in fabrics), default=group.sku.rails)
+    if rails == 0:
+        report.add(
+            path,
+            f"A list has one switch for each rail, but {group.sku.name} has no rails, and the group has no "
+            "address on a fabric network.",
+            "one switch for all ports: `switch: leaf1`; or give the group an address on its fabric",
+        )
+    elif listed != rails:
+        report.add(
+            path,
+            f"The list has {listed} switch{'' if listed == 1 else 'es'}, but the nodes have {rails} "
+            f"rail{'' if rails == 1 else 's'}.",
+            "list the leaf switch of each rail in order; one for all rails: `switch: leaf1`",
+        )
+
+
+def _spread(report: Report, group: Group, text: str, path: DataPath, what: str) -> list[str] | None:
     """One rack or switch for each node: the range's names in order, each for an equal run of nodes."""
-    text: str | None = getattr(group.entry, key)
-    count, path = len(group.names), (*group.path, key)
-    unset: list[str | None] = [None] * count
-    if text is None:
-        return unset
+    count = len(group.names)
     try:
         names = expand(text)
     except RangeMistake as error:
         report.add(path, error.message, error.hint)
-        return unset
+        return None
     for name in names:
         wrong = label_mistake(name)
         if wrong is not None:
             report.add(path, wrong)
-            return unset
+            return None
     if count == 0:
-        return unset
+        return None
     if count % len(names):
         report.add(
             path,
-            f"{count} nodes do not spread evenly over {len(names)} {'racks' if key == 'rack' else 'switches'}.",
+            f"{count} nodes do not spread evenly over {len(names)} {what}.",
             "split the group",
         )
-        return unset
+        return None
     share = count // len(names)
     return [names[index // share] for index in range(count)]
 
@@ -76,8 +127,6 @@ def _check_rack(report: Report, group: Group) -> None:
         return
     if entry.position is not None:
         report.add((*path, "position"), "A position needs a rack.", "add `rack:`")
-    if entry.switch is not None:
-        report.add((*path, "switch"), "A switch needs a rack.", "add `rack:`; the topology needs both")
 
 
 def _positions(group: Group, racks: list[str | None]) -> list[int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.report import Report
+from rackwright.documents.nearest import short, suggest
 from rackwright.model.types import NodeRole
 
 
@@ -14,14 +15,7 @@ def find_primary(report: Report, groups: list[Group], *, complete: bool) -> str 
     """
     flagged = [group for group in groups if group.entry.primary]
     for group in flagged:
-        if NodeRole.HEAD not in group.roles and report.clean((*group.path, "roles")):
-            report.add((*group.path, "primary"), "Only a head can be primary.", "add `head` to its roles")
-        elif len(group.names) > 1:
-            report.add(
-                (*group.path, "primary"),
-                f"Only one node can be primary, but this group has {len(group.names)}.",
-                "put the primary head in a separate group",
-            )
+        _check_flag(report, group)
     heads = [group for group in groups if NodeRole.HEAD in group.roles]
     for group in flagged[1:]:
         line, _ = report.document.position((*flagged[0].path, "primary"))
@@ -31,9 +25,35 @@ def find_primary(report: Report, groups: list[Group], *, complete: bool) -> str 
             "set it on one head",
         )
     if flagged:
-        chosen = flagged[0]
-        return chosen.names[0] if len(chosen.names) == 1 and chosen in heads else None
+        return _named(flagged[0]) if flagged[0] in heads else None
     return _only_head(report, groups, heads, complete)
+
+
+def _check_flag(report: Report, group: Group) -> None:
+    path, given = (*group.path, "primary"), group.entry.primary
+    if isinstance(given, str) and given not in group.names:
+        if group.names:
+            report.add(
+                path,
+                f"This group has no node {short(given)}.",
+                suggest(given, group.names, what="true, or one of its nodes"),
+            )
+    elif NodeRole.HEAD not in group.roles and report.clean((*group.path, "roles")):
+        report.add(path, "Only a head can be primary.", "add `head` to its roles")
+    elif given is True and len(group.names) > 1:
+        report.add(
+            path,
+            f"Only one node can be primary, but this group has {len(group.names)}.",
+            f"name it, e.g. `primary: {group.names[0]}`",
+        )
+
+
+def _named(group: Group) -> str | None:
+    """The node that a group declares primary; None where it names none or several."""
+    given = group.entry.primary
+    if isinstance(given, str):
+        return given if given in group.names else None
+    return group.names[0] if len(group.names) == 1 else None
 
 
 def _only_head(report: Report, groups: list[Group], heads: list[Group], complete: bool) -> str | None:
@@ -51,6 +71,6 @@ def _only_head(report: Report, groups: list[Group], heads: list[Group], complete
         report.add(
             (*heads[0].path, "nodes"),
             f"There are {len(names)} heads, but none is primary.",
-            "set `primary: true` on one",
+            f"name one in its group: `primary: {names[0]}`",
         )
     return None

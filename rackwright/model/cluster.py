@@ -16,6 +16,7 @@ from pydantic import Field, SerializeAsAny
 
 from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.ranges import unit_name
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
@@ -78,7 +79,8 @@ class Node(Frozen):
     mac: str | None = None
     rack: str | None = None
     position: int | None = None
-    switch: str | None = None
+    switches: tuple[str, ...] = ()
+    """Its leaf switches: one for all its ports, or one for each rail in order; empty: not declared."""
     lab: LabSize | None = None
     mig: dict[str, int] = Field(default_factory=dict)
     """MIG profile to its instances on each GPU; empty: MIG is off."""
@@ -89,6 +91,11 @@ class Node(Frozen):
     def family(self) -> OsFamily:
         """The operating-system family."""
         return self.os.family
+
+    @property
+    def switch(self) -> str | None:
+        """Its leaf switch, or one name for all leaves of a rail-optimised unit, e.g. `su1-leaf1-8`."""
+        return unit_name(self.switches) if self.switches else None
 
     @property
     def simulates_gpus(self) -> bool:

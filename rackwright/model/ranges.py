@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from math import prod
 
 from ClusterShell.NodeSet import (
@@ -111,3 +112,12 @@ def fold(names: Iterable[str]) -> str:
     nodes = NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP)
     nodes.fold_axis = (-1,)  # slurm.conf takes at most two ranges in a name
     return str(nodes)
+
+
+@cache
+def unit_name(switches: tuple[str, ...]) -> str:
+    """One name for a set of leaf switches: `su1-leaf1-8` for su1-leaf1 to su1-leaf8; a single one keeps its own.
+
+    `_` separates what is not consecutive: no switch has it in its name, so 1_3 differs from 1-3.
+    """
+    return re.sub(r"[][]", "", fold(dict.fromkeys(switches))).replace(",", "_")

@@ -43,10 +43,13 @@ def host_data(site: Site) -> dict[str, Any]:
 
 
 def groups_of(node: Node) -> list[str]:
-    """pyinfra groups of one node: its roles, and rack_, switch_, sku_ and platform_ groups."""
+    """pyinfra groups of one node: its roles, and rack_, switch_, sku_ and platform_ groups.
+
+    A node with a leaf switch for each rail is in the group of each and in that of the unit, `switch_leaf1-8`.
+    """
     named = (
         ("rack", node.rack),
-        ("switch", node.switch),
+        *(("switch", name) for name in dict.fromkeys((*node.switches, node.switch))),
         ("sku", node.sku.name),
         ("platform", node.platform),
     )

@@ -76,6 +76,31 @@ def _with(mig, sku="dgx-h100"):
             "These MIG instances do not fit together on one H100 SXM5 80GB.",
             "e.g. `{1g.10gb: 2, 2g.20gb: 1, 3g.40gb: 1}`",
         ),
+        (
+            "all-balance",
+            "dgx-h100",
+            "",
+            "dgx-h100 has no MIG configuration all-balance.",
+            "did you mean `all-balanced`?",
+        ),
+        (
+            "whole",
+            "dgx-h100",
+            "",
+            "dgx-h100 has no MIG configuration whole.",
+            (
+                "its configurations: all-disabled, all-balanced, all-1g.10gb, all-1g.20gb, all-2g.20gb, all-3g.40gb, "
+                "all-4g.40gb, all-7g.80gb, all-1g.10gb.me"
+            ),
+        ),
+        ("all-balanced", "cpu-16c-64g", "", "cpu-16c-64g has no GPUs to partition.", None),
+        (
+            "all-balanced",
+            "l40s-8x",
+            "",
+            "The catalogue has no MIG profiles of L40S (l40s-8x).",
+            "see `rackwright catalog --table mig`",
+        ),
         ("{1g.10gb: 8}", "dgx-h100", '["1g.10gb"]', "The number must be at most 7.", None),
         ("{1g.10gb: 0}", "dgx-h100", '["1g.10gb"]', "The number must be at least 1.", None),
     ],
@@ -85,6 +110,24 @@ def test_layouts_that_are_refused(tmp_path, mig, sku, path, message, hint):
     model = catalogue()[sku].gpus
     expected = message if model is None else message.replace("H100 SXM5 80GB", model.model)
     assert (problem.path, problem.message, problem.hint) == (f"nodes[1].mig{path}", expected, hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "sku", "layout"),
+    [
+        ("all-disabled", "dgx-h100", {}),
+        ("all-disabled", "cpu-16c-64g", {}),
+        ("all-balanced", "dgx-h100", {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}),
+        ("all-balanced", "dgx-h200", {"1g.18gb": 2, "2g.35gb": 1, "3g.71gb": 1}),
+        ("all-1g.10gb", "dgx-h100", {"1g.10gb": 7}),
+        ("all-1g.10gb.me", "dgx-h100", {"1g.10gb+me": 1}),
+        ("all-3g.40gb", "dgx-h100", {"3g.40gb": 2}),
+    ],
+)
+def test_a_name_of_mig_parted_is_the_layout_of_the_nodes_own_gpus(tmp_path, name, sku, layout):
+    file = tmp_path / "demo.yaml"
+    file.write_text(_with(name, sku))
+    assert load_cluster(file).by_name["w1"].mig == layout
 
 
 def test_the_health_checks_expect_the_declared_layout(tmp_path):

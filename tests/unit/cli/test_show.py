@@ -63,6 +63,28 @@ def test_origin_of_a_nodes_value(values, file, path, value, kind, text):
     assert found == {"path": path, "value": value, "origin": {"kind": kind, "text": text, "line": line}}
 
 
+def test_a_switch_for_each_rail_and_a_named_mig_layout(rackwright, tmp_path):
+    path = tmp_path / "demo.yaml"
+    leaves = [f"leaf{number}" for number in range(1, 9)]
+    path.write_text(
+        change(
+            ("switch: s[1-2]", f"sku: dgx-h100\n    mig: all-balanced\n    switch: [{', '.join(leaves)}]"),
+            ("      ib: 10.3.0.11\n", ""),
+        )
+    )
+    result = rackwright("show", path, "--node", "w2", "--json")
+    found = {entry["path"]: entry for entry in json.loads(result.out)["values"]}
+    assert found["switch"]["value"] == leaves
+    assert found["switch"]["origin"]["text"] == f"counted over w[1-4], {path}:58"
+    assert found["mig"] == {
+        "path": "mig",
+        "value": {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1},
+        "origin": {"kind": "file", "text": f"all-balanced, {path}:57", "line": 57},
+    }
+    whole = rackwright("show", path).out
+    assert next(line for line in whole.splitlines() if line.startswith("w2 ")).split()[-1] == "leaf1-8"
+
+
 def test_catalogue_entry(rackwright, tmp_path):
     path = tmp_path / "demo.yaml"
     path.write_text(change())

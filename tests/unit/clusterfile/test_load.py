@@ -10,9 +10,13 @@ import pytest
 from pydantic import ValidationError
 
 from rackwright.clusterfile.load import load_cluster
+from rackwright.engine.waves import plan_waves
 from rackwright.model.cluster import Cluster
+from rackwright.model.settings import Waves
 from rackwright.model.types import NodeRole, Platform
 from rackwright.osfamily.known import os_release
+from rackwright.pyinfra_driver.connector import groups_of
+from tests.factories import make_node
 from tests.unit.clusterfile.base_file import BASE, change
 
 INVENTORY = Path(__file__).parents[3] / "inventory"
@@ -49,6 +53,16 @@ def test_a_primary_among_several_heads(tmp_path):
         "  - nodes: head1\n    roles: [head]\n    primary: true\n",
     )
     assert loaded(tmp_path, edit, ("roles: [worker]", "roles: [worker, head]")).primary.name == "head1"
+
+
+def test_a_primary_named_in_a_group_of_two_heads(tmp_path):
+    made = loaded(
+        tmp_path,
+        ("nodes: head1", "nodes: head[1-2]"),
+        ("addresses: {mgmt: 10.1.0.10}", "addresses: {mgmt: 10.1.0.20}\n    primary: head2"),
+    )
+    assert [node.name for node in made.nodes if node.primary] == ["head2"]
+    assert made.primary.name == "head2"
 
 
 def test_addresses_count_up_and_repeat_in_each_rail(cluster):
@@ -105,6 +119,54 @@ def test_placement_spreads_in_order_and_positions_start_again(cluster):
         ("r2", 1, "s2"),
         ("r2", 2, "s2"),
     ]
+
+
+def test_a_switch_for_each_rail_spreads_as_a_single_one_does(tmp_path):
+    by_rail = 'switch: ["su[1-2]-leaf1", "su[1-2]-leaf2"]'
+    made = loaded(tmp_path, ("switch: s[1-2]", by_rail), ("    rack: r[1-2]\n    position: 1\n", ""))
+    assert [node.switches for node in made.nodes] == [
+        (),
+        *[("su1-leaf1", "su1-leaf2")] * 2,
+        *[("su2-leaf1", "su2-leaf2")] * 2,
+    ]
+    assert [node.switch for node in made.nodes] == [None, *["su1-leaf1-2"] * 2, *["su2-leaf1-2"] * 2]
+    waves = plan_waves(made.nodes, Waves(size="switch", order="heads-first"))
+    assert waves == [("head1",), ("w1", "w2"), ("w3", "w4")]
+    assert [one for one in groups_of(made.by_name["w1"]) if one.startswith("switch_")] == [
+        "switch_su1-leaf1",
+        "switch_su1-leaf2",
+        "switch_su1-leaf1-2",
+    ]
+
+
+def test_one_switch_for_all_rails_is_in_one_group(cluster):
+    assert cluster.by_name["w1"].switches == ("s1",)
+    assert [one for one in groups_of(cluster.by_name["w1"]) if one.startswith("switch_")] == ["switch_s1"]
+
+
+def test_switches_follow_the_skus_rails_where_the_fabric_has_no_addresses(tmp_path):
+    leaves = ", ".join(f"leaf{number}" for number in range(1, 9))
+    made = loaded(
+        tmp_path, ("switch: s[1-2]", f"sku: dgx-h100\n    switch: [{leaves}]"), ("      ib: 10.3.0.11\n", "")
+    )
+    assert made.by_name["w4"].switches == tuple(leaves.split(", "))
+    assert made.by_name["w4"].switch == "leaf1-8"
+
+
+@pytest.mark.parametrize(
+    ("switches", "unit"),
+    [
+        (("leaf3",), "leaf3"),
+        (("leaf3", "leaf3"), "leaf3"),
+        (("leaf2", "leaf1"), "leaf1-2"),
+        (("leaf01", "leaf02", "leaf10"), "leaf01-02_10"),
+        (("leaf1", "leaf3"), "leaf1_3"),
+        (("su1-leaf1", "su1-leaf2", "su2-leaf1", "su2-leaf2"), "su1-leaf1-2_su2-leaf1-2"),
+        (("east", "west"), "east_west"),
+    ],
+)
+def test_the_name_of_a_set_of_switches(switches, unit):
+    assert make_node("w1", 1, switches=switches).switch == unit
 
 
 def test_macs_are_given_in_order(tmp_path):

@@ -63,7 +63,7 @@ def dgx(slurm: SlurmOptions | None = None, os: OsRelease = DEBIAN_13) -> Cluster
             "worker",
             sku=DGX_SKU,
             rack=f"r{(i - 1) // 8 + 1:02}",
-            switch=f"leaf{(i - 1) // 8 + 1}",
+            switches=(f"leaf{(i - 1) // 8 + 1}",),
             **places,
         )
         for i in range(1, 33)
