@@ -66,10 +66,13 @@ class Problem:
 
 
 class ClusterFileError(RackwrightError):
-    """The cluster file is wrong; `problems` holds every mistake found, in file order."""
+    """The cluster file is wrong; `problems` holds every mistake found, in file order, and `warnings` what is
+    allowed and rarely meant, where that was asked for.
+    """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Problem], warnings: Sequence[Problem] = ()) -> None:
         self.problems = tuple(problems)
+        self.warnings = tuple(warnings)
         mistakes = "1 mistake" if len(self.problems) == 1 else f"{len(self.problems)} mistakes"
         blocks = "\n\n".join(str(problem) for problem in self.problems)
         super().__init__(f"{self.problems[0].file} has {mistakes}.\n\n{blocks}")

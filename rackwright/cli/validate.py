@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rackwright.cli.arguments import ClusterFile
-from rackwright.clusterfile.load import load_cluster
-from rackwright.errors import ClusterFileError, ExitCode
+from rackwright.clusterfile.load import load
+from rackwright.errors import ClusterFileError, ExitCode, Problem
 
 JSON_VERSION = 1
 
@@ -18,32 +20,52 @@ JSON_VERSION = 1
 def validate_command(
     file: ClusterFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings too.")] = False,
 ) -> None:
-    """Check a cluster file: every mistake at once, with its place and a hint.
+    """Check a cluster file: every mistake at once, with its place and a hint, then warnings.
+
+    A mistake is refused by every command; a warning is about what is allowed and rarely meant.
 
     Works offline and reads nothing but the file. The JSON has `version` (1), `file`, `valid` and
-    `problems`, in file order, each with `file`, `line` and `column` (from 1), `path`, `value`,
+    `problems` and `warnings`, each in file order with `file`, `line` and `column` (from 1), `path`, `value`,
     `message` and `hint`; `path` is empty for the file as a whole, and `value` and `hint` may be null.
 
-    Exit status: 0 the file is correct, 1 it is not.
+    Exit status: 0 the file is correct, 1 it is not, or with --strict: there are warnings.
     """
+    nodes = 0
+    problems: tuple[Problem, ...] = ()
     try:
-        cluster = load_cluster(file)
+        loaded = load(file, warn=True)
+        nodes, warnings = len(loaded.cluster.nodes), loaded.warnings
     except ClusterFileError as error:
-        if as_json:
-            problems = [asdict(problem) for problem in error.problems]
-            _print_json({"file": str(file), "valid": False, "problems": problems})
-        else:
-            typer.echo("\n\n".join(str(problem) for problem in error.problems))
-            count = len(error.problems)
-            typer.echo(f"\n{file}: {count} mistake{'' if count == 1 else 's'}", err=True)
-        raise typer.Exit(int(ExitCode.ERROR)) from None
+        problems, warnings = error.problems, error.warnings
     if as_json:
-        _print_json({"file": str(file), "valid": True, "problems": []})
+        _print_json(file, problems, warnings)
     else:
-        nodes = f"{len(cluster.nodes)} node{'' if len(cluster.nodes) == 1 else 's'}"
-        typer.echo(f"{file}: correct, {nodes}")
+        blocks = [str(problem) for problem in problems] + [f"warning: {warning}" for warning in warnings]
+        if blocks:
+            typer.echo("\n\n".join(blocks))
+        typer.echo(_summary(file, nodes, len(problems), len(warnings)), err=bool(problems))
+    if problems or (strict and warnings):
+        raise typer.Exit(int(ExitCode.ERROR))
 
 
-def _print_json(content: dict[str, object]) -> None:
-    typer.echo(json.dumps({"version": JSON_VERSION, **content}, indent=2))
+def _summary(file: Path, nodes: int, mistakes: int, warnings: int) -> str:
+    verdict = _count(mistakes, "mistake") if mistakes else f"correct, {_count(nodes, 'node')}"
+    more = f", {_count(warnings, 'warning')}" if warnings else ""
+    return ("\n" if mistakes or warnings else "") + f"{file}: {verdict}{more}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _print_json(file: Path, problems: Sequence[Problem], warnings: Sequence[Problem]) -> None:
+    content = {
+        "version": JSON_VERSION,
+        "file": str(file),
+        "valid": not problems,
+        "problems": [asdict(problem) for problem in problems],
+        "warnings": [asdict(warning) for warning in warnings],
+    }
+    typer.echo(json.dumps(content, indent=2))

@@ -9,6 +9,7 @@ from rackwright.clusterfile.addresses import Addresses
 from rackwright.clusterfile.file import ClusterSection
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.placement import Location
+from rackwright.clusterfile.ports import check_ports
 from rackwright.clusterfile.report import Report
 from rackwright.documents.nearest import short, suggest
 from rackwright.model.cluster import LabSize, Network, Node
@@ -35,6 +36,7 @@ def check_fit(report: Report, groups: list[Group], networks: Mapping[str, Networ
         _check_simulated(report, group)
         _check_rails(report, group, networks)
         _check_mig(report, group)
+    check_ports(report, groups, networks)
 
 
 def _check_unsized(report: Report, group: Group, sized: list[Group]) -> None:

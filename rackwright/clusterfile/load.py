@@ -19,6 +19,7 @@ from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.role_options import RoleOptionsReader
 from rackwright.clusterfile.sections import read_section
 from rackwright.clusterfile.site import read_burnin, read_mirrors, read_skus, read_ssh
+from rackwright.clusterfile.warnings import find_warnings
 from rackwright.documents.document import Document, read_document
 from rackwright.documents.syntax import DocumentError
 from rackwright.errors import ClusterFileError, Problem
@@ -36,6 +37,8 @@ class Loaded:
     groups: tuple[Group, ...]
     roles: dict[str, RoleOptions]
     """Options of each role from its section, without a group's overrides."""
+    warnings: tuple[Problem, ...] = ()
+    """What is allowed and rarely meant, in file order, where it was asked for."""
 
 
 def load_cluster(path: Path, *, locked: bool = True) -> Cluster:
@@ -46,8 +49,11 @@ def load_cluster(path: Path, *, locked: bool = True) -> Cluster:
     return load(path, locked=locked).cluster
 
 
-def load(path: Path, *, locked: bool = True) -> Loaded:
-    """The resolved cluster and the document behind it. Raises ClusterFileError as load_cluster does."""
+def load(path: Path, *, locked: bool = True, warn: bool = False) -> Loaded:
+    """The resolved cluster and the document behind it. Raises ClusterFileError as load_cluster does.
+
+    `warn`: look for what is allowed and rarely meant too.
+    """
     try:
         document = read_document(path)
     except DocumentError as error:
@@ -61,13 +67,13 @@ def load(path: Path, *, locked: bool = True) -> Loaded:
     for mistake in document.mistakes:
         report.add_at(mistake)
     find_plaintext_secrets(report)
-    loaded = _read(report, path, locked=locked)
+    loaded = _read(report, path, locked=locked, warn=warn)
     if len(report) or loaded is None:
-        raise ClusterFileError(report.problems())
+        raise ClusterFileError(report.problems(), report.warnings())
     return loaded
 
 
-def _read(report: Report, path: Path, *, locked: bool) -> Loaded | None:
+def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | None:
     """The cluster, as far as it can be read; None where something essential is wrong."""
     sections = read_outline(report)
     header = None
@@ -106,5 +112,10 @@ def _read(report: Report, path: Path, *, locked: bool) -> Loaded | None:
         gpu_stack=gpu_stack,
         nodes=nodes,
     )
-    options.check_against(cluster, locked=locked)
-    return Loaded(cluster, report.document, tuple(groups), options.sections)
+    options.check_against(cluster)
+    if locked:
+        options.check_lock(cluster)
+    if warn:
+        find_warnings(report, cluster, groups)
+        options.warn_about(cluster)
+    return Loaded(cluster, report.document, tuple(groups), options.sections, report.warnings())

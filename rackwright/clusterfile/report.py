@@ -1,8 +1,9 @@
-"""Collects the mistakes in one file, each with its line and column."""
+"""Collects the mistakes and warnings of one file, each with its line and column."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from rackwright.documents.document import DataPath, Document
 from rackwright.documents.syntax import SyntaxMistake
@@ -21,6 +22,8 @@ class Report:
     def __init__(self, document: Document) -> None:
         self.document = document
         self._found: dict[tuple[DataPath, str], Problem] = {}
+        self._last: list[Problem] = []
+        self._warned: dict[tuple[DataPath, str], Problem] = {}
         self._paths: set[DataPath] = set()
         self._roots: set[DataPath] = set()
         self._secret: set[DataPath] = set()
@@ -28,11 +31,28 @@ class Report:
 
     def add(self, path: DataPath, message: str, hint: str | None = None, *, key: bool = False) -> None:
         """Note a mistake in the value at a path; `key`: in its key."""
+        problem = self._problem(path, message, hint, key)
+        if problem is not None:
+            self._note(path, problem)
+
+    def add_last(self, path: DataPath, message: str, hint: str | None = None) -> None:
+        """Note a mistake that is not in the file itself; it is listed after those that are."""
+        problem = self._problem(path, message, hint, key=True)
+        if problem is not None:
+            self._last.append(problem)
+
+    def warn(self, path: DataPath, message: str, hint: str | None = None, *, key: bool = False) -> None:
+        """Note what is allowed and rarely meant."""
+        problem = self._problem(path, message, hint, key)
+        if problem is not None:
+            self._warned.setdefault((path, message), problem)
+
+    def _problem(self, path: DataPath, message: str, hint: str | None, key: bool) -> Problem | None:
         if self._is_secret(path) or self._repeats_secret(f"{message} {hint}"):
-            return  # the secret is noted already, and this message would show it
+            return None  # the secret is noted already, and this message would show it
         line, column = self.document.position(path, key=key)
         value = show_value(self.document.value(path))
-        self._note(path, Problem(self.document.file, line, column, show_path(path), value, message, hint))
+        return Problem(self.document.file, line, column, show_path(path), value, message, hint)
 
     def add_secret(self, path: DataPath, message: str, hint: str) -> None:
         """Note a plaintext secret; its value and other mistakes in it are never shown."""
@@ -60,11 +80,15 @@ class Report:
         return not any(path[:length] in self._paths for length in range(1, len(path) + 1))
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._found) + len(self._last)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Every mistake, in file order."""
-        return tuple(sorted(self._found.values(), key=lambda problem: (problem.line, problem.column)))
+        """Every mistake, in file order; then those that are not in the file itself."""
+        return (*_in_order(self._found.values()), *self._last)
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Every warning, in file order."""
+        return tuple(_in_order(self._warned.values()))
 
     def _note(self, path: DataPath, problem: Problem) -> None:
         self._found.setdefault((path, problem.message), problem)
@@ -77,6 +101,10 @@ class Report:
 
     def _is_secret(self, path: DataPath) -> bool:
         return any(path[:length] in self._secret for length in range(len(path) + 1))
+
+
+def _in_order(problems: Iterable[Problem]) -> list[Problem]:
+    return sorted(problems, key=lambda problem: (problem.line, problem.column))
 
 
 def show_path(path: DataPath) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -18,6 +18,9 @@ from rackwright.documents.yaml_data import Data
 from rackwright.model.cluster import Cluster
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
+
+Trouble = tuple[str, str, str | None]
+"""Path below the role's section, a full sentence, a hint."""
 
 
 @dataclass(frozen=True)
@@ -84,20 +87,43 @@ class RoleOptionsReader:
                     key=True,
                 )
 
-    def check_against(self, cluster: Cluster, *, locked: bool) -> None:
-        """Note what the roles find wrong with their options in this cluster and, if `locked`, in its lock."""
+    def check_against(self, cluster: Cluster) -> None:
+        """Note what the roles find wrong with their options in this cluster."""
+        for resolved, (where, message, hint) in self._asked(lambda options: options.problems(cluster)):
+            self._report.add(resolved.place(self._report, parse_path(where)), message, hint)
+
+    def warn_about(self, cluster: Cluster) -> None:
+        """Note what the roles find allowed and rarely meant."""
+        for resolved, (where, message, hint) in self._asked(lambda options: options.warnings(cluster)):
+            self._report.warn(resolved.place(self._report, parse_path(where)), message, hint)
+
+    def check_lock(self, cluster: Cluster) -> None:
+        """Note what the roles find wrong with the lock; what several find, e.g. that there is none, once."""
+        missing = not cluster.lock_path.exists()
+        if len(self._report) and not missing:
+            return  # it may not fit the file because of the mistakes noted already
+        found: dict[tuple[str, str | None], list[DataPath]] = {}
+        for resolved, (where, message, hint) in self._asked(lambda options: options.lock_problems(cluster)):
+            places = found.setdefault((message, hint), [])
+            places.append(resolved.place(self._report, parse_path(where)))
+        mistakes = len(self._report) > 0
+        for (message, hint), places in found.items():
+            shared = cluster.gpu_stack is not None and (missing or len(places) > 1)
+            then = f"correct the mistakes above, then {hint}" if mistakes and hint is not None else hint
+            self._report.add_last(("gpu_stack",) if shared else places[0], message, then)
+
+    def _asked(self, ask: Callable[[RoleOptions], Iterable[Trouble]]) -> Iterator[tuple[Resolved, Trouble]]:
+        """Each answer of each distinct set of options."""
         wrong_already = len(self._report) > 0
         for resolved in (*self._base.values(), *filter(None, self._merged.values())):
             try:
-                found = list(resolved.options.problems(cluster))
-                if locked and not wrong_already:
-                    found += resolved.options.lock_problems(cluster)
+                found = list(ask(resolved.options))
             except Exception:
                 if wrong_already:
                     continue  # it failed on a mistake noted already, e.g. no management network
                 raise
-            for where, message, hint in found:
-                self._report.add(resolved.place(self._report, parse_path(where)), message, hint)
+            for trouble in found:
+                yield resolved, trouble
 
     def _read_section(self, role: str, section: Data) -> None:
         path: DataPath = ("roles", role)

@@ -16,11 +16,11 @@ from rackwright.health.expected import (
 )
 from rackwright.health.options import HealthOptions
 from rackwright.health.verdict import Action
-from rackwright.model.cluster import Cluster, Node
+from rackwright.model.cluster import Cluster, Network, Node
 from rackwright.model.interfaces import RunsDcgm
 from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.sku import Gpus, Sku
-from rackwright.model.types import NodeRole, Platform
+from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
 from rackwright.workload.lookup import declared_on, runs_jobs
 
 _ACTIONS = {
@@ -50,12 +50,22 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
             ExpectedAddress(net.name, net.purpose.value, net.kind.value, str(entry.address), net.mtu)
             for entry, net in networks
         ),
+        unknown_ports=_unknown_ports(node, [net for _, net in networks]),
         gateways=tuple(str(net.gateway) for _, net in networks if net.gateway is not None),
         services=tuple(sorted(set(services))),
         dcgm=engine.dcgm_host if (engine := node.offers(RunsDcgm)) is not None else None,
         slurmd=runs_jobs(node),
         runs_subnet_manager=not node.holds(NodeRole.WORKER),
     )
+
+
+def _unknown_ports(node: Node, networks: list[Network]) -> tuple[str, ...]:
+    """RDMA kinds of the node's fabrics of which its SKU has no fabric port; a container has no such port at all."""
+    if node.platform is Platform.CONTAINER:
+        return ()
+    has = {nic.kind for nic in node.sku.nics if nic.purpose is NetworkPurpose.FABRIC}
+    fabrics = {net.kind for net in networks if net.purpose is NetworkPurpose.FABRIC}
+    return tuple(sorted(kind.value for kind in (fabrics & {LinkKind.INFINIBAND, LinkKind.ROCE}) - has))
 
 
 def expected_of_sku(sku: Sku, options: HealthOptions | None = None) -> Expected:

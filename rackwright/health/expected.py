@@ -97,6 +97,8 @@ class Expected:
     memory_mib: int = 1
     gpus: ExpectedGpus | None = None
     ports: tuple[ExpectedPorts, ...] = ()
+    unknown_ports: tuple[str, ...] = ()
+    """Link kinds of the declared fabrics of which the SKU has no port: what their ports are is UNKNOWN."""
     drives: tuple[ExpectedDrives, ...] = ()
     addresses: tuple[ExpectedAddress, ...] = ()
     gateways: tuple[str, ...] = ()
@@ -139,6 +141,10 @@ class Expected:
     def ports_of(self, *kinds: str) -> tuple[ExpectedPorts, ...]:
         """The ports of these link kinds."""
         return tuple(ports for ports in self.ports if ports.kind in kinds)
+
+    def has_rdma(self, *kinds: str) -> bool:
+        """Whether ports of these link kinds are declared, or only a fabric that needs them."""
+        return bool(self.ports_of(*kinds)) or not set(kinds).isdisjoint(self.unknown_ports)
 
     def the_gpus(self) -> ExpectedGpus:
         """The declared GPUs; checks that ask for them apply only where there are some."""

@@ -47,6 +47,15 @@ class RunsWorkloadManager:
     workload_manager: ClassVar[WorkloadManager]
 
 
+class ManagesImexChannels:
+    """Options of the role whose workload manager can make an IMEX channel for each job."""
+
+    @property
+    def manages_imex_channels(self) -> bool:
+        """Whether it does (Slurm: SwitchType=switch/nvidia_imex)."""
+        raise NotImplementedError
+
+
 class ChecksNodeHealth:
     """The role puts a program on nodes with which a node checks itself; the workload manager runs it."""
 

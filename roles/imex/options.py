@@ -15,6 +15,7 @@ from rackwright.documents.nearest import suggest
 from rackwright.lock.for_roles import Trouble, has_stack
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import ManagesImexChannels
 from rackwright.model.ranges import RangeMistake, expand
 from rackwright.model.sku import NvSwitch
 
@@ -65,6 +66,34 @@ class ImexOptions(StackOptions):
             yield "command_port", f"The daemons themselves use port {self.server_port}.", None
         yield from self._network(cluster)
         yield from self._declared(cluster) if self.domains else self._racks(cluster)
+
+    def warnings(self, cluster: Cluster) -> Iterator[Trouble]:
+        """Channels that nothing makes, or that both the boot and the workload manager make."""
+        for node in cluster.running(self.role, self):
+            if not self.needed_on(node):
+                continue
+            manager = node.offers(ManagesImexChannels)
+            managed = manager is not None and manager.manages_imex_channels
+            if self.channels == 0 and not managed:
+                yield (
+                    "channels",
+                    f"Nothing makes IMEX channels on {node.name}: not the boot, and not the workload manager.",
+                    (
+                        "e.g. `channels: 1`; or let the workload manager make them (Slurm: SwitchType "
+                        "switch/nvidia_imex)"
+                    ),
+                )
+                return
+            if self.channels and managed:
+                yield (
+                    "channels",
+                    (
+                        f"The workload manager makes an IMEX channel for each job on {node.name}, but any user may open "
+                        "those made at boot."
+                    ),
+                    "set `channels: 0`",
+                )
+                return
 
     def _network(self, cluster: Cluster) -> Iterator[Trouble]:
         if self.network is None:

@@ -80,9 +80,18 @@ def ports_of_kind(expected: Expected, document: Document, kind: str) -> list[Por
     ]
 
 
+def undeclared(expected: Expected, kind: str) -> str:
+    """Why nothing is known of the ports of a declared fabric."""
+    return f"the declared fabric is {kind}, but the SKU {expected.sku} declares no such port"
+
+
 def ports(expected: Expected, document: Document, *kinds: str) -> list[Port]:
     """The declared RDMA ports that are there; those that are missing are one check's affair."""
-    found = [one for kind in kinds or tuple(LAYERS) for one in ports_of_kind(expected, document, kind)]
+    wanted = kinds or tuple(LAYERS)
+    found = [one for kind in wanted for one in ports_of_kind(expected, document, kind)]
+    unknown = [kind for kind in wanted if kind in expected.unknown_ports]
+    if not found and unknown:
+        raise Unreadable(undeclared(expected, unknown[0]))
     if not found:
         raise Unreadable("no declared RDMA port was found")
     return found

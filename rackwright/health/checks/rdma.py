@@ -43,6 +43,8 @@ def rdma_ports(expected: Expected, document: Document) -> Iterator[Finding]:
         count += found
         if found < wanted:
             yield fail(f"{found} of {wanted} declared {kind} ports found")
+        if kind in expected.unknown_ports:
+            yield unknown(declared.undeclared(expected, kind))
     yield good(f"{count} ports")
 
 

@@ -86,25 +86,24 @@ def gsp(expected: Expected) -> bool:
 
 
 def rdma(expected: Expected) -> bool:
-    """Nodes with InfiniBand or RoCE ports."""
-    return bool(expected.ports_of("infiniband", "roce"))
+    """Nodes with InfiniBand or RoCE ports, or on such a fabric."""
+    return expected.has_rdma("infiniband", "roce")
 
 
 def infiniband(expected: Expected) -> bool:
-    """Nodes with InfiniBand ports."""
-    return bool(expected.ports_of("infiniband"))
+    """Nodes with InfiniBand ports, or on such a fabric."""
+    return expected.has_rdma("infiniband")
 
 
 def roce(expected: Expected) -> bool:
-    """Nodes with RoCE ports."""
-    return bool(expected.ports_of("roce"))
+    """Nodes with RoCE ports, or on such a fabric."""
+    return expected.has_rdma("roce")
 
 
 def gpu_direct(expected: Expected) -> bool:
     """Nodes whose GPUs, of any vendor, use a fabric."""
-    return any_gpus(expected) and any(
-        ports.purpose == "fabric" for ports in expected.ports_of("infiniband", "roce")
-    )
+    declared = any(ports.purpose == "fabric" for ports in expected.ports_of("infiniband", "roce"))
+    return any_gpus(expected) and (declared or bool(expected.unknown_ports))
 
 
 def drives(expected: Expected) -> bool:

@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from rackwright.model.interfaces import ManagesImexChannels
+from rackwright.model.options import RoleOptions
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.imex.verify import CHECKS
 from tests.gpu_repository import REVISION
@@ -72,6 +74,55 @@ def test_the_scheduler_makes_channels_itself(tmp_path):
     plan = planned(cluster, cluster.by_name["gb1"])
     assert content(plan, "/usr/local/sbin/rackwright-imex-channels") is None
     assert "the declared IMEX channels exist" not in claimed("imex", CHECKS, cluster.by_name["gb1"])
+
+
+class Schedules(RoleOptions, ManagesImexChannels):
+    """A workload manager that makes a channel for each job, or does not."""
+
+    makes: bool
+
+    @property
+    def manages_imex_channels(self) -> bool:
+        return self.makes
+
+
+BOTH = (
+    "channels",
+    "The workload manager makes an IMEX channel for each job on gb1, but any user may open those made at boot.",
+    "set `channels: 0`",
+)
+NEITHER = (
+    "channels",
+    "Nothing makes IMEX channels on gb1: not the boot, and not the workload manager.",
+    "e.g. `channels: 1`; or let the workload manager make them (Slurm: SwitchType switch/nvidia_imex)",
+)
+
+
+@pytest.mark.parametrize(
+    ("channels", "makes", "expected"),
+    [
+        (1, True, [BOTH]),
+        (1, False, []),
+        (1, None, []),
+        (0, True, []),
+        (0, False, [NEITHER]),
+        (0, None, [NEITHER]),
+    ],
+)
+def test_the_boot_or_the_scheduler_makes_channels_and_not_both(tmp_path, channels, makes, expected):
+    options = ImexOptions(channels=channels)
+    given = {"imex": options} if makes is None else {"imex": options, "scheduler": Schedules(makes=makes)}
+    cluster = site(tmp_path, given, worker("h100", 20, "dgx-h100"), tray(1), tray(2))
+    assert list(options.warnings(cluster)) == expected
+
+
+def test_only_the_options_own_nodes_are_judged(tmp_path):
+    other = ImexOptions(channels=0)
+    given = {"imex": ImexOptions(channels=2), "scheduler": Schedules(makes=False)}
+    cluster = site(tmp_path, given, tray(1), tray(2, options={"imex": other}))
+    assert list(ImexOptions(channels=2).warnings(cluster)) == []
+    ((_, message, _),) = other.warnings(cluster)
+    assert "on gb2" in message
 
 
 def test_channels_are_made_with_the_drivers_major(tmp_path):
