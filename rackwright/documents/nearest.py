@@ -1,12 +1,18 @@
-"""`did you mean ...?`"""
+"""`did you mean ...?`, only where a known word is really near."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+
+from rackwright.documents.synonyms import SYNONYMS
 
 _LISTED = 12
 _WORD = 60
+_CHOICE = 3
+"""Most words that a hint offers."""
+_SHORTEST_PART = 4
+"""Letters that a part of a known word needs to stand for all of it."""
 
 
 def short(word: object) -> str:
@@ -22,12 +28,86 @@ def suggest(word: object, known: Iterable[str], *, what: str = "known") -> str |
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
-    """A hint with the nearest known word, None if none is near."""
-    close = get_close_matches(short(word).lower(), list(known), n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`?" if close else None
+    """A hint with the nearest known word, or a few that are equally near; None if none is near."""
+    names = list(dict.fromkeys(known))
+    text = short(word[0] if isinstance(word, list) and len(word) == 1 else word)
+    found = _same(text, names) or _synonym(text, names) or _misspelt(text, names) or _part(text, names)
+    words = [f"`{name}`" for name in found[:_CHOICE]]
+    return (
+        f"did you mean {', '.join(words[:-1])}{' or ' if len(words) > 1 else ''}{words[-1]}?"
+        if words
+        else None
+    )
 
 
 def listed(names: Sequence[str]) -> str:
     """The first names and the number of the others."""
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"{', '.join(names[:_LISTED])}{more}"
+
+
+def _parts(word: str) -> list[str]:
+    """`maxTime`, `max-time` and `Max Time` as `max`, `time`."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word)
+    return [part.lower() for part in re.split(r"[\s_-]+", spaced) if part]
+
+
+def _plain(word: str) -> str:
+    """Without case, separators and a plural's ending."""
+    joined = "".join(_parts(word))
+    for ending, instead in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("s", "")):
+        if joined.endswith(ending) and not joined.endswith("ss") and len(joined) > len(ending) + 1:
+            return joined.removesuffix(ending) + instead
+    return joined
+
+
+def _same(word: str, known: list[str]) -> list[str]:
+    return [name for name in known if _plain(name) == _plain(word)]
+
+
+def _synonym(word: str, known: list[str]) -> list[str]:
+    return [name for name in SYNONYMS.get(_plain(word), ()) if name in known][:1]
+
+
+def _misspelt(word: str, known: list[str]) -> list[str]:
+    """The words that are fewest edits away, as few as a slip of the fingers makes."""
+    text = word.lower()
+    best = len(text)
+    found: list[str] = []
+    for name in known:
+        longer = max(len(text), len(name))
+        most = 0 if longer < 3 else 1 if longer < 6 else 2 if longer < 12 else 3
+        if abs(len(text) - len(name)) <= most:
+            distance = _edits(text, name.lower())
+            if distance <= most and distance <= best:
+                found = [name] if distance < best else [*found, name]
+                best = distance
+    return found
+
+
+def _edits(one: str, other: str) -> int:
+    """Letters to insert, remove, replace or swap with their neighbour (optimal string alignment)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        last, row, before = row, [i], row if i == 1 else before
+        for j, there in enumerate(other, 1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (letter != there))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == there:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before = last
+    return row[-1]
+
+
+def _part(word: str, known: list[str]) -> list[str]:
+    """The one known word that has this one as a whole part: `driver` of `nvidia_driver`."""
+    text = _parts(word)
+    if len("".join(text)) < _SHORTEST_PART:
+        return []
+    found = [
+        name
+        for name in known
+        if any(_parts(name)[at : at + len(text)] == text for at in range(len(_parts(name))))
+    ]
+    return found if len(found) == 1 else []
