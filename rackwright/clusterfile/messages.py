@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from rackwright.clusterfile.patterns import in_words
 from rackwright.documents.nearest import listed, nearest, short, suggest
 
 
@@ -85,7 +86,7 @@ _BY_TYPE: dict[str, Callable[[Context], Sentence]] = {
     "string_too_long": lambda context: Sentence(
         f"The text may have at most {context['max_length']} characters."
     ),
-    "string_pattern_mismatch": lambda context: Sentence(f"The text does not match `{context['pattern']}`."),
+    "string_pattern_mismatch": lambda context: Sentence(*in_words(context["pattern"])),
     "enum": _choice,
     "literal_error": _choice,
     "union_tag_not_found": lambda context: Sentence(

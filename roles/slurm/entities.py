@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from rackwright.model.options import Frozen
+from rackwright.roles.slurm.durations import EXAMPLE, PATTERN, duration
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,39}$")]
 """sacctmgr folds names to lower case, so another spelling would never compare equal."""
@@ -16,11 +17,10 @@ Tres = dict[
 ]
 Duration = Annotated[
     str,
-    StringConstraints(
-        pattern=r"^(UNLIMITED|\d+-\d{2}:\d{2}:\d{2}|\d{1,3}:\d{2}:\d{2})$",
-    ),
+    BeforeValidator(duration),
+    Field(json_schema_extra={"pattern": PATTERN, "examples": [EXAMPLE]}),
 ]
-"""Slurm's own spelling, `D-HH:MM:SS` or `HH:MM:SS`, or UNLIMITED."""
+"""Slurm's own spelling, `D-HH:MM:SS` or `HH:MM:SS`, or UNLIMITED; `14d`, `12h` and the like are read too."""
 Words = Annotated[str, StringConstraints(pattern=r'^[^|"\\\n]*$', max_length=200)]
 """What sacctmgr keeps as text; its output is cut at `|`."""
 Preemption = Literal["OFF", "CANCEL", "REQUEUE", "SUSPEND"]
