@@ -10,7 +10,7 @@ from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.report import Report
 from rackwright.documents.document import DataPath
 from rackwright.model.cluster import Network
-from rackwright.model.ranges import RangeMistake, expand
+from rackwright.model.ranges import RangeMistake, expand, unit_name
 from rackwright.model.text import label_mistake
 from rackwright.model.types import NetworkPurpose
 
@@ -41,7 +41,23 @@ def place_nodes(report: Report, groups: list[Group], networks: Mapping[str, Netw
             placed[name] = location
             _claim_slot(report, group, name, location, slots)
             _claim_mac(report, group, index, name, location.mac, macs)
+    _check_units(report, groups, placed)
     return placed
+
+
+def _check_units(report: Report, groups: list[Group], placed: Mapping[str, Location]) -> None:
+    """Note a switch that is named as a set of other switches is: the two would be taken for one."""
+    single = {name for location in placed.values() for name in location.switches}
+    for group in groups:
+        units = {placed[name].switches for name in group.names}
+        for leaves in units:
+            if len(set(leaves)) > 1 and unit_name(leaves) in single:
+                report.add(
+                    (*group.path, "switch"),
+                    f"The switches {', '.join(leaves)} together are called {unit_name(leaves)}, and a switch has that "
+                    "name already.",
+                    "rename that switch",
+                )
 
 
 def _racks(report: Report, group: Group) -> list[str | None]:

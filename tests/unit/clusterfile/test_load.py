@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from rackwright.clusterfile.load import load_cluster
@@ -137,6 +138,21 @@ def test_a_switch_for_each_rail_spreads_as_a_single_one_does(tmp_path):
         "switch_su1-leaf2",
         "switch_su1-leaf1-2",
     ]
+
+
+def test_the_pages_example_of_switches(tmp_path):
+    page = (INVENTORY.parent / "docs" / "cluster-file.md").read_text()
+    (group,) = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    leaves = "".join(f"\n      - {leaf}" for leaf in group["switch"])
+    made = loaded(
+        tmp_path,
+        ("nodes: w[1-4]", f"nodes: {group['nodes']}\n    sku: {group['sku']}\n    switch:{leaves}"),
+        ("    switch: s[1-2]\n", ""),
+        ("    rack: r[1-2]\n    position: 1\n", ""),
+        ("      ib: 10.3.0.11\n", ""),
+    )
+    assert made.by_name["gpu032"].switch == "su1-leaf1-8"
+    assert made.by_name["gpu033"].switches[2] == "su2-leaf3"
 
 
 def test_one_switch_for_all_rails_is_in_one_group(cluster):

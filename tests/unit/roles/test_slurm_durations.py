@@ -78,7 +78,9 @@ def test_what_is_refused(tmp_path, written, message, hint):
 
 def test_a_short_form_in_the_file(tmp_path):
     path = tmp_path / "demo.yaml"
-    path.write_text(change(("munge: {}", "munge: {}\n  slurm: {partitions: {train: {default: true, max_time: 14d}}}")))
+    path.write_text(
+        change(("munge: {}", "munge: {}\n  slurm: {partitions: {train: {default: true, max_time: 14d}}}"))
+    )
     slurm = load_cluster(path).by_name["w1"].options["slurm"]
     assert slurm.partitions["train"].max_time == "14-00:00:00"
 
