@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
 from pydantic import Field
@@ -34,24 +35,21 @@ class DriverOffer(Frozen):
         return self.version.split(".")[0]
 
 
-class KernelOffer(Frozen):
-    """One kernel of the distribution."""
-
-    release: str = Field(description="As uname -r prints it.")
-    version: str = Field(description="Package version.")
-    upstream: Version
-    suite: str
-    default: bool = True
-
-
 class Offer(Frozen):
     """What one source carries for some OS releases. None: not known; false: known not to be there."""
 
     source: Literal["nvidia", "distribution", "mirror"]
     name: str = Field(description="Its name in messages, e.g. `Debian's own repository`.")
     os: tuple[OsRelease, ...] = Field(min_length=1)
+    whole: bool = Field(
+        default=False,
+        description="Whether the source itself was read, as a package index. False: public pages that name "
+        "packages of it, so that what they do not name may be there all the same.",
+    )
+    indexed: bool = Field(
+        default=False, description="Whether the cluster file's package indexes describe it."
+    )
     drivers: tuple[DriverOffer, ...]
-    kernels: tuple[KernelOffer, ...] = ()
     fabricmanager: bool | None = None
     imex: bool | None = None
     nvlsm: bool | None = None
@@ -63,6 +61,11 @@ class Offer(Frozen):
     persistenced: str | None = Field(default=None, description="Own package version; None: the driver's.")
     doca: tuple[str, ...] | None = Field(default=None, description="DOCA-Host releases for these systems.")
     sources: tuple[Source, ...] = Field(min_length=1)
+
+    @property
+    def read(self) -> date:
+        """The day it was last read."""
+        return max(source.read for source in self.sources)
 
 
 class OfferTable(Table):
@@ -77,7 +80,7 @@ class OfferTable(Table):
 
 
 class ComponentNames(Frozen):
-    """Package names of one component on one family and source; {major} and the like are filled in."""
+    """Package names of one component on one family and source; {kernel} and the like are filled in."""
 
     component: str
     family: OsFamily
@@ -87,6 +90,8 @@ class ComponentNames(Frozen):
     branches_from: int | None = Field(default=None, description="From this driver branch on.")
     branches_until: int | None = Field(default=None, description="Up to and with this driver branch.")
     cpu: Literal["x86_64", "aarch64"] | None = None
+    os: tuple[OsRelease, ...] = Field(default=(), description="(): every release of the family.")
+    optional: bool = Field(default=False, description="Not every kernel has them.")
     packages: tuple[str, ...] = Field(min_length=1)
 
 

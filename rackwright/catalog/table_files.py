@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TypeVar
 
+from rackwright.catalog.kernels import KernelTable
 from rackwright.catalog.offers import OfferTable, PackageTable
 from rackwright.catalog.tables import (
     CudaTable,
@@ -66,6 +67,12 @@ def pair_table() -> PairTable:
 def offer_table() -> OfferTable:
     """What package sources carry."""
     return _read("offers", OfferTable)
+
+
+@cache
+def kernel_table() -> KernelTable:
+    """Kernels of the distributions."""
+    return _read("kernels", KernelTable)
 
 
 @cache

@@ -105,6 +105,9 @@ class ArchitectureRule(Frozen):
     architecture: Architecture
     modules: tuple[Literal["open", "proprietary"], ...]
     first_driver: Version | None = None
+    first_cuda: Version | None = Field(
+        default=None, description="First CUDA release that compiles for any GPU of it; None: not known."
+    )
     last_branch: str | None = Field(
         default=None, description="Last branch that supports it; None: no end known."
     )
@@ -137,10 +140,21 @@ class CudaMajor(Frozen):
     driver: Version
 
 
+class Capability(Frozen):
+    """What GPUs of one compute capability need, where it is more than their architecture needs."""
+
+    capability: str = Field(pattern=r"^[0-9]+\.[0-9]$")
+    first_cuda: Version = Field(description="First CUDA release that compiles for it.")
+    first_driver: Version | None = Field(
+        default=None, description="First driver with a GPU of it; None: not known."
+    )
+
+
 class CudaTable(Table):
     """CUDA releases and the drivers they need."""
 
     floors: tuple[CudaMajor, ...]
+    capabilities: tuple[Capability, ...]
     rows: tuple[CudaRelease, ...]
 
 

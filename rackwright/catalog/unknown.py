@@ -9,6 +9,7 @@ from rackwright.model.types import NetworkPurpose
 
 _GPU_FIELDS = (
     "architecture",
+    "compute_capability",
     "pci_ids",
     "pcie_generation",
     "nvlinks",

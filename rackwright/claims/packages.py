@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rackwright.claims.check import CheckContext, Undetermined, fail
-from rackwright.facts.packages import Packages, PackageState
+from rackwright.facts.packages import Packages, PackageState, is_version
 from rackwright.model.options import RoleOptions
 
 
@@ -17,12 +17,12 @@ def held_at(context: CheckContext[RoleOptions], packages: tuple[str, ...]) -> st
     state = package_state(context, tuple(wanted))
     wrong = []
     for name, version in wanted.items():
-        there = state.installed.get(name)
+        there = state.at(name, version)
         if there is None:
             wrong.append(f"{name} is not installed" + (" whole" if name in state.broken else ""))
-        elif version not in (there, there.partition(":")[2]):
+        elif not is_version(version, there):
             wrong.append(f"{name} is {there}, not {version}")
-        elif name not in state.held:
+        elif not state.holds(name, version):
             wrong.append(f"{name} is not held")
     if wrong:
         fail("; ".join(wrong))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rackwright.cli.arguments import ClusterFile
 from rackwright.clusterfile.load import load_cluster
-from rackwright.errors import ExitCode
+from rackwright.errors import ClusterFileError, ExitCode, Problem
 from rackwright.lock.content import GroupLock, Lock
 from rackwright.lock.index import Index, read_index
 from rackwright.lock.lock_file import lock_text
@@ -34,7 +35,8 @@ def lock_command(
     those indexes for revisions and hashes. An impossible combination is refused with every reason at once. The
     JSON has `version` (1), `file`, `lock` (the lock file), `state` (`written`, `unchanged`,
     `current`, `different` or `refused`), `groups` and `refused`, each with `sku`, `os`, `source` and
-    `reasons` (`message`, `hint`), and `skipped`, SKUs whose GPUs are not NVIDIA's.
+    `reasons` (`message`, `hint`), `skipped`, SKUs whose GPUs are not NVIDIA's, and `remaining`: what the cluster
+    file still needs before anything is installed, e.g. a repository's key (`where`, `message`, `hint`).
 
     Exit status: 0 written or up to date, 1 refused, 2 with --check: the lock file differs.
     """
@@ -53,17 +55,38 @@ def lock_command(
         state = "unchanged" if there == text else "written"
         if there != text:
             path.write_text(text, encoding="utf-8")
+    remaining = _remaining(file) if state in ("written", "unchanged", "current") else []
     if as_json:
-        typer.echo(json.dumps(_json(str(file), str(path), state, solution), indent=2))
+        typer.echo(json.dumps(_json(str(file), str(path), state, solution, remaining), indent=2))
     else:
-        typer.echo("\n".join(_lines(path.name, state, solution)))
+        typer.echo("\n".join((*_lines(path.name, state, solution), *_still(remaining))))
     if solution.refused:
         raise typer.Exit(int(ExitCode.ERROR))
     if state == "different":
         raise typer.Exit(int(ExitCode.CHANGES_PENDING))
 
 
-def _json(file: str, path: str, state: str, solution: Solution) -> dict[str, object]:
+def _remaining(file: Path) -> list[Problem]:
+    """What the cluster file still lacks now that it has its lock."""
+    try:
+        load_cluster(file)
+    except ClusterFileError as error:
+        return list(error.problems)
+    return []
+
+
+def _still(remaining: list[Problem]) -> Iterator[str]:
+    for number, problem in enumerate(remaining):
+        if number == 0:
+            yield "\nStill to do before anything is installed:"
+        yield f"  - {problem.path}: {problem.message}"
+        if problem.hint is not None:
+            yield f"    hint: {problem.hint}"
+
+
+def _json(
+    file: str, path: str, state: str, solution: Solution, remaining: list[Problem]
+) -> dict[str, object]:
     return {
         "version": JSON_VERSION,
         "file": file,
@@ -81,6 +104,9 @@ def _json(file: str, path: str, state: str, solution: Solution) -> dict[str, obj
             for refused in solution.refused
         ],
         "skipped": list(solution.skipped),
+        "remaining": [
+            {"where": problem.path, "message": problem.message, "hint": problem.hint} for problem in remaining
+        ],
     }
 
 
@@ -116,6 +142,8 @@ def _group(group: GroupLock) -> Iterator[str]:
         yield f"    {name.ljust(width)}  {version}"
     for note in group.notes:
         yield f"  note: {note}"
+    for index in group.needs_index:
+        yield f"  index that would make it exact: {index}"
 
 
 def _verdict(name: str, state: str, lock: Lock) -> str:

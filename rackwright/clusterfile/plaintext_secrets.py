@@ -85,7 +85,8 @@ def _why_secret(path: DataPath, value: str) -> str | None:
 def _is_harmless(key: str, value: str) -> bool:
     if not value or value.lower() in _HARMLESS:
         return True
-    names_a_file = "/" in value or key == "key" or key.endswith(("_file", "_path"))
+    public = value.endswith((".asc", ".pub", ".gpg"))
+    names_a_file = public or "/" in value or key == "key" or key.endswith(("_file", "_path"))
     return names_a_file and len(value) <= 200 and _PATH.fullmatch(value) is not None
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from rackwright.catalog.offers import DriverOffer, KernelOffer, Modules
+from rackwright.catalog.kernels import KernelOffer
+from rackwright.catalog.offers import DriverOffer, Modules
 from rackwright.catalog.tables import Pair
 from rackwright.lock.names import module_package
 from rackwright.lock.request import Choice, StackRequest
+from rackwright.lock.source import kernel_named
 from rackwright.lock.versions import at_least, debian_key, numbers
 from rackwright.model.gpu_stack import ToolkitVersions
 
@@ -33,6 +35,7 @@ def choose(request: StackRequest) -> Choice:
         nccl=_one_of(wanted.nccl, request.tables.offers.default_nccl, offer.nccl if offer else None),
         doca=doca if wanted.ofed == "doca" else None,
         imex=request.needs_imex if wanted.imex is None else wanted.imex,
+        driver_major=_driver_major(request, driver),
     )
 
 
@@ -43,7 +46,7 @@ def _modules(request: StackRequest) -> Modules:
 
 
 def _driver(request: StackRequest, modules: Modules) -> DriverOffer | None:
-    """The newest driver that is asked for; among equals one that is not known to fail."""
+    """The newest driver that is asked for and fits: the board first, then security, then the usual branch."""
     if request.offer is None:
         return None
     wanted = request.wanted.driver
@@ -54,15 +57,43 @@ def _driver(request: StackRequest, modules: Modules) -> DriverOffer | None:
         and wanted.version in (None, driver.version)
         and wanted.branch in (None, driver.branch)
     ]
-    default = request.tables.drivers.default_branch
-    if (
-        wanted.branch is None
-        and wanted.version is None
-        and any(driver.branch == default for driver in offered)
-    ):
-        offered = [driver for driver in offered if driver.branch == default]
-    offered = [driver for driver in offered if modules in driver.modules] or offered
-    return max(offered, key=lambda driver: (numbers(driver.version), driver.default), default=None)
+    usual = request.tables.drivers.default_branch
+
+    def rank(driver: DriverOffer) -> tuple[object, ...]:
+        return (
+            modules in driver.modules,
+            _supports(request, driver),
+            is_safe(request, driver),
+            driver.branch == usual,
+            numbers(driver.version),
+            driver.default,
+        )
+
+    return max(offered, key=rank, default=None)
+
+
+def _supports(request: StackRequest, driver: DriverOffer) -> bool:
+    """Whether a driver is neither too old nor too new for the board."""
+    minimum, last = request.minimum_driver, request.rule.last_branch if request.rule else None
+    new_enough = minimum is None or at_least(driver.version, minimum)
+    return new_enough and (last is None or int(driver.branch) <= int(last))
+
+
+def is_safe(request: StackRequest, driver: DriverOffer) -> bool:
+    """Whether a driver is at or above the minimum-security version of its branch, as far as that is known."""
+    minimum = minimum_of(request, "nvidia-driver", driver.branch)
+    return minimum is not None and at_least(driver.version, minimum)
+
+
+def _driver_major(request: StackRequest, driver: DriverOffer | None) -> int | None:
+    if driver is None:
+        return None
+    branches = (row for row in request.tables.drivers.rows if row.branch == driver.branch and row.cuda)
+    cuda = next((row.cuda for row in branches), None)
+    if cuda is not None:
+        return int(cuda.split(".")[0])
+    floors = request.tables.cuda.floors
+    return max((floor.major for floor in floors if at_least(driver.version, floor.driver)), default=None)
 
 
 def pair_of(
@@ -85,17 +116,26 @@ def pair_of(
 
 def _kernel(request: StackRequest, driver: DriverOffer | None, modules: Modules) -> KernelOffer | None:
     """The requested kernel, or the newest: first of those known to build, then of those nothing is known of."""
-    if request.offer is None:
-        return None
     wanted = request.wanted.kernel
+    listed = request.archive.kernels if request.archive else ()
+    known = request.indexed_kernels or listed
     if wanted is not None:
-        return next((kernel for kernel in request.offer.kernels if kernel.release == wanted), None)
+        return _named(request, wanted, known)
 
     def rank(kernel: KernelOffer) -> tuple[int, object]:
         pair = pair_of(request, driver, modules, kernel)
         return (1 if pair is None else 2 if pair.builds else 0), debian_key(kernel.version)
 
-    return max((kernel for kernel in request.offer.kernels if kernel.default), key=rank, default=None)
+    return max((kernel for kernel in known if kernel.default), key=rank, default=None)
+
+
+def _named(request: StackRequest, wanted: str, known: tuple[KernelOffer, ...]) -> KernelOffer | None:
+    """The kernel that the cluster file names; None: it is not one, or an archive that was read whole lacks it."""
+    cpu = request.sku.cpu_architecture
+    release = request.os.family.kernel_release(wanted, cpu)
+    found = next((kernel for kernel in known if kernel.release == release), None)
+    whole = request.archive is not None and request.archive.whole and not request.indexed_kernels
+    return found if found is not None or whole else kernel_named(request.os, cpu, wanted)
 
 
 def _cuda(request: StackRequest, driver: DriverOffer | None) -> str | None:
@@ -107,11 +147,13 @@ def _cuda(request: StackRequest, driver: DriverOffer | None) -> str | None:
     if offer.source == "distribution":
         return next(iter(offer.cuda), None)
     last = request.rule.last_cuda_major if request.rule else None
+    first = request.minimum_cuda
     releases = {
         row.release
         for row in request.tables.cuda.rows
         if row.release in offer.cuda
         and (last is None or numbers(row.release)[0] <= last)
+        and (first is None or at_least(row.release, first))
         and _runs_on(request, row.release, driver)
     }
     native = [

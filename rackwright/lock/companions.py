@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from rackwright.lock.request import Choice, StackRequest
-from rackwright.lock.words import Refusal, listed
+from rackwright.lock.words import INDEX_HINT, Refusal, lacks, listed, unlisted
 from rackwright.model.gpu_stack import ToolkitVersions
 
 
@@ -24,8 +24,8 @@ def _fabricmanager(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     )
     if offer.fabricmanager is None:
         yield Refusal(
-            f"{need}; whether {offer.name} for {request.os} has them is not known.",
-            "name its `Packages` file in `gpu_stack.package_index`",
+            f"{need}, which our table of {offer.read} for {offer.name} on {request.os} does not list.",
+            INDEX_HINT,
         )
     else:
         yield Refusal(f"{need}; {offer.name} has neither.", "set `gpu_stack.source: nvidia`")
@@ -35,11 +35,8 @@ def _nvlsm(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     offer = request.offer
     if offer is None or not request.needs_nvlsm or offer.nvlsm:
         return
-    known = "does not have it" if offer.nvlsm is False else "is not known to have it"
-    yield Refusal(
-        f"{request.product} has NVSwitches of NVLink generation 5 and needs nvlsm; "
-        f"{offer.name} for {request.os} {known}."
-    )
+    need = f"{request.product} has NVSwitches of NVLink generation 5 and needs nvlsm"
+    yield unlisted(offer, request.os, need, offer.nvlsm)
 
 
 def _imex(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
@@ -56,11 +53,8 @@ def _imex(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
             "leave `gpu_stack.imex` out",
         )
     if choice.imex and request.needs_imex and offer is not None and not offer.imex:
-        known = "does not have it" if offer.imex is False else "is not known to have it"
-        yield Refusal(
-            f"{request.product} needs nvidia-imex at the driver's version; "
-            f"{offer.name} for {request.os} {known}."
-        )
+        need = f"{request.product} needs nvidia-imex at the driver's version"
+        yield unlisted(offer, request.os, need, offer.imex)
 
 
 def _container_toolkit(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
@@ -86,14 +80,7 @@ def _offered(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     )
     for what, version, has in asked:
         if version is not None and version != "none" and version not in (has or ()):
-            known = (
-                f"known there: {listed(has)}"
-                if has
-                else "it has none"
-                if has == ()
-                else "none is known there"
-            )
-            yield Refusal(f"{offer.name} for {request.os} has no {what} {version}; {known}.")
+            yield lacks(offer, request.os, f"{what} {version}", has or ())
 
 
 def _doca(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
@@ -106,7 +93,9 @@ def _doca(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
         for release in offer.doca or ()
     }
     if choice.doca not in known:
-        has = f"known for it: {listed(sorted(known))}" if known else "no release is known for it"
+        has = f"lists {listed(sorted(known))}" if known else "lists no release"
+        read = request.tables.dates()["offers"]
         yield Refusal(
-            f"DOCA-Host {choice.doca} is not known for {request.os}; {has}.", "or set `ofed: inbox`"
+            f"DOCA-Host {choice.doca} is not in our table of {read} for {request.os}, which {has}.",
+            "set `gpu_stack.doca` to a release that it lists, or `ofed: inbox`",
         )

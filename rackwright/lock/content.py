@@ -19,7 +19,8 @@ class GroupLock(Frozen):
     os: OsRelease
     source: Literal["nvidia", "distribution", "mirror"]
     kernel: str | None = Field(
-        default=None, description="As uname -r prints it. None: not locked, since the tables have none."
+        default=None,
+        description="As uname -r prints it. None: not locked, since neither the tables nor an index have one.",
     )
     driver_branch: str
     driver_version: str
@@ -39,6 +40,10 @@ class GroupLock(Frozen):
     sha256: dict[str, str] = Field(
         default_factory=dict, description="Of package files, where an index has it."
     )
+    needs_index: tuple[str, ...] = Field(
+        default=(),
+        description="Package indexes that would make this exact, for `gpu_stack.package_index`; (): it is exact.",
+    )
     notes: tuple[str, ...] = Field(default=(), description="Notes for the reader; none of them is a refusal.")
 
     @property
@@ -54,6 +59,9 @@ class Lock(Frozen):
     cluster: str
     tables: dict[str, date] = Field(description="The day each table was last read from its sources.")
     index: tuple[str, ...] = Field(default=(), description="Package indexes that were read.")
+    index_sha256: dict[str, str] = Field(
+        default_factory=dict, description="Of each index file as it was read."
+    )
     gpu_stack: dict[str, Any] = Field(
         default_factory=dict,
         validation_alias=AliasChoices("gpu_stack", "wish"),  # its name in locks written before 2026-11-22

@@ -78,11 +78,10 @@ def known_bad(group: GroupLock) -> Pair | None:
     )
 
 
-def lock_problems(cluster: Cluster, role: str, parts: Iterable[str] = ()) -> Iterator[Trouble]:
+def lock_problems(cluster: Cluster, role: str) -> Iterator[Trouble]:
     """Why a role that installs what is locked cannot run: no lock, an old one, an incomplete one.
 
-    For RoleOptions.lock_problems; only what the nodes of the role need is checked: the versions
-    of `parts` of the stack (none: of all).
+    For RoleOptions.lock_problems; only the kinds of node that the role runs on are checked.
     """
     nodes = [node for node in cluster.running(role) if has_stack(node)]
     if not nodes:
@@ -105,27 +104,41 @@ def lock_problems(cluster: Cluster, role: str, parts: Iterable[str] = ()) -> Ite
             _again(cluster),
         )
     else:
-        yield from _gaps(cluster, lock, nodes, tuple(parts))
+        yield from _gaps(cluster, lock, nodes)
 
 
-def _gaps(cluster: Cluster, lock: Lock, nodes: list[Node], parts: tuple[str, ...]) -> Iterator[Trouble]:
+def _gaps(cluster: Cluster, lock: Lock, nodes: list[Node]) -> Iterator[Trouble]:
     kinds = {(node.sku.name, node.os): node for node in reversed(nodes)}
-    for (sku, os), node in sorted(kinds.items()):
-        group = lock.group_of(node)
-        if group is None:
+    for (sku, os), node in sorted(kinds.items(), key=lambda kind: (kind[0][0], kind[0][1].id)):
+        if lock.group_of(node) is None:
             yield (
                 "",
                 f"The lock {cluster.lock_path.name} has nothing for {sku} on {os}, e.g. {node.name}.",
                 _again(cluster),
             )
+
+
+def loose_versions(cluster: Cluster, role: str, parts: Iterable[str]) -> Iterator[Trouble]:
+    """Versions of the lock that end in `*`, of which two nodes may get different revisions. For RoleOptions.warnings."""
+    nodes = [node for node in cluster.running(role) if has_stack(node)]
+    if not nodes or any(True for _ in lock_problems(cluster, role)):
+        return
+    lock, wanted = read_lock(cluster), tuple(parts)
+    kinds = {(node.sku.name, node.os): node for node in reversed(nodes)}
+    for (sku, os), node in sorted(kinds.items(), key=lambda kind: (kind[0][0], kind[0][1].id)):
+        group = lock.group_of(node)
+        if group is None:
             continue
-        names = [name for part in parts or group.components for name in group.components.get(part, ())]
-        loose = next((name for name in names if "*" in group.packages.get(name, "")), None)
-        if loose is not None:
+        names = [name for part in wanted for name in group.components.get(part, ())]
+        loose = [name for name in names if "*" in group.packages[name]]
+        if loose:
+            more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
+            indexes = listed(group.needs_index) if group.needs_index else "the source's indexes"
+            first = f"{loose[0]} {group.packages[loose[0]]}{more}"
             yield (
                 "",
-                f"The lock does not say which revision {sku} on {os} gets of {loose} {group.packages[loose]}.",
-                "name the source's indexes in `gpu_stack.package_index`, then " + _again(cluster),
+                f"The lock has no revision of {first} for {sku} on {os}: two nodes may get different ones.",
+                f"name {indexes} in `gpu_stack.package_index`, then {_again(cluster)}",
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import lzma
 import urllib.error
 import urllib.request
@@ -18,6 +19,8 @@ from rackwright.lock.versions import debian_key
 
 _TIMEOUT_SECONDS = 20
 _MOST_BYTES = 512 * 1024 * 1024
+_BEGINNING = 4096
+_REPO = "http://linux.duke.edu/metadata/repo"
 _COMMON = "{http://linux.duke.edu/metadata/common}"
 
 
@@ -32,10 +35,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Index:
-    """Entries of the indexes by package; `places` are where they were read."""
+    """Entries of the indexes by package; `places` are where they were read, `sha256` what was read there."""
 
     places: tuple[str, ...] = ()
     packages: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
+    sha256: tuple[str, ...] = ()
 
     def best(self, name: str, pattern: str) -> Entry | None:
         """The newest version of a package that fits a pattern; None where there is none."""
@@ -84,11 +88,34 @@ def parse_packages(text: str) -> Iterable[Entry]:
 def read_index(places: Iterable[str]) -> Index:
     """All indexes together. Raises RackwrightError where one cannot be read."""
     packages: dict[str, list[Entry]] = {}
-    listed = tuple(places)
+    listed, hashes = tuple(places), []
     for place in listed:
-        for entry in _parse(_unpack(_fetch(place), place), place):
+        raw = _fetch(place)
+        hashes.append(hashlib.sha256(raw).hexdigest())
+        for entry in _entries(_unpack(raw, place), place):
             packages.setdefault(entry.name, []).append(entry)
-    return Index(listed, {name: tuple(entries) for name, entries in packages.items()})
+    return Index(listed, {name: tuple(entries) for name, entries in packages.items()}, tuple(hashes))
+
+
+def _entries(text: str, place: str) -> Iterable[Entry]:
+    if not (text.lstrip().startswith("<") and _REPO in text[:_BEGINNING]):
+        return _parse(text, place)
+    primary = _primary_of(text, place)
+    return _parse(_unpack(_fetch(primary), primary), primary)
+
+
+def _primary_of(text: str, place: str) -> str:
+    """Where the primary.xml is that a repomd.xml names, two folders above it."""
+    try:
+        found = ElementTree.fromstring(text).find(f"{{{_REPO}}}data[@type='primary']/{{{_REPO}}}location")
+    except ElementTree.ParseError:
+        found = None
+    if found is None or not found.get("href"):
+        raise RackwrightError(f"The package index {place} is a repomd.xml that names no primary.xml.")
+    root, _, folder = place.rpartition("/")[0].rpartition("/")
+    if folder != "repodata":
+        raise RackwrightError(f"{place} is not in a folder `repodata`, so its repository cannot be found.")
+    return f"{root}/{found.get('href')}"
 
 
 def _fetch(place: str) -> bytes:

@@ -22,9 +22,16 @@ def packages_of(request: StackRequest, choice: Choice) -> dict[str, dict[str, st
     found: dict[str, dict[str, str]] = {}
     for component, version in _components(request, choice, driver):
         for row in _rows(request, component, driver, choice.modules):
-            for name in row.packages:
-                found.setdefault(component, {})[_filled(name, choice, driver)] = version
+            for name in (_filled(name, choice, driver) for name in row.packages):
+                if not row.optional or _is_there(request, choice, name):
+                    found.setdefault(component, {})[name] = version
     return found
+
+
+def _is_there(request: StackRequest, choice: Choice, name: str) -> bool:
+    """Whether a package that not every kernel has is there for this one."""
+    listed = choice.kernel is not None and choice.kernel.extra_modules
+    return name in request.index.packages if request.indexed_kernels else listed
 
 
 def _components(request: StackRequest, choice: Choice, driver: DriverOffer) -> Iterator[tuple[str, str]]:
@@ -63,6 +70,8 @@ def _rows(
 ) -> Iterator[ComponentNames]:
     offer = request.offer
     source = "distribution" if offer is not None and offer.source == "distribution" else "nvidia"
+    if component == "kernel":
+        source = "distribution"
     if component == "ofed":  # DOCA comes from its own repository, whatever the driver comes from
         source = "nvidia"
     for row in request.tables.packages.rows:
@@ -71,16 +80,19 @@ def _rows(
             and row.modules in (None, modules)
             and row.flavour in (None, driver.flavour)
             and row.cpu in (None, request.sku.cpu_architecture)
+            and (not row.os or request.os in row.os)
             and (row.branches_from or 0) <= int(driver.branch) <= (row.branches_until or 9999)
         ):
             yield row
 
 
 def _filled(name: str, choice: Choice, driver: DriverOffer) -> str:
+    kernel = "" if choice.kernel is None else choice.kernel.release
     return name.format(
         branch=driver.branch,
         version=driver.version,
-        major=choice.cuda_major,
+        driver_major=choice.driver_major,
         cuda=(choice.cuda or "").replace(".", "-"),
-        kernel="" if choice.kernel is None else choice.kernel.release,
+        kernel=kernel,
+        pages="-64k" if kernel.endswith("+64k") else "",
     )

@@ -10,7 +10,7 @@ from rackwright.lock.names import module_package
 from rackwright.lock.request import Choice, StackRequest
 from rackwright.lock.safety import safety_rules
 from rackwright.lock.versions import at_least, newest, numbers
-from rackwright.lock.words import Refusal, listed
+from rackwright.lock.words import INDEX_HINT, Refusal, lacks, listed
 from rackwright.model.sku import Architecture
 
 Rule = Callable[[StackRequest, Choice], Iterator[Refusal]]
@@ -27,6 +27,7 @@ def refusals(request: StackRequest, choice: Choice) -> tuple[Refusal, ...]:
         _kernel,
         _pair,
         _cuda,
+        _first_cuda,
         *companion_rules(),
         *safety_rules(),
     )
@@ -47,9 +48,11 @@ def _known(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
         )
     if request.offer is None:
         what = {"distribution": "own archive", "nvidia": "NVIDIA repository", "mirror": "mirror"}
+        other = "set `gpu_stack.source: nvidia`" if request.wanted.source == "distribution" else INDEX_HINT
         yield Refusal(
-            f"The tables have no data about {request.os}'s {what[request.wanted.source]}.",
-            "set `gpu_stack.source: nvidia`, or name a mirror's `package_index`",
+            f"Our table of {request.tables.dates()['offers']} does not list {request.os}'s "
+            f"{what[request.wanted.source]}.",
+            other,
         )
 
 
@@ -77,10 +80,13 @@ def _minimum_driver(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
         return
     last = newest([driver.version for driver in offer.drivers])
     if not at_least(last, minimum):
-        yield Refusal(
-            f"{request.product} needs driver >= {minimum}; {offer.name} ends at {last}.",
-            "set `gpu_stack.source: nvidia`" if offer.source == "distribution" else None,
-        )
+        need = f"{request.product} needs driver >= {minimum}"
+        if offer.whole:
+            hint = "set `gpu_stack.source: nvidia`" if offer.source == "distribution" else None
+            yield Refusal(f"{need}; {offer.name} ends at {last}.", hint)
+        else:
+            place = f"our table of {offer.read} for {offer.name} on {request.os}"
+            yield Refusal(f"{need}; {place} ends at {last}.", INDEX_HINT)
     elif choice.driver is not None and not at_least(choice.driver.version, minimum):
         yield Refusal(f"{request.product} needs driver >= {minimum}, not {choice.driver.version}.")
 
@@ -101,10 +107,10 @@ def _driver(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     offer, wanted = request.offer, request.wanted.driver
     if offer is None:
         return
-    has = listed(sorted({driver.version for driver in offer.drivers}, key=numbers))
     if choice.driver is None:
+        has = sorted({driver.version for driver in offer.drivers}, key=numbers)
         requested = f"driver {wanted.version}" if wanted.version else f"driver of branch {wanted.branch}"
-        yield Refusal(f"{offer.name} for {request.os} has no {requested}; known there: {has}.")
+        yield lacks(offer, request.os, requested, has)
     elif choice.modules not in choice.driver.modules:
         yield Refusal(
             f"{offer.name} has driver {choice.driver.version} without {choice.modules} modules.",
@@ -113,19 +119,20 @@ def _driver(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
 
 
 def _kernel(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
-    wanted, offer = request.wanted.kernel, request.offer
-    if wanted is None or offer is None or choice.kernel is not None:
+    wanted, archive = request.wanted.kernel, request.archive
+    if wanted is None or choice.kernel is not None:
         return
-    if not offer.kernels:
+    if request.os.family.kernel_release(wanted, request.sku.cpu_architecture) is None:
+        example = archive.kernels[-1].release if archive else "6.8.0-139-generic"
         yield Refusal(
-            f"Which kernels {request.os} has is not in the tables, so {wanted} cannot be locked.",
-            "leave `gpu_stack.kernel` out and hold the kernel by hand",
+            f"{wanted} is not a kernel release of {request.os}.", f"as uname -r prints it, e.g. `{example}`"
         )
-        return
-    yield Refusal(
-        f"{offer.name} has no kernel {wanted}; known there: "
-        f"{listed([kernel.release for kernel in offer.kernels])}."
-    )
+    elif archive is not None:
+        yield Refusal(
+            f"{request.os}'s archive as read on {archive.read} has no kernel {wanted}; it has "
+            f"{listed([kernel.release for kernel in archive.kernels])}.",
+            "for a newer one name the archive's index in `gpu_stack.package_index`",
+        )
 
 
 def _pair(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
@@ -168,13 +175,25 @@ def _cuda(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     floor = cuda_floor(request, release)
     known = {row.release for row in request.tables.cuda.rows}
     if floor is None or release not in known:
+        read = request.tables.dates()["cuda"]
         yield Refusal(
-            f"CUDA {release} is not in the table of releases, whose last is {newest(sorted(known))}."
+            f"CUDA {release} is not in our table of releases of {read}, whose last is {newest(sorted(known))}."
         )
     elif driver is not None and not at_least(driver.version, floor):
         yield Refusal(
             f"CUDA {release} needs driver >= {floor} (minor-version compatibility), not {driver.version}."
         )
     if offer is not None and release not in (offer.cuda or {}):
-        has = f"known there: {listed(list(offer.cuda))}" if offer.cuda else "none is known there"
-        yield Refusal(f"{offer.name} for {request.os} has no CUDA {release}; {has}.", 'or set `cuda: "none"`')
+        yield lacks(offer, request.os, f"CUDA {release}", list(offer.cuda or ()))
+
+
+def _first_cuda(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
+    minimum = request.minimum_cuda
+    if choice.cuda is None or minimum is None or at_least(choice.cuda, minimum):
+        return
+    gpus = request.gpus
+    kind = f"compute capability {gpus.compute_capability}" if request.capability else f"{gpus.architecture}"
+    yield Refusal(
+        f"{request.product} ({kind}) needs CUDA >= {minimum}: {choice.cuda} does not compile for it.",
+        f'set `cuda: "{minimum}"` or a later release',
+    )

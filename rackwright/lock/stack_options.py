@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from rackwright.errors import RackwrightError
-from rackwright.lock.for_roles import Trouble, has_stack, lock_problems
+from rackwright.lock.for_roles import Trouble, has_stack, lock_problems, loose_versions
 from rackwright.lock.lock_file import read_lock
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
@@ -37,8 +37,12 @@ class StackOptions(RoleOptions):
 
     def lock_problems(self, cluster: Cluster) -> Iterable[Trouble]:
         """A lock that cannot be used, or lacks this role's part for a kind of node."""
-        found = list(lock_problems(cluster, self.role, self.parts))
+        found = list(lock_problems(cluster, self.role))
         return found or list(self._missing(cluster))
+
+    def warnings(self, cluster: Cluster) -> Iterable[Trouble]:
+        """Versions without a revision, which the lock says that it has not."""
+        return loose_versions(cluster, self.role, self.parts)
 
     def _missing(self, cluster: Cluster) -> Iterator[Trouble]:
         nodes = self.nodes(cluster)

@@ -82,9 +82,9 @@ class GpuStack(Frozen):
     )
     package_index: tuple[str, ...] = Field(
         default=(),
-        description="`Packages` files, or primary.xml of EL's repositories, of the source (also .gz, .xz): URLs, "
-        "or paths from the cluster file. "
-        "With them the lock has exact revisions and hashes.",
+        description="`Packages` files, or repomd.xml or primary.xml of EL's repositories (also .gz, .xz), of the "
+        "driver's source and of the OS's own archive: URLs, or paths from the cluster file. With them the lock has "
+        "exact revisions and hashes; it names those that it lacks.",
     )
     driver: DriverRequest = DriverRequest()
     modules: Literal["auto", "open", "proprietary"] = Field(
@@ -105,7 +105,8 @@ class GpuStack(Frozen):
     kernel: str | None = Field(
         default=None,
         min_length=3,
-        description="As uname -r prints it. None: the newest the driver builds on.",
+        description="As uname -r prints it, e.g. `6.8.0-139-generic` or `5.14.0-687.46.1.el9_8`. None: the newest of "
+        "the index, or of our table, that the driver is not known to fail on.",
     )
     secure_boot: bool = Field(default=False, description="Whether the nodes boot with Secure Boot.")
     mok_enrolled: bool = Field(

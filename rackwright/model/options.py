@@ -56,7 +56,7 @@ class RoleOptions(Frozen):
         return ()
 
     def lock_problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """As `problems`, about the lock beside the cluster file.
+        """As `problems`, about the lock beside the cluster file, and what else only an installation needs.
 
         Not called where no lock is needed yet: `rackwright lock` and the lab.
         """

@@ -59,6 +59,11 @@ class Gpus(Frozen):
     architecture: Architecture | None = Field(
         default=None, description="Decides kernel modules, driver branches and CUDA."
     )
+    compute_capability: str | None = Field(
+        default=None,
+        pattern=r"^[0-9]+\.[0-9]$",
+        description="As nvidia-smi --query-gpu=compute_cap prints it, e.g. `10.3`; decides the first CUDA release.",
+    )
     pci_ids: tuple[PciId, ...] = Field(default=(), description="PCI IDs of this GPU.")
     pcie_generation: int | None = Field(default=None, ge=3, le=7)
     pcie_width: int | None = Field(default=None, ge=1, le=16, description="Lanes.")

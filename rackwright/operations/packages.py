@@ -10,7 +10,7 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from rackwright.data import site_of
-from rackwright.facts.packages import Packages, PackageState
+from rackwright.facts.packages import Packages, PackageState, is_version
 from rackwright.osfamily.family import LOCK_WAIT_SECONDS, PackageChange
 from rackwright.plan.changes import Change, record
 
@@ -19,11 +19,6 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str | None]:
     """`name` or `name=version` by name."""
     split = (package.partition("=") for package in packages)
     return {name: version or None for name, _, version in split}
-
-
-def _is(wanted: str | None, there: str) -> bool:
-    """Whether an installed version is the wanted one; dnf takes versions without their epoch."""
-    return wanted in (None, there, there.partition(":")[2])
 
 
 @operation()
@@ -36,7 +31,8 @@ def installed(
 ) -> Generator[StringCommand, None, None]:
     """These packages are installed, without recommended ones.
 
-    + packages: `name`, or `name=version` for exactly that version, older or newer than what is there
+    + packages: `name`, or `name=version` for exactly that version, older or newer than what is there; a
+      version may end in `*` for any revision
     + start_daemons: False keeps a package's scripts from starting its services (Debian family)
     + hold: no upgrade moves them, by hand or unattended (apt-mark hold, dnf versionlock); each has to
       name its version. A new version is let through by this operation and held again.
@@ -53,9 +49,9 @@ def installed(
     to_do = {
         name: version
         for name, version in wanted.items()
-        if name not in state.installed or not _is(version, state.installed[name])
+        if (there := state.at(name, version)) is None or not is_version(version, there)
     }
-    to_hold = {name: version for name, version in wanted.items() if hold and name not in state.held}
+    to_hold = {name: version for name, version in wanted.items() if hold and not state.holds(name, version)}
     if not to_do and not to_hold and not state.stale:
         host.noop("every package is installed")
         return
@@ -82,18 +78,20 @@ def _wait_seconds() -> int:
 
 
 def _change(name: str, version: str | None, state: PackageState, *, hold: bool, disruptive: bool) -> Change:
-    there = state.installed.get(name)
+    there = state.at(name, version)
     before = there or state.broken.get(name)
     after = version or state.candidates.get(name) or "installed"
     if hold:
-        before = before if there is None else f"{there}, {'held' if name in state.held else 'not held'}"
+        before = (
+            before if there is None else f"{there}, {'held' if state.holds(name, version) else 'not held'}"
+        )
         after = f"{after}, held"
     return Change(
         "package",
         name,
         before,
         after,
-        disruptive=disruptive and there is not None and not _is(version, there),
+        disruptive=disruptive and there is not None and not is_version(version, there),
     )
 
 

@@ -8,13 +8,16 @@ Not compared with the repositories themselves: a machine that reaches them has t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from shlex import quote
 
 from rackwright.osfamily import apt
 from rackwright.osfamily.family import Family, PackageChange
 from rackwright.osfamily.names import BASE_TOOLS, HARDWARE_TOOLS, Names
 from rackwright.osfamily.release import NvidiaRepository, Release
 
+_KERNEL = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9a-z.+~-]*-[0-9a-z-]+")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 # All of them although they depend on each other: each needs the pinned version.
@@ -128,6 +131,21 @@ class DebianFamily(Family):
     def initramfs(self, kernel: str) -> tuple[str, str]:
         return f"/boot/initrd.img-{kernel}", f"update-initramfs -u -k {kernel}"
 
+    def kernel_release(self, text: str, cpu: str) -> str | None:
+        return text if _KERNEL.fullmatch(text) else None
+
+    def kernel_of(self, package: str, version: str, cpu: str) -> str | None:
+        release = package.removeprefix("linux-image-")
+        usual = release.endswith(("-generic", f"-{_ARCHITECTURES[cpu]}")) and "cloud" not in release
+        return release if release != package and usual and _KERNEL.fullmatch(release) else None
+
+    def boots(self, kernel: str) -> tuple[str, str]:
+        entry = f"with Linux {kernel}"
+        return (
+            f"grep -q '^ *set default=.*{entry}\"' /boot/grub/grub.cfg && echo {quote(kernel)}",
+            "update-grub",
+        )
+
     def kernel_arguments(self, arguments: Sequence[str]) -> tuple[str, str]:
         return "grep -m1 '^[[:space:]]*linux' /boot/grub/grub.cfg", "update-grub"
 
@@ -166,6 +184,7 @@ def _debian(
         docker_archive="debian",
         nvidia=NvidiaRepository(id.replace("-", ""), *nvidia_key),
         kernel_headers=("linux-headers-amd64",),
+        kernel_index=f"http://deb.debian.org/debian-security/dists/{codename}-security/main/binary-{{deb}}/Packages.xz",
         lab_image=True,
     )
 
@@ -196,6 +215,7 @@ def _ubuntu(
         docker_archive="ubuntu",
         nvidia=NvidiaRepository(id.replace("-", "").replace(".", ""), *nvidia_key),
         kernel_headers=("linux-headers-generic",),
+        kernel_index=f"http://archive.ubuntu.com/ubuntu/dists/{codename}-updates/main/binary-{{deb}}/Packages.xz",
     )
 
 

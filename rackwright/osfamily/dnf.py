@@ -52,5 +52,5 @@ def change(wanted: PackageChange) -> str:
 
 def _joined(packages: Mapping[str, str | None]) -> str:
     return " ".join(
-        quote(name if version is None else f"{name}-{version}") for name, version in packages.items()
+        quote(name if version in (None, "*") else f"{name}-{version}") for name, version in packages.items()
     )

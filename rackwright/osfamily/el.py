@@ -5,6 +5,7 @@ Sources: the distributions' own package indexes with EPEL, read 2026-11. NVIDIA'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
@@ -12,6 +13,10 @@ from rackwright.osfamily import dnf
 from rackwright.osfamily.family import Family, PackageChange
 from rackwright.osfamily.names import BASE_TOOLS, HARDWARE_TOOLS, Names
 from rackwright.osfamily.release import NvidiaRepository, Release, RepositoryFile
+
+_KERNEL = re.compile(
+    r"([0-9]+\.[0-9]+\.[0-9]+-[0-9.]+\.el[0-9]+(?:_[0-9]+)?)(?:\.(?:x86_64|aarch64))?(\+64k)?"
+)
 
 _SOFTWARE = {
     # curl is left as installed: curl and curl-minimal conflict, and one of them is always there
@@ -114,6 +119,18 @@ class ElFamily(Family):
     def initramfs(self, kernel: str) -> tuple[str, str]:
         return f"/boot/initramfs-{kernel}.img", f"dracut --force --kver {kernel}"
 
+    def kernel_release(self, text: str, cpu: str) -> str | None:
+        found = _KERNEL.fullmatch(text)
+        return None if found is None else f"{found[1]}.{cpu}{found[2] or ''}"
+
+    def kernel_of(self, package: str, version: str, cpu: str) -> str | None:
+        return f"{version.rpartition(':')[2]}.{cpu}" if package == "kernel" else None
+
+    def boots(self, kernel: str) -> tuple[str, str]:
+        image = quote(f"/boot/vmlinuz-{kernel}")
+        read = f'[ "$(grubby --default-kernel)" = {image} ] && echo {quote(kernel)}'
+        return read, f"grubby --set-default {image}"
+
     def kernel_arguments(self, arguments: Sequence[str]) -> tuple[str, str]:
         read = "grubby --info=DEFAULT | sed -n 's/^args=//p' | tr -d '\"'"
         return read, f"grubby --update-kernel=ALL --args={quote(' '.join(arguments))}"
@@ -159,9 +176,10 @@ def _el(
     major: int, *, tuned_profiles: str, sshd_has_penalties: bool, slurm: str | None, has_module_streams: bool
 ) -> Iterator[Release]:
     """Rocky Linux and RHEL of one major release."""
-    for distribution, docker_archive, repository_files in (
-        ("rocky", "centos", _rocky_files(major)),
-        ("rhel", "rhel", _rhel_files(major)),
+    rocky = f"https://dl.rockylinux.org/pub/rocky/{major}/BaseOS/{{cpu}}/os/repodata/repomd.xml"
+    for distribution, docker_archive, repository_files, kernel_index in (
+        ("rocky", "centos", _rocky_files(major), rocky),
+        ("rhel", "rhel", _rhel_files(major), None),  # its own needs the client's certificate
     ):
         yield Release(
             id=f"{distribution}-{major}",
@@ -178,6 +196,7 @@ def _el(
                 fingerprint="610C7B14E068A878070DA4E99CD0A493D42D0685",
             ),
             kernel_headers=("kernel-devel-matched", "kernel-headers"),
+            kernel_index=kernel_index,
             repository_files=repository_files,
             has_module_streams=has_module_streams,
         )

@@ -93,5 +93,17 @@ class Family(ABC):
         """The path of a kernel's initramfs, and the command that builds it anew."""
 
     @abstractmethod
+    def kernel_release(self, text: str, cpu: str) -> str | None:
+        """A kernel as uname -r prints it, from what an operator wrote; None: not a kernel of this family."""
+
+    @abstractmethod
+    def kernel_of(self, package: str, version: str, cpu: str) -> str | None:
+        """The release of the usual kernel that a package of an index boots; None for any other package."""
+
+    @abstractmethod
+    def boots(self, kernel: str) -> tuple[str, str]:
+        """Shell that prints this kernel where it boots by default, and the command that makes it so."""
+
+    @abstractmethod
     def kernel_arguments(self, arguments: Sequence[str]) -> tuple[str, str]:
         """Shell that prints the kernel arguments of the next boot, and the command that adds these."""

@@ -16,6 +16,11 @@ class NvidiaRepository:
     key_file: str
     fingerprint: str
 
+    def url(self, cpu: str) -> str:
+        """Its place for one CPU architecture."""
+        base = "https://developer.download.nvidia.com/compute/cuda/repos"
+        return f"{base}/{self.folder}/{'sbsa' if cpu == 'aarch64' else cpu}/"
+
 
 @dataclass(frozen=True)
 class RepositoryFile:
@@ -53,6 +58,8 @@ class Release:
     nvidia: NvidiaRepository
     kernel_headers: tuple[str, ...]
     """Headers of the usual kernel, by the names of x86_64."""
+    kernel_index: str | None
+    """Index of the archive that kernels are updated from; {cpu} and {deb} are filled in. None: none is public."""
 
     codename: str = ""
     """Of the apt archive's suites."""
@@ -69,3 +76,12 @@ class Release:
 
     def __str__(self) -> str:
         return self.id
+
+    def indexes(self, cpu: str) -> tuple[str, str | None]:
+        """Package indexes of NVIDIA's repository and of the release's own kernels; None: none is public."""
+        file = "Packages.gz" if self.family.package_tool == "apt" else "repodata/repomd.xml"
+        deb = "arm64" if cpu == "aarch64" else "amd64"
+        kernels = None if self.kernel_index is None else self.kernel_index.format(cpu=cpu, deb=deb)
+        if kernels is not None and cpu == "aarch64":  # Ubuntu keeps other architectures in another archive
+            kernels = kernels.replace("archive.ubuntu.com/ubuntu/", "ports.ubuntu.com/ubuntu-ports/")
+        return self.nvidia.url(cpu) + file, kernels

@@ -112,13 +112,14 @@ def _install(site: Site, options: NvidiaDriverOptions, group: GroupLock) -> None
 
 def _boot(group: GroupLock) -> None:
     if group.kernel is not None:
-        files.directory(name="Create the folder of GRUB's settings", path="/etc/default/grub.d")
-        files.file(
-            name="Let GRUB boot the locked kernel",
-            path=texts.GRUB,
-            content=render("nvidia_driver/grub.cfg.j2", kernel=group.kernel),
-        )
-        read, write = texts.boots(group.kernel)
+        if (folder := group.os.family.grub_folder) is not None:
+            files.directory(name="Create the folder of GRUB's settings", path=folder)
+            files.file(
+                name="Let GRUB boot the locked kernel",
+                path=texts.GRUB,
+                content=render("nvidia_driver/grub.cfg.j2", kernel=group.kernel),
+            )
+        read, write = group.os.family.boots(group.kernel)
         settings.setting(
             name="Write GRUB's menu", target="kernel that boots", read=read, want=group.kernel, write=write
         )

@@ -97,7 +97,7 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
     )
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
-        """Keys that are missing or wrong, and options that contradict the stack."""
+        """Options that contradict the stack."""
         nodes, stack = self.nodes(cluster), cluster.gpu_stack
         if not nodes:
             yield "", "No node of the role nvidia_driver has NVIDIA's GPUs.", "remove the section"
@@ -109,8 +109,6 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
                 "Without Secure Boot, modules need no signature.",
                 "set gpu_stack.secure_boot",
             )
-        if stack.source != "distribution":
-            yield from self._repository_problems(cluster)
 
     def key_text(self, cluster: Cluster) -> str:
         """The repository's key. Raises OSError, or ValueError if the file is not ASCII text."""
@@ -119,7 +117,11 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
     def _repository_problems(self, cluster: Cluster) -> Iterator[Trouble]:
         stack = cluster.gpu_stack
         if stack is not None and stack.source == "mirror" and self.repository is None:
-            yield "repository", "The driver comes from a mirror, and its URL is not declared.", None
+            yield (
+                "repository",
+                "The driver comes from a mirror, and its URL is not declared.",
+                "e.g. `repository: http://mirror.example.com/cuda/ubuntu2404/x86_64/`",
+            )
         kinds = sorted({node.os for node in self.nodes(cluster)}, key=str)
         wanted = {self.repository_fingerprint or origin(os).fingerprint for os in kinds}
         if self.repository_key is None:
@@ -133,19 +135,35 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
         try:
             found = fingerprint_of(self.key_text(cluster))
         except (OSError, ValueError) as error:
-            yield "repository_key", f"The key cannot be read: {error}.", None
+            reason = (error.strerror or "").lower() if isinstance(error, OSError) else error
+            yield (
+                "repository_key",
+                f"The key {self.repository_key} cannot be read: {reason}.",
+                f"download {' and '.join(dict.fromkeys(origin(os).key_url for os in kinds))} to this path",
+            )
             return
         if wanted != {found}:
             expected = " and ".join(sorted(wanted))
-            yield (
-                "repository_key",
-                f"The key's fingerprint is {found}, expected is {expected}.",
-                "download it again over https, or name a mirror's own key in `repository_fingerprint`",
-            )
+            url = " and ".join(dict.fromkeys(origin(os).key_url for os in kinds))
+            if self.repository_fingerprint is not None:
+                hint = "compare `repository_fingerprint` with what the mirror's operator publishes"
+            elif self.repository is not None:
+                hint = f"if the mirror signs with its own key, set `repository_fingerprint: {found}` after comparing it"
+            elif len(wanted) > 1:
+                hint = "these nodes' systems have different keys: set `repository_key` below each group's `options`"
+            else:
+                hint = f"this is another key: download {url}"
+            yield "repository_key", f"The key's fingerprint is {found}, expected is {expected}.", hint
 
     def lock_problems(self, cluster: Cluster) -> Iterable[Trouble]:
-        """As every role of the stack; and pairs that are known not to build."""
+        """As every role of the stack; keys that are missing or wrong; and pairs that are known not to build.
+
+        A key is needed to install and not to lock, so that `rackwright lock` comes before it.
+        """
+        stack = cluster.gpu_stack
         found = list(super().lock_problems(cluster))
+        if stack is not None and stack.source != "distribution" and self.nodes(cluster):
+            found += self._repository_problems(cluster)
         if found or self.known_bad == "try" or not self.nodes(cluster):
             return found
         return list(self._known_bad(cluster))

@@ -10,8 +10,6 @@ from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability, has
 from rackwright.osfamily.known import OsRelease
 
-_BASE = "https://developer.download.nvidia.com/compute/cuda/repos"
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -24,7 +22,7 @@ class Origin:
 
 def origin(os: OsRelease, cpu: str = "x86_64") -> Origin:
     """NVIDIA's repository for an OS release."""
-    url = f"{_BASE}/{os.nvidia.folder}/{'sbsa' if cpu == 'aarch64' else cpu}/"
+    url = os.nvidia.url(cpu)
     return Origin(url, url + os.nvidia.key_file, os.nvidia.fingerprint)
 
 
@@ -38,7 +36,7 @@ def kernel_packages(group: GroupLock, node: Node) -> tuple[str, ...]:
     return tuple(
         package
         for package in component(group, "kernel")
-        if has(node.platform, Capability.KERNEL) or not package.startswith("linux-image-")
+        if has(node.platform, Capability.KERNEL) or "-headers-" in package or "-devel-" in package
     )
 
 

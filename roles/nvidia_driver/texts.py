@@ -64,12 +64,6 @@ def initramfs(group: GroupLock) -> tuple[str, str]:
     return f"[ {image} -nt {MODPROBE} ] && echo current", rebuild
 
 
-def boots(kernel: str) -> tuple[str, str]:
-    """Shell that prints the kernel GRUB boots by default, as far as it is the locked one; and its remedy."""
-    entry = f"with Linux {kernel}"
-    return f"grep -q '^ *set default=.*{entry}\"' /boot/grub/grub.cfg && echo {quote(kernel)}", "update-grub"
-
-
 def reboot_reasons(group: GroupLock) -> Iterator[str]:
     """Shell lines that add to `due` what only a reboot ends."""
     if group.kernel is not None:

@@ -32,7 +32,7 @@ def _group(context: CheckContext[NvidiaDriverOptions]) -> GroupLock:
 def _kernel(context: CheckContext[NvidiaDriverOptions]) -> str:
     group = _group(context)
     if group.kernel is None:
-        raise NotInScope(f"the lock has no kernel: the tables list none for {group.os}")
+        raise NotInScope(f"the lock has no kernel: `gpu_stack.kernel` names one for {group.os}")
     return group.kernel
 
 

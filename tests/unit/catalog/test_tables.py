@@ -115,8 +115,6 @@ def test_offers():
         for driver in row.drivers:
             assert driver.branch in branches
             assert driver.revision is None or upstream(driver.revision) == driver.version
-        for kernel in row.kernels:
-            assert upstream(kernel.version) == kernel.upstream
     ubuntu = next(
         row for row in table.rows if os_release("ubuntu-24.04") in row.os and row.source == "nvidia"
     )
@@ -124,6 +122,28 @@ def test_offers():
     assert table.default_container_toolkit in ubuntu.container_toolkit
     assert table.default_nccl in ubuntu.nccl
     assert table.default_doca in ubuntu.doca
+
+
+def test_kernels():
+    rows = table_files.kernel_table().rows
+    kinds = [(str(os), row.cpu) for row in rows for os in row.os]
+    assert sorted(kinds) == sorted((os, "x86_64") for os in RELEASES)
+    for row in rows:
+        assert any(kernel.default for kernel in row.kernels)
+        for os in row.os:
+            for kernel in row.kernels:
+                assert upstream(kernel.version) == kernel.upstream
+                assert os.family.kernel_release(kernel.release, row.cpu) == kernel.release
+                assert kernel.release.startswith(f"{kernel.upstream.rpartition('.')[0]}.")
+
+
+def test_every_compute_capability_of_the_catalogue_is_in_the_table():
+    table = table_files.cuda_table()
+    known = {row.capability for row in table.capabilities}
+    assert len(known) == len(table.capabilities)
+    for sku in catalogue().values():
+        if sku.gpus is not None and sku.gpus.compute_capability is not None:
+            assert sku.gpus.compute_capability in known
 
 
 def test_pairs_are_of_packages_and_kernels_on_offer():
@@ -134,7 +154,8 @@ def test_pairs_are_of_packages_and_kernels_on_offer():
             if pair.os in row.os and row.source == "distribution"
         )
         assert pair.revision in {driver.revision for driver in offer.drivers}
-        assert pair.kernel in {kernel.upstream for kernel in offer.kernels}
+        (archive,) = (row for row in table_files.kernel_table().rows if pair.os in row.os)
+        assert pair.kernel in {kernel.upstream for kernel in archive.kernels}
 
 
 def test_the_pairs_that_were_seen():

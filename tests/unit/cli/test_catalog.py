@@ -34,7 +34,8 @@ def test_every_entry_prints_with_its_sources(rackwright, name):
 def test_an_entry_as_json(rackwright):
     data = json.loads(rackwright("catalog", "dgx-b300", "--json").out)
     assert data["sku"]["gpus"]["pci_ids"] == ["10de:3182"]
-    assert "gpus.minimum_driver" in data["unknown"]
+    assert data["sku"]["gpus"]["minimum_driver"] == "580.82.07"
+    assert "gpus.pcie_generation" in data["unknown"]
 
 
 def test_floors_by_number_of_nodes(rackwright):

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.unit.lock.clusters import write_cluster
+from tests.unit.roles.driver_sites import FINGERPRINT, KEY
 
 UBUNTU = "ubuntu-24.04"
 
@@ -23,7 +24,7 @@ def test_write_check_and_change(rackwright, file, tmp_path):
     assert not lock.exists()
     first = rackwright("lock", file)
     assert (first.status, first.err) == (0, "")
-    assert first.out.splitlines()[-1] == "demo.lock.yaml: written (tables of 2026-11-20)"
+    assert first.out.splitlines()[-1] == "demo.lock.yaml: written (tables of 2026-11-20, 2026-11-23)"
     assert "hgx-b200 on ubuntu-24.04 from nvidia: driver 580.173.02 (open modules)" in first.out
     text = lock.read_text()
     assert rackwright("lock", file).out.splitlines()[-1].startswith("demo.lock.yaml: unchanged")
@@ -51,7 +52,7 @@ def test_json(rackwright, file):
     result = rackwright("lock", file, "--json")
     data = json.loads(result.out)
     assert (result.status, data["version"], data["state"], data["refused"]) == (0, 1, "written", [])
-    assert data["tables"]["offers"] == "2026-11-20"
+    assert data["tables"]["offers"] == "2026-11-23"
     assert [group["sku"] for group in data["groups"]] == ["dgx-h100", "hgx-b200"]
 
 
@@ -67,7 +68,7 @@ def test_refused_writes_nothing_and_gives_every_reason(rackwright, tmp_path):
     assert "needs nvlsm" in result.out
     data = json.loads(rackwright("lock", file, "--json").out)
     assert data["state"] == "refused"
-    assert len(data["refused"][0]["reasons"]) == 4
+    assert len(data["refused"][0]["reasons"]) == 5
 
 
 def test_nothing_to_lock(rackwright, tmp_path):
@@ -112,3 +113,42 @@ def test_an_index_beside_the_cluster_file_gives_hashes_and_the_same_lock_everywh
     assert data["index"] == ["Packages"]
     assert data["groups"][0]["packages"] == versions
     assert set(data["groups"][0]["sha256"]) == set(versions)
+
+
+ROLE = """\
+roles:
+  nvidia_driver: {repository_key: nvidia.asc}
+"""
+
+
+def test_locking_comes_before_the_repository_s_key(rackwright, tmp_path):
+    file = write_cluster(tmp_path, {"dgx-h100": UBUNTU}, "{source: nvidia}")
+    file.write_text(file.read_text() + ROLE)
+    result = rackwright("lock", file)
+    assert result.status == 0
+    assert (tmp_path / "demo.lock.yaml").exists()
+    there = "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/x86_64/3bf863cc.pub"
+    assert result.out.endswith(
+        "\nStill to do before anything is installed:\n"
+        "  - roles.nvidia_driver.repository_key: The key nvidia.asc cannot be read: no such file or directory.\n"
+        f"    hint: download {there} to this path\n"
+    )
+    data = json.loads(rackwright("lock", file, "--json").out)
+    assert data["state"] == "unchanged"
+    (remaining,) = data["remaining"]
+    assert (remaining["where"], remaining["hint"]) == (
+        "roles.nvidia_driver.repository_key",
+        f"download {there} to this path",
+    )
+    assert rackwright("validate", file).status == 1
+
+
+def test_a_lock_without_an_index_is_valid(rackwright, tmp_path):
+    (tmp_path / "mirror.asc").write_text(KEY)
+    file = write_cluster(tmp_path, {"dgx-h100": UBUNTU}, "{source: nvidia}")
+    role = ROLE.replace("nvidia.asc", f"mirror.asc, repository_fingerprint: {FINGERPRINT}")
+    file.write_text(file.read_text() + role)
+    result = rackwright("lock", file)
+    assert "Still to do" not in result.out
+    assert "  index that would make it exact: https://developer.download.nvidia.com/" in result.out
+    assert rackwright("validate", file).status == 0

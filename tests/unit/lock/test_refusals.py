@@ -37,6 +37,7 @@ TABLE = {
         [
             "HGX B200 needs driver >= 570.133.20; Debian's own repository ends at 550.163.01.",
             BAD_PAIR,
+            "HGX B200 (compute capability 10.0) needs CUDA >= 12.8: 12.4 does not compile for it.",
             NO_FABRIC,
             (
                 "HGX B200 has NVSwitches of NVLink generation 5 and needs nvlsm; "
@@ -90,10 +91,10 @@ TABLE = {
         UBUNTU,
         '{cuda: "13.9"}',
         [
-            "CUDA 13.9 is not in the table of releases, whose last is 13.3.",
+            "CUDA 13.9 is not in our table of releases of 2026-11-23, whose last is 13.3.",
             (
-                "NVIDIA's repository for ubuntu-24.04 has no CUDA 13.9; known there: 12.4, 12.6, 12.8, 12.9, "
-                "13.0, 13.1, 13.2 and 13.3."
+                "CUDA 13.9 is not in our table of 2026-11-20 for NVIDIA's repository on ubuntu-24.04, which lists "
+                "12.4, 12.6, 12.8, 12.9, 13.0, 13.1, 13.2 and 13.3."
             ),
         ],
     ),
@@ -103,7 +104,7 @@ TABLE = {
         '{source: distribution, cuda: "13.0"}',
         [
             "CUDA 13.0 needs driver >= 580 (minor-version compatibility), not 535.261.03.",
-            "Debian's own repository for debian-12 has no CUDA 13.0; known there: 11.8.",
+            "Debian's own repository for debian-12 has no CUDA 13.0; it has 11.8.",
         ],
     ),
     "NVSwitches with Debian's archive": (
@@ -118,8 +119,8 @@ TABLE = {
         "{}",
         [
             (
-                "DGX H100 has NVSwitches and needs nvidia-fabricmanager and libnvidia-nscq at the driver's version; "
-                "whether NVIDIA's repository for debian-13 has them is not known."
+                "DGX H100 has NVSwitches and needs nvidia-fabricmanager and libnvidia-nscq at the driver's version, "
+                "which our table of 2026-11-20 for NVIDIA's repository on debian-13 does not list."
             )
         ],
     ),
@@ -203,13 +204,18 @@ TABLE = {
         "l40s-8x",
         "debian-12",
         "{ofed: doca}",
-        ["DOCA-Host 3.2.3 is not known for debian-12; no release is known for it."],
+        ["DOCA-Host 3.2.3 is not in our table of 2026-11-23 for debian-12, which lists no release."],
     ),
     "a driver nobody offers": (
         "t4-4x",
         "debian-13",
         "{driver: {version: 580.173.02}}",
-        ["NVIDIA's repository for debian-13 has no driver 580.173.02; known there: 610.57.04."],
+        [
+            (
+                "Driver 580.173.02 is not in our table of 2026-11-20 for NVIDIA's repository on debian-13, which "
+                "lists 610.57.04."
+            )
+        ],
     ),
     "a version without these modules": (
         "t4-4x",
@@ -221,33 +227,36 @@ TABLE = {
         "t4-4x",
         UBUNTU,
         "{source: distribution}",
-        ["The tables have no data about ubuntu-24.04's own archive."],
+        ["Our table of 2026-11-23 does not list ubuntu-24.04's own archive."],
     ),
     "a release no table has yet": (
         "t4-4x",
         "ubuntu-26.04",
         "{}",
-        ["The tables have no data about ubuntu-26.04's NVIDIA repository."],
+        ["Our table of 2026-11-23 does not list ubuntu-26.04's NVIDIA repository."],
     ),
     "an EL release no table has yet": (
         "t4-4x",
         "rocky-10",
         "{}",
-        ["The tables have no data about rocky-10's NVIDIA repository."],
+        ["Our table of 2026-11-23 does not list rocky-10's NVIDIA repository."],
     ),
     "a kernel that is not there": (
         "t4-4x",
         "debian-12",
-        "{source: distribution, kernel: 6.6.6}",
+        "{source: distribution, kernel: 6.6.6-amd64}",
         [
-            "Debian's own repository has no kernel 6.6.6; known there: 6.1.0-50-amd64 and 6.1.0-56-amd64.",
+            (
+                "debian-12's archive as read on 2026-11-20 has no kernel 6.6.6-amd64; it has 6.1.0-50-amd64 and "
+                "6.1.0-56-amd64."
+            ),
         ],
     ),
-    "a kernel where none is known": (
+    "what no kernel is called": (
         "t4-4x",
         UBUNTU,
-        "{kernel: 6.8.0-88-generic}",
-        ["Which kernels ubuntu-24.04 has is not in the tables, so 6.8.0-88-generic cannot be locked."],
+        "{kernel: newest}",
+        ["newest is not a kernel release of ubuntu-24.04."],
     ),
 }
 

@@ -45,7 +45,7 @@ TRUTH = [
     ("dgx-h100", UBUNTU, '{driver: {branch: "535"}}', ("535.309.01", True, "12.9", True, False, False)),
     ("dgx-h100", UBUNTU, '{cuda: "13.3"}', ("580.173.02", True, "13.3", True, False, False)),
     ("dgx-h100", UBUNTU, '{cuda: "none"}', ("580.173.02", True, None, True, False, False)),
-    ("dgx-h100", "rocky-9", "{}", ("580.126.20", True, "13.0", True, False, False)),
+    ("dgx-h100", "rocky-9", "{}", ("580.159.03", True, "13.0", True, False, False)),
     ("dgx-h100", "debian-12", "{}", ("570.195.03", True, None, True, False, False)),
     ("dgx-h100", UBUNTU, "{source: mirror}", ("580.173.02", True, "13.0", True, False, False)),
     (
@@ -110,11 +110,21 @@ def test_the_container_toolkit_has_one_version(tmp_path):
     assert {group.packages[name] for name in four} == {"1.20.0-*"}
 
 
-def test_dcgm_is_of_the_cuda_major(tmp_path):
-    lock = solved(tmp_path, {"dgx1-v100": UBUNTU, "dgx-h100": UBUNTU}, "{}")
-    by_sku = {group.sku: set(group.packages) for group in lock.groups}
-    assert "datacenter-gpu-manager-4-cuda12" in by_sku["dgx1-v100"]
-    assert "datacenter-gpu-manager-4-cuda13" in by_sku["dgx-h100"]
+@pytest.mark.parametrize(
+    ("sku", "stack", "major", "nccl"),
+    [
+        ("dgx1-v100", "{}", 13, "2.30.4-1+cuda12.*"),  # its toolkit is 12.9, its driver 580
+        ("dgx-h100", '{cuda: "12.9"}', 13, "2.30.4-1+cuda12.*"),
+        ("dgx-h100", '{cuda: "none"}', 13, "2.30.4-1+cuda13.*"),
+        ("dgx-h100", '{driver: {branch: "570"}}', 12, "2.30.4-1+cuda12.*"),
+        ("dgx-h100", '{driver: {branch: "535"}, cuda: "12.9"}', 12, "2.30.4-1+cuda12.*"),
+    ],
+)
+def test_dcgm_is_of_the_driver_s_cuda_major_and_nccl_of_the_toolkit_s(tmp_path, sku, stack, major, nccl):
+    (group,) = solved(tmp_path, {sku: UBUNTU}, stack).groups
+    named = sorted(name for name in group.components["dcgm"] if "cuda" in name)
+    assert named == [f"datacenter-gpu-manager-4-{part}cuda{major}" for part in ("", "proprietary-")]
+    assert group.packages["libnccl2"] == nccl
 
 
 def test_the_kernel_the_driver_is_known_to_build_on(tmp_path):
@@ -154,9 +164,9 @@ def test_names_of_nodes_are_not_in_the_lock_so_that_a_new_node_changes_nothing(t
 
 
 WHOLE = {
-    "h100": ({"dgx-h100": UBUNTU}, "{source: nvidia}", 17),
+    "h100": ({"dgx-h100": UBUNTU}, "{source: nvidia}", 21),
     "archive": ({"t4-4x": "debian-12", "l40s-8x": "debian-12"}, "{source: distribution}", 13),
-    "b200": ({"hgx-b200": UBUNTU}, "{ofed: doca, security: enforce}", 20),
+    "b200": ({"hgx-b200": UBUNTU}, "{ofed: doca, security: enforce}", 24),
 }
 
 

@@ -73,6 +73,35 @@ def test_without_hold_holds_are_nobody_s_business(planned):
     assert planned(state, ("a=1-1",), hold=False) == ([], "")
 
 
+@pytest.mark.parametrize(
+    ("there", "fits"),
+    [("580.1-1ubuntu1", True), ("1:580.1-1", True), ("580.11-1", False), ("580.2-1", False)],
+)
+def test_a_version_that_ends_in_a_star_fits_any_revision(planned, there, fits):
+    changes, script = planned(PackageState(installed={"a": there}, held={"a"}), ("a=580.1-*",))
+    assert (changes == []) is fits
+    assert ("install 'a=580.1-*'" in script) is not fits
+
+
+def test_dnf_takes_no_star_for_a_whole_version(planned):
+    changes, script = planned(PackageState(), ("nvlsm=*", "a=580.1-*"), os=os_release("rocky-9"))
+    assert [change[:3] for change in changes] == [("nvlsm", None, "*, held"), ("a", None, "580.1-*, held")]
+    assert "install nvlsm 'a-580.1-*'\n" in script
+    assert "versionlock add nvlsm 'a-580.1-*' " in script
+
+
+def test_of_several_installed_kernels_the_wanted_one_counts(planned):
+    lines = ["have kernel 5.14.0-1.el9 ii", "have kernel 5.14.0-2.el9 ii", "lock kernel-0:5.14.0-1.el9.*"]
+    state, rocky = parse_packages(lines), os_release("rocky-9")
+    assert planned(state, ("kernel=5.14.0-1.el9",), os=rocky) == ([], "")
+    changes, script = planned(state, ("kernel=5.14.0-2.el9",), os=rocky)
+    assert changes == [("kernel", "5.14.0-2.el9, not held", "5.14.0-2.el9, held", False)]
+    assert "versionlock add kernel-5.14.0-2.el9 " in script
+    changes, script = planned(state, ("kernel=5.14.0-3.el9",), os=rocky)
+    assert [change[2] for change in changes] == ["5.14.0-3.el9, held"]
+    assert "install kernel-5.14.0-3.el9\n" in script
+
+
 def test_an_epoch_may_be_left_out(planned):
     state = PackageState(installed={"a": "3:610-1.el9"}, held={"a"})
     assert planned(state, ("a=610-1.el9",), os=os_release("rocky-9")) == ([], "")

@@ -17,7 +17,7 @@ from rackwright.roles.nvidia_driver.sources import origin, usual_headers
 from tests.gpu_repository import DRIVER, REVISION
 from tests.unit.roles.driver_sites import FINGERPRINT, KERNEL, KEY, SKU, VERSION, debian
 from tests.unit.roles.fake_host import commands, content, planned
-from tests.unit.roles.stack_sites import site, worker
+from tests.unit.roles.stack_sites import STACK, site, worker
 
 ARCHIVE = software(os_family("debian"), "nvidia-archive").paths
 
@@ -82,9 +82,9 @@ def test_the_files_whole(tmp_path):
         f"Pin: version {VERSION}*\n"
         "Pin-Priority: 1001\n"
     )
-    assert content(plan, texts.GRUB).splitlines()[-1] == (
-        f'GRUB_DEFAULT="$GRUB_DISTRIBUTOR GNU/Linux, with Linux {KERNEL}"'
-    )
+    for distributor, entry in (("Debian", "Debian GNU/Linux"), ("Ubuntu", "Ubuntu")):
+        script = f'GRUB_DISTRIBUTOR={distributor}\n{content(plan, texts.GRUB)}echo "$GRUB_DEFAULT"'
+        assert _sh(script, tmp_path) == f"{entry}, with Linux {KERNEL}"
     assert content(plan, texts.MODULES_LOAD).splitlines()[1:] == ["nvidia", "nvidia-uvm"]
     assert content(plan, ARCHIVE["source"]) is None
 
@@ -150,8 +150,8 @@ def test_from_a_mirror_of_nvidia_s_repository(tmp_path):
         repository_fingerprint=FINGERPRINT,
     )  # fmt: skip
     cluster = site(tmp_path, {"nvidia_driver": options}, worker("gpu1", 11, SKU))
-    assert list(options.problems(cluster)) == []
-    plan, names = _mine(cluster)
+    assert [*options.problems(cluster), *options.lock_problems(cluster)] == []
+    plan, _ = _mine(cluster)
     assert content(plan, ARCHIVE["key"]) == KEY
     assert content(plan, ARCHIVE["source"]).splitlines()[1:] == [
         "Types: deb",
@@ -162,10 +162,37 @@ def test_from_a_mirror_of_nvidia_s_repository(tmp_path):
     (driver,) = commands(plan, "Install the locked driver")
     assert f"nvidia-driver-pinning-{DRIVER}={REVISION}" in driver
     assert f"nvidia-open={REVISION}" in driver
-    (headers,) = commands(plan, "Install kernel headers")
-    assert "install linux-headers-amd64\n" in headers
     assert "options nvidia NVreg" in content(plan, texts.MODPROBE)
+
+
+def test_without_a_locked_kernel_the_usual_headers_are_installed(tmp_path):
+    gpus = NvidiaDriverOptions(repository="http://mirror.example.com/cuda/", repository_key=Path("key.asc"))
+    (tmp_path / "key.asc").write_text(KEY)
+    plan, names = _mine(site(tmp_path, {"nvidia_driver": gpus}, worker("gpu1", 11, "dgx-gb200")))
+    (headers,) = commands(plan, "Install kernel headers")
+    assert "install linux-headers-arm64\n" in headers
     assert "Let GRUB boot the locked kernel" not in names
+
+
+def test_the_locked_kernel_of_el_is_installed_held_and_the_default(tmp_path):
+    (tmp_path / "key.asc").write_text(KEY)
+    options = NvidiaDriverOptions(
+        repository="http://mirror.example.com/cuda/", repository_key=Path("key.asc")
+    )
+    stack = STACK.model_copy(update={"kernel": "5.14.0-570.12.1.el9_6"})
+    node = worker("gpu1", 11, SKU, os=os_release("rocky-9"))
+    plan, names = _mine(site(tmp_path, {"nvidia_driver": options}, node, gpu_stack=stack))
+    (kernel,) = commands(plan, "Install the locked kernel and its headers")
+    named = "kernel-5.14.0-570.12.1.el9_6 kernel-devel-matched-5.14.0-570.12.1.el9_6"
+    assert f"install {named}\n" in kernel
+    assert f"versionlock add {named} " in kernel
+    assert "Let GRUB boot the locked kernel" not in names
+    (boot,) = commands(plan, "Write GRUB's menu")
+    assert "grubby --set-default /boot/vmlinuz-5.14.0-570.12.1.el9_6.x86_64" in boot
+    inside = worker("gpu1", 11, SKU, os=os_release("rocky-9"), platform=Platform.CONTAINER)
+    plan, _ = _mine(site(tmp_path, {"nvidia_driver": options}, inside, gpu_stack=stack))
+    (kernel,) = commands(plan, "Install the locked kernel and its headers")
+    assert "install kernel-devel-matched-5.14.0-570.12.1.el9_6\n" in kernel
 
 
 # --- the shell that looks

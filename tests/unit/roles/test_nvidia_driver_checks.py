@@ -15,7 +15,7 @@ from rackwright.roles.nvidia_driver.options import ModuleOptions, NvidiaDriverOp
 from rackwright.roles.nvidia_driver.readings import parse_dkms
 from rackwright.roles.nvidia_driver.verify import CHECKS
 from tests.gpu_repository import REVISION
-from tests.unit.roles.driver_sites import KERNEL, SKU, VERSION, debian
+from tests.unit.roles.driver_sites import KERNEL, VERSION, debian
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import installed
@@ -172,7 +172,7 @@ def test_secure_boot(tmp_path):
 
 
 def test_without_a_locked_kernel_every_kernel_with_headers_counts(tmp_path):
-    made = site(tmp_path, {"nvidia_driver": NvidiaDriverOptions()}, worker("gpu1", 11, SKU))
+    made = site(tmp_path, {"nvidia_driver": NvidiaDriverOptions()}, worker("gpu1", 11, "dgx-gb200"))
     version = REVISION.split("-")[0]
     list_them = "sh -c 'ls -d /lib/modules/*/build'"
     answers = {
@@ -185,7 +185,7 @@ def test_without_a_locked_kernel_every_kernel_with_headers_counts(tmp_path):
         found = judged("nvidia_driver", CHECKS, name, made, made.by_name["gpu1"], FakeHost(answers))
         assert (found.status, found.evidence) == (
             "OUT OF SCOPE",
-            "the lock has no kernel: the tables list none for debian-13",
+            "the lock has no kernel: `gpu_stack.kernel` names one for debian-13",
         )
 
 

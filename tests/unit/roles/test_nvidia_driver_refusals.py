@@ -8,7 +8,7 @@ from rackwright.roles.nvidia_driver.keys import fingerprint_of
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions, Signing
 from tests.unit.roles.driver_sites import FINGERPRINT, KEY, SKU, VERSION, bad_pair, debian
 from tests.unit.roles.fake_host import errors_in
-from tests.unit.roles.stack_sites import site, worker
+from tests.unit.roles.stack_sites import STACK, site, worker
 
 AGAIN = "run: rackwright lock demo.yaml"
 
@@ -61,16 +61,27 @@ def test_without_a_lock(tmp_path):
             f"The lock demo.lock.yaml has nothing for {SKU} on debian-12, e.g. gpu1.",
             AGAIN,
         ),
-        (
-            (f"nvidia-smi: {VERSION}-1", f"nvidia-smi: {VERSION}-*"),
-            f"The lock does not say which revision {SKU} on debian-12 gets of nvidia-smi {VERSION}-*.",
-            f"name the source's indexes in `gpu_stack.package_index`, then {AGAIN}",
-        ),
     ],
 )
 def test_a_lock_that_does_not_fit(tmp_path, edit, message, hint):
     cluster = debian(tmp_path, _options(), edit=edit)
     assert _refusals(cluster) == [("", message, hint)]
+
+
+def test_a_lock_without_revisions_is_a_warning_that_names_the_index(tmp_path):
+    cluster = debian(tmp_path, _options(), edit=(f"nvidia-smi: {VERSION}-1", f"nvidia-smi: {VERSION}-*"))
+    options = NvidiaDriverOptions.model_validate({})
+    assert list(options.lock_problems(cluster)) == []
+    assert list(options.warnings(cluster)) == [
+        (
+            "",
+            f"The lock has no revision of nvidia-smi {VERSION}-* for {SKU} on debian-12: two nodes may get different ones.",
+            f"name the source's indexes in `gpu_stack.package_index`, then {AGAIN}",
+        )
+    ]
+    assert list(options.warnings(debian(tmp_path, _options()))) == []
+    cluster.lock_path.unlink()
+    assert list(options.warnings(cluster)) == []
 
 
 def test_no_gpu_stack_and_no_gpus(tmp_path):
@@ -101,19 +112,44 @@ def test_the_repository_s_key(tmp_path):
         "put it beside the cluster file and name it here"
     )
     mirror = {"repository": "http://mirror.example.com/cuda/", "repository_key": "key.asc"}
-    assert _refusals(cluster, **mirror)[0][1].startswith("The key cannot be read: ")
+    there = "https://developer.download.nvidia.com/compute/cuda/repos/debian13/x86_64/8793F200.pub"
+    assert _refusals(cluster, **mirror) == [
+        (
+            "repository_key",
+            "The key key.asc cannot be read: no such file or directory.",
+            f"download {there} to this path",
+        )
+    ]
     (tmp_path / "key.asc").write_text("no key\n")
     assert _refusals(cluster, **mirror) == [
-        ("repository_key", "The key cannot be read: it is not an armoured OpenPGP public key.", None)
+        (
+            "repository_key",
+            "The key key.asc cannot be read: it is not an armoured OpenPGP public key.",
+            f"download {there} to this path",
+        )
     ]
     (tmp_path / "key.asc").write_text(KEY)
     assert _refusals(cluster, **mirror) == [
         (
             "repository_key",
             f"The key's fingerprint is {FINGERPRINT}, expected is 02182E60104FCDC26EAE1B8597A5D4CB8793F200.",
-            "download it again over https, or name a mirror's own key in `repository_fingerprint`",
+            f"if the mirror signs with its own key, set `repository_fingerprint: {FINGERPRINT}` after comparing it",
         )
     ]
+    assert _refusals(cluster, **mirror, repository_fingerprint="A" * 40)[0][2] == (
+        "compare `repository_fingerprint` with what the mirror's operator publishes"
+    )
+    straight = cluster.model_copy(update={"gpu_stack": STACK.model_copy(update={"source": "nvidia"})})
+    straight.lock_path.write_text(straight.lock_path.read_text().replace("source: mirror", "source: nvidia"))
+    (wrong,) = [
+        hint for _, message, hint in _refusals(straight, repository_key="key.asc") if "finger" in message
+    ]
+    assert wrong == f"this is another key: download {there}"
+
+
+def test_a_key_is_not_needed_to_lock(tmp_path):
+    cluster = site(tmp_path, _options(), worker("gpu1", 11, SKU))
+    assert list(NvidiaDriverOptions().problems(cluster)) == []
 
 
 def test_fingerprints_as_gpg_tells_them():
