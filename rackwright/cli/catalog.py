@@ -29,6 +29,7 @@ class TableName(StrEnum):
     CUDA = "cuda"
     DRIVERS = "drivers"
     SECURITY = "security"
+    KERNELS = "kernels"
 
 
 _TABLES: dict[TableName, Callable[[], Table]] = {
@@ -37,6 +38,7 @@ _TABLES: dict[TableName, Callable[[], Table]] = {
     TableName.CUDA: table_files.cuda_table,
     TableName.DRIVERS: table_files.driver_table,
     TableName.SECURITY: table_files.security_table,
+    TableName.KERNELS: table_files.kernel_table,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from rackwright.catalog.kernels import KernelTable
 from rackwright.catalog.tables import (
     CudaTable,
     DriverTable,
@@ -129,6 +130,16 @@ def _rows(table: Table) -> Iterator[tuple[str, ...]]:
                 update = f" Update {cuda.update}" if cuda.update else ""
                 needs = f">= {floors.get(int(cuda.release.split('.')[0]), 'not known')}"
                 yield cuda.release + update, cuda.driver, needs
+            yield "", "", ""
+            yield "CAPABILITY", "FIRST DRIVER", "FIRST CUDA"
+            for kind in table.capabilities:
+                yield kind.capability, kind.first_driver or "-", kind.first_cuda
+        case KernelTable():
+            yield "OS", "CPU", "KERNEL", "VERSION", "READ"
+            for archive in table.rows:
+                for kernel in archive.kernels:
+                    names = ", ".join(str(os) for os in archive.os)
+                    yield names, archive.cpu, kernel.release, kernel.version, archive.read.isoformat()
         case DriverTable():
             yield "BRANCH", "KIND", "END OF LIFE", "CUDA", "NOTE"
             for row in table.rows:

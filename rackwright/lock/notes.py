@@ -90,10 +90,12 @@ def _kernel(request: StackRequest, choice: Choice) -> Iterator[str]:
     kernel, archive = choice.kernel, request.archive
     if kernel is None:
         cpu = request.sku.cpu_architecture
+        example = (
+            f"`{archive.kernels[-1].release}`" if archive else "what `uname -r` prints on a node that works"
+        )
         yield (
-            f"The kernel is not locked: our tables list none of {request.os} on {cpu}. Set `gpu_stack.kernel`, "
-            "e.g. to what `uname -r` prints on a node that works, or name the index of the OS's own archive in "
-            "`gpu_stack.package_index`."
+            f"The kernel is not locked: our tables have no default for {request.os} on {cpu}. Set `gpu_stack.kernel`, "
+            f"e.g. to {example}, or name the index of the OS's own archive in `gpu_stack.package_index`."
         )
         return
     indexed = request.indexed_kernels

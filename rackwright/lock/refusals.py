@@ -88,7 +88,12 @@ def _minimum_driver(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
             place = f"our table of {offer.read} for {offer.name} on {request.os}"
             yield Refusal(f"{need}; {place} ends at {last}.", INDEX_HINT)
     elif choice.driver is not None and not at_least(choice.driver.version, minimum):
-        yield Refusal(f"{request.product} needs driver >= {minimum}, not {choice.driver.version}.")
+        fitting = [driver.version for driver in offer.drivers if at_least(driver.version, minimum)]
+        usual = [version for version in fitting if version.startswith(request.tables.drivers.default_branch)]
+        yield Refusal(
+            f"{request.product} needs driver >= {minimum}, not {choice.driver.version}.",
+            f"e.g. `driver: {{version: {newest(usual or fitting)}}}`",
+        )
 
 
 def _last_branch(request: StackRequest, choice: Choice) -> Iterator[Refusal]:

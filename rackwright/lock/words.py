@@ -32,8 +32,9 @@ def lacks(offer: Offer, os: OsRelease, what: str, has: Sequence[str]) -> Refusal
         known = f"it has {listed(has)}" if has else "it has none"
         return Refusal(f"{offer.name} for {os} has no {what}; {known}.")
     lists = f"lists {listed(has)}" if has else "lists none"
+    where = f"{offer.name[0].lower()}{offer.name[1:]}" if offer.name.startswith("The ") else offer.name
     return Refusal(
-        f"{what[0].upper()}{what[1:]} is not in our table of {offer.read} for {offer.name} on {os}, which {lists}.",
+        f"{what[0].upper()}{what[1:]} is not in our table of {offer.read} for {where} on {os}, which {lists}.",
         INDEX_HINT,
     )
 

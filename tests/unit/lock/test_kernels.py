@@ -147,10 +147,11 @@ def test_without_table_or_index_the_note_says_what_to_write(tmp_path):
     assert "kernel" not in group.components
     (note,) = [note for note in group.notes if "kernel" in note]
     assert note == (
-        "The kernel is not locked: our tables list none of ubuntu-24.04 on aarch64. Set `gpu_stack.kernel`, e.g. to "
-        "what `uname -r` prints on a node that works, or name the index of the OS's own archive in "
-        "`gpu_stack.package_index`."
+        "The kernel is not locked: our tables have no default for ubuntu-24.04 on aarch64. Set `gpu_stack.kernel`, "
+        "e.g. to `6.8.0-1031-nvidia-64k`, or name the index of the OS's own archive in `gpu_stack.package_index`."
     )
+    named = _locked(tmp_path, "dgx-gb200", UBUNTU, "{kernel: 6.8.0-1031-nvidia-64k}")
+    assert set(_kernels(named).values()) == {"6.8.0-1031.34"}
 
 
 def test_an_index_of_the_archive_decides_and_leaves_the_rest_to_the_tables(tmp_path):

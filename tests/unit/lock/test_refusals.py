@@ -8,6 +8,7 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.lock.index import Index
 from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import solve
+from rackwright.lock.words import INDEX_HINT
 from tests.unit.lock.clusters import write_cluster
 
 UBUNTU = "ubuntu-24.04"
@@ -176,6 +177,12 @@ TABLE = {
         "{source: distribution, dcgm: 4.6.0}",
         ["Debian's own repository for debian-12 has no DCGM 4.6.0; it has none."],
     ),
+    "DCGM from a mirror without an index": (
+        "t4-4x",
+        "debian-13",
+        "{source: mirror, dcgm: 4.6.0}",
+        ["DCGM 4.6.0 is not in our table of 2026-11-20 for the mirror on debian-13, which lists none."],
+    ),
     "below the minimum-security table": (
         "l40s-8x",
         "debian-12",
@@ -270,6 +277,24 @@ def test_refused_with_these_words(tmp_path, name):
     assert (refused.sku, refused.os) == (sku, os)
     assert [reason.message for reason in refused.reasons] == expected
     assert solution.lock.groups == ()
+
+
+HINTS = [
+    ("t4-4x", "debian-13", "{dcgm: 4.6.0}", [INDEX_HINT]),
+    ("t4-4x", "debian-12", "{source: distribution, dcgm: 4.6.0}", [None]),
+    ("dgx-b300", UBUNTU, '{driver: {branch: "570"}}', ["e.g. `driver: {version: 580.173.02}`"]),
+    ("dgx-b300", UBUNTU, '{cuda: "12.8"}', ['set `cuda: "12.9"` or a later release']),
+    ("t4-4x", "ubuntu-26.04", "{}", [INDEX_HINT]),
+    ("t4-4x", UBUNTU, "{source: distribution}", ["set `gpu_stack.source: nvidia`"]),
+    ("t4-4x", UBUNTU, "{kernel: newest}", ["as uname -r prints it, e.g. `6.8.0-139-generic`"]),
+]
+
+
+@pytest.mark.parametrize(("sku", "os", "stack", "hints"), HINTS)
+def test_what_to_do(tmp_path, sku, os, stack, hints):
+    cluster = load_cluster(write_cluster(tmp_path, {sku: os}, stack))
+    (refused,) = solve(cluster, shipped_tables(), Index()).refused
+    assert [reason.hint for reason in refused.reasons] == hints
 
 
 def test_there_are_enough_of_them():
