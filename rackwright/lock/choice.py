@@ -116,17 +116,23 @@ def pair_of(
 
 def _kernel(request: StackRequest, driver: DriverOffer | None, modules: Modules) -> KernelOffer | None:
     """The requested kernel, or the newest: first of those known to build, then of those nothing is known of."""
-    wanted = request.wanted.kernel
-    listed = request.archive.kernels if request.archive else ()
-    known = request.indexed_kernels or listed
-    if wanted is not None:
-        return _named(request, wanted, known)
+    if request.wanted.kernel is not None:
+        known = request.indexed_kernels or (request.archive.kernels if request.archive else ())
+        return _named(request, request.wanted.kernel, known)
 
     def rank(kernel: KernelOffer) -> tuple[int, object]:
         pair = pair_of(request, driver, modules, kernel)
         return (1 if pair is None else 2 if pair.builds else 0), debian_key(kernel.version)
 
-    return max((kernel for kernel in known if kernel.default), key=rank, default=None)
+    return max(usual_kernels(request), key=rank, default=None)
+
+
+def usual_kernels(request: StackRequest) -> list[KernelOffer]:
+    """Kernels to choose from: of the release's own series, where it is known, and not of HWE beside it."""
+    listed = [kernel for kernel in request.archive.kernels if kernel.default] if request.archive else []
+    known = list(request.indexed_kernels) or listed
+    own = {numbers(kernel.upstream)[:2] for kernel in listed}
+    return [kernel for kernel in known if numbers(kernel.upstream)[:2] in own] or known
 
 
 def _named(request: StackRequest, wanted: str, known: tuple[KernelOffer, ...]) -> KernelOffer | None:

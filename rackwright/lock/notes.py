@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rackwright.catalog.offers import Offer
 from rackwright.catalog.tables import Branch
-from rackwright.lock.choice import pair_of
+from rackwright.lock.choice import pair_of, usual_kernels
 from rackwright.lock.request import Choice, StackRequest
 from rackwright.lock.safety import below_minimum
 from rackwright.lock.versions import debian_key
@@ -104,12 +104,7 @@ def _kernel(request: StackRequest, choice: Choice) -> Iterator[str]:
             f"The kernel {kernel.release} is the newest in our table of {archive.read}; the archive may have a newer "
             "one. `gpu_stack.kernel` names another."
         )
-    others = indexed or (archive.kernels if archive else ())
-    latest = max(
-        (other for other in others if other.default),
-        key=lambda other: debian_key(other.version),
-        default=kernel,
-    )
+    latest = max(usual_kernels(request), key=lambda other: debian_key(other.version), default=kernel)
     pair = pair_of(request, choice.driver, choice.modules, kernel)
     if pair is None:
         yield f"It is not known whether the driver builds against the headers of {kernel.release}."

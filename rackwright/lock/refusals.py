@@ -128,7 +128,7 @@ def _kernel(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     if wanted is None or choice.kernel is not None:
         return
     if request.os.family.kernel_release(wanted, request.sku.cpu_architecture) is None:
-        example = archive.kernels[-1].release if archive else "6.8.0-139-generic"
+        example = archive.kernels[0].release if archive else "6.8.0-139-generic"
         yield Refusal(
             f"{wanted} is not a kernel release of {request.os}.", f"as uname -r prints it, e.g. `{example}`"
         )

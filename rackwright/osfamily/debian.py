@@ -136,7 +136,8 @@ class DebianFamily(Family):
 
     def kernel_of(self, package: str, version: str, cpu: str) -> str | None:
         release = package.removeprefix("linux-image-")
-        usual = release.endswith(("-generic", f"-{_ARCHITECTURES[cpu]}")) and "cloud" not in release
+        words = release.split("-")
+        usual = words[-1] in ("generic", _ARCHITECTURES[cpu]) and not {"rt", "cloud"} & set(words)
         return release if release != package and usual and _KERNEL.fullmatch(release) else None
 
     def boots(self, kernel: str) -> tuple[str, str]:

@@ -168,6 +168,26 @@ def test_an_index_of_the_archive_decides_and_leaves_the_rest_to_the_tables(tmp_p
     assert "linux-modules-extra-6.17.0-40-generic" not in without.packages
 
 
+def test_an_index_s_newer_series_and_other_flavours_are_only_taken_by_name(tmp_path):
+    index = _archive("6.8.0-139-generic", "6.17.0-40-generic", "7.0.0-34-generic")
+    group = _locked(tmp_path, "dgx-h100", UBUNTU, "{package_index: [Packages]}", index)
+    assert group.kernel == "6.8.0-139-generic"
+    stack = "{kernel: 6.17.0-40-generic, package_index: [Packages]}"
+    assert _locked(tmp_path, "dgx-h100", UBUNTU, stack, index).kernel == "6.17.0-40-generic"
+    debian = os_release("debian-13").family
+    for name, usual in (
+        ("linux-image-6.12.117+deb13-amd64", True),
+        ("linux-image-6.12.117+deb13-rt-amd64", False),
+        ("linux-image-6.12.117+deb13-cloud-amd64", False),
+        ("linux-image-6.12.117+deb13-amd64-unsigned", False),
+        ("linux-image-6.12.117+deb13-arm64", False),
+        ("linux-image-amd64", False),
+        ("linux-image-unsigned-6.8.0-139-generic", False),
+        ("linux-headers-6.8.0-139-generic", False),
+    ):
+        assert (debian.kernel_of(name, "6.12.117-1", "x86_64") is not None) is usual
+
+
 def test_a_named_kernel_is_looked_up_in_the_index(tmp_path):
     index = _archive("6.8.0-139-generic", "6.8.0-1040-nvidia")
     stack = "{kernel: 6.8.0-1040-nvidia, package_index: [Packages]}"
