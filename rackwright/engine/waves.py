@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rackwright.model.cluster import Node
+from rackwright.model.interfaces import GoesFirst
 from rackwright.model.settings import Waves
 from rackwright.model.types import NodeRole
 
 
 def plan_waves(nodes: Sequence[Node], policy: Waves) -> list[tuple[str, ...]]:
-    """Waves of node names: canaries first, then by the policy's order and size.
+    """Waves of node names: canaries first, then by the policy's order and size; before others those they wait for.
 
     >>> # 10 workers, canary 1, size "50%": waves of 1, 5 and 4
     """
+    nodes = sorted(nodes, key=lambda node: not _goes_first(node))
     if policy.order == "together":
         stages = [list(nodes)]
     else:
@@ -25,6 +27,11 @@ def plan_waves(nodes: Sequence[Node], policy: Waves) -> list[tuple[str, ...]]:
     for stage in stages:
         waves += _split([node for node in stage if node not in canaries], policy.size, len(nodes))
     return [tuple(node.name for node in wave) for wave in waves if wave]
+
+
+def _goes_first(node: Node) -> bool:
+    """Whether services of other nodes wait for one of this node, by its roles."""
+    return any(isinstance(given, GoesFirst) and given.goes_first(node) for given in node.options.values())
 
 
 def _split(nodes: list[Node], size: int | str | None, total: int) -> list[list[Node]]:

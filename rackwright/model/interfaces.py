@@ -6,9 +6,12 @@ Options classes implement these interfaces; no role names or imports another one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rackwright.model.types import WorkloadManager
+
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Node
 
 
 class UserAccount(Protocol):
@@ -38,7 +41,25 @@ class AccountingDatabase:
 
     database: str
     user: str
-    """Database user, from localhost only."""
+    """Database user, only from where the accounting runs (UsesAccountingDatabase)."""
+    password_secret: ClassVar[str] = "slurmdbd_password"
+    port: ClassVar[int] = 3306
+
+
+class UsesAccountingDatabase:
+    """The workload manager's accounting connects from some nodes to that database."""
+
+    def uses_database_on(self, node: Node) -> bool:
+        """Whether it connects from this node."""
+        raise NotImplementedError
+
+
+class GoesFirst:
+    """What the role runs on some nodes has to be up before what others run: they are in an earlier wave."""
+
+    def goes_first(self, node: Node) -> bool:
+        """Whether other nodes wait for this one."""
+        raise NotImplementedError
 
 
 class RunsWorkloadManager:

@@ -40,14 +40,16 @@ def password_hash(password: str) -> str:
     return "*" + hashlib.sha1(once, usedforsecurity=False).hexdigest().upper()
 
 
-def statements(there: DatabaseServer, database: str, user: str, proof: str) -> list[Statement]:
-    """All of them. `proof` is the hash of the user's password."""
-    account = DatabaseAccount(user, "localhost")
+def statements(
+    there: DatabaseServer, database: str, user: str, proof: str, hosts: tuple[str, ...] = ("localhost",)
+) -> list[Statement]:
+    """All of them. `proof` is the hash of the user's password; `hosts` is where the user connects from."""
+    accounts = [DatabaseAccount(user, host) for host in hosts]
     return [
         *_database(there, database),
-        *_account(there, account, proof),
-        *_rights(there, account, database),
-        *_nobody_else(there, account),
+        *(one for account in accounts for one in _account(there, account, proof)),
+        *(one for account in accounts for one in _rights(there, account, database)),
+        *_nobody_else(there, user, accounts),
     ]
 
 
@@ -85,13 +87,13 @@ def _rights(there: DatabaseServer, account: DatabaseAccount, database: str) -> I
     )
 
 
-def _nobody_else(there: DatabaseServer, ours: DatabaseAccount) -> Iterator[Statement]:
+def _nobody_else(there: DatabaseServer, user: str, ours: list[DatabaseAccount]) -> Iterator[Statement]:
     """root over the socket alone; no anonymous users; ours and root from nowhere else."""
     if there.plugins.get(ROOT, "unix_socket") != "unix_socket":
         sql = f"ALTER USER {_who(ROOT)} IDENTIFIED VIA unix_socket;"
         yield Statement(f"database user {ROOT}", there.plugins[ROOT], "unix_socket", sql)
     for account in sorted(there.plugins):
-        if account.user == "" or (account.user in ("root", ours.user) and account not in (ROOT, ours)):
+        if account.user == "" or (account.user in ("root", user) and account not in (ROOT, *ours)):
             sql = f"DROP USER {_who(account)};"
             yield Statement(f"database user {account}", there.plugins[account], None, sql)
 
@@ -109,15 +111,18 @@ def _who(account: DatabaseAccount) -> str:
 
 
 @operation()
-def database(database: str, user: str, password: str) -> Generator[StringCommand, None, None]:
-    """A database and a user from localhost that may do all in it and nothing outside; no other way in.
+def database(
+    database: str, user: str, password: str, hosts: tuple[str, ...] = ("localhost",)
+) -> Generator[StringCommand, None, None]:
+    """A database and a user that may do all in it and nothing outside; no other way in.
 
     + password: known to the server by its hash, which is all that is sent
+    + hosts: localhost and addresses that the user connects from
     """
     there: DatabaseServer | None = host.get_fact(MariadbServer)
     if not password and not site_of().offline:
         raise OperationError(f"the password of database user {user} is empty")
-    to_do = statements(there or DatabaseServer(), database, user, password_hash(password))
+    to_do = statements(there or DatabaseServer(), database, user, password_hash(password), hosts)
     if not to_do:
         host.noop(f"database {database} is as declared")
         return

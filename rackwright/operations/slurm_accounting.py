@@ -36,19 +36,20 @@ exit $failed
 
 @operation()
 def entities(
-    cluster: str, declared: Records, prune: bool, wait_seconds: int = 60
+    cluster: str, declared: Records, prune: bool, wait_seconds: int = 60, local: bool = True
 ) -> Generator[StringCommand, None, None]:
     """QOS, accounts and users are as declared.
 
     + declared: all of them; the account and user `root` and the QOS `normal` always exist
     + prune: remove what is not declared
     + wait_seconds: how long slurmdbd may take to answer
+    + local: it runs on this node
     """
     found: Records | Unread | None
     if state.is_executing:  # slurmdbd may have been started a moment ago
-        found = host.get_fact(AccountingRecords, cluster=cluster, patience=wait_seconds)
+        found = host.get_fact(AccountingRecords, cluster=cluster, patience=wait_seconds, local=local)
     else:
-        found = host.get_fact(AccountingRecords, cluster=cluster)
+        found = host.get_fact(AccountingRecords, cluster=cluster, local=local)
         if found is Unread.STOPPED:  # its start is in the plan, and apply compares after it
             host.noop("slurmdbd does not run: compared once it does")
             return

@@ -1,1 +1,1 @@
-"""mariadb: the database behind slurmdbd, on the primary head, reachable from there only."""
+"""mariadb: the database behind slurmdbd, on one head (the primary unless declared otherwise), reachable by slurmdbd only."""

@@ -1,4 +1,4 @@
-"""Brings the primary head to what the mariadb role declares."""
+"""Brings a head to what the mariadb role declares."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rackwright.data import site_of
 from rackwright.operations import files, packages, units
 from rackwright.operations.mariadb import database
 from rackwright.osfamily.names import names
-from rackwright.roles.mariadb.options import MariadbOptions
-from rackwright.roles.mariadb.sizes import server_conf
+from rackwright.roles.mariadb.options import MariadbOptions, clients
+from rackwright.roles.mariadb.sizes import bind_address, server_conf
 
 
 @deploy("mariadb")
 def mariadb(options: MariadbOptions) -> None:
-    """The server with slurmdbd's database; nothing on heads that are not the primary."""
+    """The server with slurmdbd's database."""
     site = site_of()
     software = names(site.node.family, "mariadb")
     conf = software.paths["conf"]
@@ -22,10 +22,21 @@ def mariadb(options: MariadbOptions) -> None:
     files.file(
         name="Write MariaDB's settings", path=conf, content=server_conf(site.cluster, site.node, options)
     )
+    folder = f"/etc/systemd/system/{software.unit}.d"
+    if bind_address(site.cluster, site.node) == "127.0.0.1":
+        files.absent(name="Let MariaDB start without the network", path=f"{folder}/rackwright.conf")
+    else:  # its unit starts before the network is up, and the address cannot be bound then
+        files.directory(name="Make the folder of MariaDB's unit settings", path=folder)
+        files.file(
+            name="Let MariaDB start once the network is up",
+            path=f"{folder}/rackwright.conf",
+            content="[Unit]\nWants=network-online.target\nAfter=network-online.target\n",
+        )
     units.unit(name="Run MariaDB with its settings", unit=software.unit or "", restart_on=(conf,))
     database(
         name="Make slurmdbd's database and user",
         database=options.database,
         user=options.user,
-        password=site.secret("slurmdbd_password").reveal(),
+        password=site.secret(options.password_secret).reveal(),
+        hosts=clients(site.cluster, site.node),
     )

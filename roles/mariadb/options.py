@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from pydantic import Field
 
-from rackwright.model.cluster import Node
-from rackwright.model.interfaces import AccountingDatabase
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import AccountingDatabase, GoesFirst, UsesAccountingDatabase
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
 
 _IDENTIFIER = r"^[a-z][a-z0-9_]{0,31}$"
 
 
-class MariadbOptions(AccountingDatabase, RoleOptions):
-    """MariaDB on the primary head for Slurm's accounting; other heads are left alone."""
+class MariadbOptions(AccountingDatabase, GoesFirst, RoleOptions):
+    """MariaDB on one head for Slurm's accounting; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
     secrets: ClassVar[tuple[str, ...]] = ("slurmdbd_password",)
 
+    node: str | None = Field(default=None, description="Head that it runs on. None: the primary head.")
     database: str = Field(
         default="slurm_acct_db",
         pattern=_IDENTIFIER,
         description="Database of slurmdbd; the slurm role's too.",
     )
     user: str = Field(
-        default="slurm", pattern=_IDENTIFIER, description="Database user of slurmdbd, from localhost only."
+        default="slurm", pattern=_IDENTIFIER, description="Database user of slurmdbd, only from its node."
     )
     buffer_pool_mib: int | None = Field(
         default=None,
@@ -44,5 +46,25 @@ class MariadbOptions(AccountingDatabase, RoleOptions):
     )
 
     def runs_on(self, node: Node) -> bool:
-        """On the primary head alone."""
-        return node.primary
+        """On one head alone."""
+        return node.primary if self.node is None else node.name == self.node
+
+    def goes_first(self, node: Node) -> bool:
+        """slurmdbd may run on another node."""
+        return True
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """A node that is not a head never ran it, and nothing would be missed."""
+        heads = [node.name for node in cluster.holding(NodeRole.HEAD)]
+        if self.node is not None and self.node not in heads:
+            yield "node", f"{self.node} is not a head of this cluster.", f"one of: {', '.join(heads)}"
+
+
+def clients(cluster: Cluster, server: Node) -> tuple[str, ...]:
+    """Hosts that the database user connects from: localhost, and addresses of other nodes."""
+    found = []
+    for node in cluster.nodes:
+        accounting = node.offers(UsesAccountingDatabase)
+        if accounting is not None and accounting.uses_database_on(node):
+            found.append("localhost" if node.name == server.name else str(cluster.management_address(node)))
+    return tuple(sorted(found, key=lambda host: host != "localhost")) or ("localhost",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import Platform
 from rackwright.render import render
-from rackwright.roles.mariadb.options import MariadbOptions
+from rackwright.roles.mariadb.options import MariadbOptions, clients
 
 _LEAST_MIB = 128
 _RECOMMENDED_MIB = 4096
@@ -27,12 +27,21 @@ def log_file_mib(node: Node, options: MariadbOptions) -> int:
     return min(most, max(least, buffer_pool_mib(node, options) // 4))
 
 
+def bind_address(cluster: Cluster, node: Node) -> str:
+    """127.0.0.1, or the management address where slurmdbd runs on another node.
+
+    One address: MariaDB takes several from 10.11 on only. The socket of localhost is there in any case.
+    """
+    return "127.0.0.1" if clients(cluster, node) == ("localhost",) else str(cluster.management_address(node))
+
+
 def server_conf(cluster: Cluster, node: Node, options: MariadbOptions) -> str:
     """The text of our file among the server's settings."""
     return render(
         "mariadb/server.cnf.j2",
         cluster=cluster,
         options=options,
+        bind_address=bind_address(cluster, node),
         buffer_pool_mib=buffer_pool_mib(node, options),
         log_file_mib=log_file_mib(node, options),
     )

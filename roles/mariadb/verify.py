@@ -1,4 +1,4 @@
-"""What the mariadb role claims of the primary head."""
+"""What the mariadb role claims of the head that it runs on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from functools import partial
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.units import software_runs
 from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer
-from rackwright.roles.mariadb.options import MariadbOptions
-from rackwright.roles.mariadb.sizes import buffer_pool_mib
+from rackwright.model.cluster import Node
+from rackwright.model.interfaces import UsesAccountingDatabase
+from rackwright.roles.mariadb.options import MariadbOptions, clients
+from rackwright.roles.mariadb.sizes import bind_address, buffer_pool_mib
 
 _MIB = 1024**2
 _ROOT = DatabaseAccount("root", "localhost")
@@ -42,11 +44,15 @@ def _server(context: CheckContext[MariadbOptions]) -> DatabaseServer:
     return server
 
 
-def _local_only(context: CheckContext[MariadbOptions]) -> str:
-    found = parse_listeners(context.output("ss -Hltn"), 3306)
-    others = sorted(found - {"127.0.0.1", "::1"})
+def _listens(context: CheckContext[MariadbOptions]) -> str:
+    """Where slurmdbd runs on another node, on its network; elsewhere on this machine alone."""
+    declared = bind_address(context.cluster, context.node)
+    found = parse_listeners(context.output("ss -Hltn"), context.options.port)
+    others = sorted(found - {"127.0.0.1", "::1", declared})
     if others:
-        fail(f"MariaDB listens on {', '.join(others)}")
+        fail(f"MariaDB listens on {', '.join(others)}, not on {declared} alone")
+    if declared != "127.0.0.1" and declared not in found:
+        fail(f"MariaDB does not listen on {declared}, so slurmdbd cannot reach it")
     return f"listens on {', '.join(sorted(found)) or 'its socket only'}"
 
 
@@ -74,11 +80,12 @@ def _settings(context: CheckContext[MariadbOptions]) -> str:
 
 
 def _no_other_account(context: CheckContext[MariadbOptions]) -> str:
-    server, ours = _server(context), DatabaseAccount(context.options.user, "localhost")
+    server, ours = _server(context), _accounts(context)
     others = [
         account
         for account in sorted(server.plugins)
-        if account.user == "" or (account.user in ("root", ours.user) and account not in (_ROOT, ours))
+        if account.user == ""
+        or (account.user in ("root", context.options.user) and account not in (_ROOT, *ours))
     ]
     if others:
         fail(f"{', '.join(map(str, others))} may log in")
@@ -86,7 +93,12 @@ def _no_other_account(context: CheckContext[MariadbOptions]) -> str:
         fail(f"{_ROOT} authenticates by {server.plugins.get(_ROOT, 'nothing')}, not by unix_socket alone")
     if server.databases.get("test") == 0:
         fail("there is an empty database test")
-    return f"root by unix_socket, {ours}, no anonymous users"
+    return f"root by unix_socket, {', '.join(map(str, ours))}, no anonymous users"
+
+
+def _accounts(context: CheckContext[MariadbOptions]) -> tuple[DatabaseAccount, ...]:
+    hosts = clients(context.cluster, context.node)
+    return tuple(DatabaseAccount(context.options.user, host) for host in hosts)
 
 
 def _login(context: CheckContext[MariadbOptions]) -> str:
@@ -104,21 +116,25 @@ def _login(context: CheckContext[MariadbOptions]) -> str:
 
 
 def _rights(context: CheckContext[MariadbOptions]) -> str:
-    options = context.options
-    account = DatabaseAccount(options.user, "localhost")
-    held = {scope for scope, rights in _server(context).rights.get(account, {}).items() if rights}
-    if held != {options.database}:
-        fail(
-            f"{account} has rights on {', '.join(sorted(held)) or 'nothing'}, not on {options.database} alone"
-        )
-    return f"{account} has rights on {options.database} alone"
+    wanted, server = context.options.database, _server(context)
+    for account in _accounts(context):
+        held = {scope for scope, rights in server.rights.get(account, {}).items() if rights}
+        if held != {wanted}:
+            fail(f"{account} has rights on {', '.join(sorted(held)) or 'nothing'}, not on {wanted} alone")
+    return f"{', '.join(map(str, _accounts(context)))} has rights on {wanted} alone"
+
+
+def _beside_slurmdbd(node: Node, options: MariadbOptions) -> bool:
+    """Its credentials are on this node; elsewhere its own role finds out whether it reaches the database."""
+    accounting = node.offers(UsesAccountingDatabase)
+    return accounting is None or accounting.uses_database_on(node)
 
 
 CHECKS = (
     Check("MariaDB runs", partial(software_runs, software="mariadb"), settle_seconds=20),
-    Check("MariaDB listens on this machine only", _local_only),
+    Check("MariaDB listens for slurmdbd alone", _listens),
     Check("MariaDB has its declared settings", _settings),
     Check("only root and slurmdbd may log in to MariaDB", _no_other_account),
     Check("slurmdbd's database user has rights on its database alone", _rights),
-    Check("slurmdbd's database user reaches its database and no other", _login),
+    Check("slurmdbd's database user reaches its database and no other", _login, applies=_beside_slurmdbd),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
+from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, Warned, fail
 from rackwright.model.cluster import Node
 from rackwright.model.ranges import fold
 from rackwright.roles.slurm import layout, placement, reading
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records
-from rackwright.workload.slurm.accounting import sacctmgr_commands
+from rackwright.workload.slurm.accounting import sacctmgr_commands, undeclared
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import NodeReport, parse_fields, parse_hostlist
 from rackwright.workload.slurm.records import Records, normal, parse, read_command
@@ -136,7 +136,9 @@ def _topology(context: CheckContext[SlurmOptions]) -> str:
 
 
 def _records(context: CheckContext[SlurmOptions]) -> str:
-    there = parse(context.output("sh -c %s", read_command(context.cluster.name)).splitlines())
+    local = placement.runs_slurmdbd(context.node, context.options)
+    asked = read_command(context.cluster.name, local=local)
+    there = parse(context.output("sh -c %s", asked).splitlines())
     if there is None:
         context.output(_FIRST_QUESTION)  # says in its own words why there was no answer
         raise Undetermined("slurmdbd did not answer every question of sacctmgr")
@@ -145,6 +147,10 @@ def _records(context: CheckContext[SlurmOptions]) -> str:
     if to_do:
         fail(
             _first([f"{one.target}: {one.before or 'missing'}, not {one.after or 'there'}" for one in to_do])
+        )
+    if left := undeclared(context.cluster.name, there, wanted):
+        raise Warned(
+            f"not declared, and left as they are without `prune`: {_first(left)}; the others are as declared"
         )
     return _counted(there)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pyinfra.api.deploy import deploy
+from pyinfra.api.exceptions import DeployError
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.operations.slurm_accounting import entities
+from rackwright.operations.slurm_reservations import reservations
 from rackwright.osfamily.names import names
-from rackwright.roles.slurm import layout, placement, texts
+from rackwright.roles.slurm import layout, placement, questions, texts
 from rackwright.roles.slurm.options import SlurmOptions
-from rackwright.roles.slurm.records import declared_records
+from rackwright.roles.slurm.records import declared_records, declared_reservations
 
 ETC = "/etc/slurm"
 RESTART = (f"{ETC}/slurm-restart.conf", f"{ETC}/job_container.conf")
@@ -46,8 +48,10 @@ def slurm(options: SlurmOptions) -> None:
     if placement.daemons(site.cluster, site.node, options):
         timer = names(site.node.family, "logrotate").unit or ""
         units.unit(name="Rotate logs every day", unit=timer)
-    if placement.runs_slurmdbd(site.node):
+    if placement.runs_slurmdbd(site.node, options):
         _slurmdbd(site, options)
+    if placement.declares_records(site.cluster, site.node, options):
+        _records(site, options)
     if placement.runs_slurmctld(site.cluster, site.node, options):
         _slurmctld(site, options)
     if placement.runs_slurmd(site.node):
@@ -111,7 +115,17 @@ def _install(site: Site, options: SlurmOptions) -> None:
 
 def _slurmdbd(site: Site, options: SlurmOptions) -> None:
     conf = f"{ETC}/slurmdbd.conf"
-    password = site.secret("slurmdbd_password").reveal()
+    password = site.secret(options.accounting.storage_password).reveal()
+    if "#" in password or password != password.strip():  # slurmdbd.conf(5): the rest would be a comment
+        raise DeployError(f"the secret {options.accounting.storage_password} has a `#` or blanks around it")
+    if (archive := options.accounting.archived.get("ArchiveDir")) is not None:
+        files.directory(
+            name="Make the folder of archived accounting records",
+            path=archive,
+            mode="700",
+            owner="slurm",
+            group="slurm",
+        )
     files.file(
         name="Write slurmdbd.conf",
         path=conf,
@@ -123,16 +137,30 @@ def _slurmdbd(site: Site, options: SlurmOptions) -> None:
     )
     _rotate(site, options, "slurmdbd")
     units.unit(name="Run slurmdbd with its settings", unit="slurmdbd.service", restart_on=(conf,))
+
+
+def _records(site: Site, options: SlurmOptions) -> None:
     # Before slurmctld: it refuses a partition whose QOS it has never heard of.
     entities(
         name="Declare accounts, users and QOS",
         cluster=site.cluster.name,
         declared=declared_records(site.cluster, options),
         prune=options.prune,
+        local=placement.runs_slurmdbd(site.node, options),
     )
 
 
 def _slurmctld(site: Site, options: SlurmOptions) -> None:
+    _state_mount(options)
+    if not placement.declares_records(site.cluster, site.node, options):
+        known = questions.known_records(site.cluster, options)
+        settings.setting(
+            name="Wait for slurmdbd",
+            target=f"slurmdbd on {placement.dbd_host(site.cluster, options)}",
+            read=known,
+            want=questions.KNOWN,
+            write=questions.wait_for(known, placement.dbd_host(site.cluster, options)),
+        )
     files.directory(
         name="Make the state folder of slurmctld",
         path=options.state_dir,
@@ -141,6 +169,34 @@ def _slurmctld(site: Site, options: SlurmOptions) -> None:
         group="slurm",
     )
     _daemon(site, options, "slurmctld")
+    if site.node.primary and placement.reservations_due(options):
+        reservations(
+            name="Declare reservations",
+            declared=declared_reservations(site.cluster, options),
+            prune=options.prune,
+        )
+
+
+def _state_mount(options: SlurmOptions) -> None:
+    """The guard before the daemon, and no folder of the same name on the disk of the node."""
+    folder, mount = "/etc/systemd/system/slurmctld.service.d", options.state_mount
+    conf = f"{folder}/rackwright.conf"
+    if mount is None:
+        files.absent(name="Let slurmctld start without a declared mount", path=conf)
+        return
+    files.directory(name="Make the folder of slurmctld's unit settings", path=folder)
+    files.file(
+        name="Let slurmctld start only with its state mounted",
+        path=conf,
+        content=texts.state_mount_conf(mount),
+    )
+    settings.setting(
+        name="Find slurmctld's state on its file system",
+        target=f"mount of {mount.path}",
+        read=questions.mounted(mount),
+        want=f"{mount.fstype} {mount.source}",
+        write=questions.refuse_unmounted(mount),
+    )
 
 
 def _slurmd(site: Site, options: SlurmOptions) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from rackwright.model.interfaces import RunsWorkloadManager
+from rackwright.model.interfaces import GoesFirst, RunsWorkloadManager, UsesAccountingDatabase
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.roles.slurm.entities import (
@@ -28,12 +28,13 @@ from rackwright.roles.slurm.sections import (
     Priority,
     Timeouts,
 )
+from rackwright.roles.slurm.services import Count, LicenseName, Reservation, ReservationName, StateMount
 
 if TYPE_CHECKING:
-    from rackwright.model.cluster import Cluster
+    from rackwright.model.cluster import Cluster, Node
 
 
-class SlurmOptions(RoleOptions, RunsWorkloadManager):
+class SlurmOptions(GoesFirst, UsesAccountingDatabase, RunsWorkloadManager, RoleOptions):
     """Slurm with accounting; one section for the whole cluster."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -48,7 +49,12 @@ class SlurmOptions(RoleOptions, RunsWorkloadManager):
     backups: tuple[str, ...] = Field(default=(), description="Heads that take over slurmctld, in this order.")
     state_dir: AbsolutePath = Field(
         default="/var/lib/slurm/slurmctld",
-        description="StateSaveLocation. With backups: on a file system all controllers can write.",
+        description="StateSaveLocation. With backups: below state_mount.",
+    )
+    state_mount: StateMount | None = Field(
+        default=None,
+        description="File system that holds state_dir; with backups, one that all controllers share. slurmctld "
+        "starts only while it is mounted, and stops with it.",
     )
     spool_dir: AbsolutePath = Field(
         default="/var/spool/slurmd", description="SlurmdSpoolDir, local to each node, root's."
@@ -101,9 +107,15 @@ class SlurmOptions(RoleOptions, RunsWorkloadManager):
         default_factory=dict, description="By name. Slurm's own `normal` always exists."
     )
     prune: bool = Field(
-        default=True,
-        description="Remove accounts, users and QOS that are not declared. Finished jobs keep theirs in the "
-        "history; what running jobs use is refused by Slurm and reported.",
+        default=False,
+        description="Remove accounts, users, QOS and reservations that are not declared; without it, verify names "
+        "them. Finished jobs keep theirs in the history; what running jobs use is refused by Slurm and reported.",
+    )
+    licenses: dict[LicenseName, Count] = Field(
+        default_factory=dict, description='Local licences by name, e.g. {"matlab": 20}; `sbatch -L matlab:1`.'
+    )
+    reservations: dict[ReservationName, Reservation] = Field(
+        default_factory=dict, description="By name. Past ones are left out, and named by verify."
     )
     accounting: Accounting = Field(default_factory=Accounting)
     priority: Priority = Field(default_factory=Priority)
@@ -162,6 +174,14 @@ class SlurmOptions(RoleOptions, RunsWorkloadManager):
             named = f"not {' and '.join(defaults)}" if defaults else "but none is"
             raise ValueError(f"exactly one partition must be the default, {named}")
         return self
+
+    def goes_first(self, node: Node) -> bool:
+        """slurmdbd's node does: slurmctld needs its answers."""
+        return self.accounting.runs_slurmdbd(node)
+
+    def uses_database_on(self, node: Node) -> bool:
+        """Where slurmdbd runs."""
+        return self.accounting.runs_slurmdbd(node)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """Mistakes that only show against the resolved cluster."""

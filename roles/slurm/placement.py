@@ -31,9 +31,25 @@ def controllers(cluster: Cluster, options: SlurmOptions) -> tuple[Node, ...]:
     return (cluster.primary, *(cluster.by_name[name] for name in options.backups))
 
 
-def runs_slurmdbd(node: Node) -> bool:
-    """The primary head does."""
-    return node.primary
+def runs_slurmdbd(node: Node, options: SlurmOptions) -> bool:
+    """The primary head does, or the head that dbd_host names, and dbd_backup_host."""
+    return options.accounting.runs_slurmdbd(node)
+
+
+def dbd_host(cluster: Cluster, options: SlurmOptions) -> str:
+    """Where slurmdbd runs: the name of a node, or a host outside of the cluster."""
+    return options.accounting.dbd_host or cluster.primary.name
+
+
+def declares_records(cluster: Cluster, node: Node, options: SlurmOptions) -> bool:
+    """slurmdbd's own node declares the accounting records; the primary head where slurmdbd is not ours."""
+    host = dbd_host(cluster, options)
+    return node.name == (host if host in cluster.by_name else cluster.primary.name)
+
+
+def reservations_due(options: SlurmOptions) -> bool:
+    """Whether reservations are looked at: declared ones are made, others go only with prune."""
+    return bool(options.reservations) or options.prune
 
 
 def runs_slurmctld(cluster: Cluster, node: Node, options: SlurmOptions) -> bool:
@@ -50,7 +66,7 @@ def daemons(cluster: Cluster, node: Node, options: SlurmOptions) -> tuple[str, .
     """Slurm's daemons of a node; none on a login node."""
     found = {
         "slurmctld": runs_slurmctld(cluster, node, options),
-        "slurmdbd": runs_slurmdbd(node),
+        "slurmdbd": runs_slurmdbd(node, options),
         "slurmd": runs_slurmd(node),
     }
     return tuple(daemon for daemon, runs in found.items() if runs)

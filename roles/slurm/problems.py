@@ -16,6 +16,7 @@ from rackwright.roles.slurm.service_problems import (
     controller_problems,
     database_problems,
     nearest_name,
+    reservation_problems,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def problems_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     yield from _qos(options)
     yield from _preemption(options)
     yield from database_problems(options, cluster)
+    yield from reservation_problems(options, cluster, {node.name for node in placement.workers(cluster)})
     yield from _platforms(cluster)
     yield from mig_problems(options, cluster)
     yield from _same_everywhere(options, cluster)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import expand
+from rackwright.roles.slurm import placement
 from rackwright.roles.slurm.entities import Account, Limits, Qos, User
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.services import Reservation
 from rackwright.workload.slurm.records import Member, Records, normal
+from rackwright.workload.slurm.reservations import Reservation as Reserved
 from rackwright.workload.slurm.srun import ACCOUNT
 
 
@@ -25,6 +30,31 @@ def declared_records(cluster: Cluster, options: SlurmOptions) -> Records:
         users={name: _user(user) for name, user in options.users.items()},
         members=members,
     )
+
+
+def declared_reservations(cluster: Cluster, options: SlurmOptions) -> dict[str, Reserved]:
+    """All reservations of the cluster file, by name."""
+    everyone = frozenset(node.name for node in placement.workers(cluster))
+    return {name: _reserved(one, everyone) for name, one in options.reservations.items()}
+
+
+def _reserved(one: Reservation, everyone: frozenset[str]) -> Reserved:
+    start = datetime.fromisoformat(one.start)
+    return Reserved(
+        start=start,
+        end=datetime.fromisoformat(one.end) if one.end else start + _length(one.duration or ""),
+        nodes=everyone if one.nodes == "ALL" else frozenset(expand(one.nodes)),
+        users=frozenset(one.users),
+        accounts=frozenset(one.accounts),
+        flags=frozenset(one.flags),
+    )
+
+
+def _length(text: str) -> timedelta:
+    """Of `D-HH:MM:00` or `HH:MM:00`."""
+    days, _, clock = text.rpartition("-")
+    hours, minutes, _ = clock.split(":")
+    return timedelta(days=int(days or 0), hours=int(hours), minutes=int(minutes))
 
 
 def _burnin(options: SlurmOptions) -> Account:

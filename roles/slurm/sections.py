@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from rackwright.model.options import Frozen
 from rackwright.roles.slurm.entities import Duration, Tres
 
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Node
+
 Release = Annotated[
     Literal["22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11"],
     BeforeValidator(lambda value: f"{value:.2f}" if isinstance(value, float) else value),  # YAML's 24.11
 ]
 AbsolutePath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._%-]+)+$")]
-Purge = Annotated[str, StringConstraints(pattern=r"^\d{1,3}(hour|day|month)s?$")]
+Purge = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,3}(hour|day|month)s?$")] | None
+"""slurmdbd reads a number with hours, days or months (slurmdbd.conf(5), 22.05 to 26.05, read 2026-11-23)."""
+Host = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$")]
+SecretName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 Debug = Literal["quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3"]
 
 
@@ -89,8 +95,31 @@ class Timeouts(Frozen):
         return self
 
 
+class StorageTls(Frozen):
+    """slurmdbd's connection to the database by TLS; the files are the site's, readable by the user slurm."""
+
+    ca: AbsolutePath = Field(description="File of the certificate authority (SSL_CA).")
+    cert: AbsolutePath | None = Field(default=None, description="The client's certificate (SSL_CERT).")
+    key: AbsolutePath | None = Field(default=None, description="Its private key (SSL_KEY).")
+    cipher: str | None = Field(
+        default=None, pattern=r"^[A-Za-z0-9:_+-]+$", description="Permitted ciphers (SSL_CIPHER)."
+    )
+
+    @model_validator(mode="after")
+    def _a_pair(self) -> StorageTls:
+        if (self.cert is None) != (self.key is None):
+            raise ValueError("cert and key belong together; set both or neither")
+        return self
+
+    @property
+    def parameters(self) -> str:
+        """StorageParameters of slurmdbd.conf."""
+        pairs = (("CA", self.ca), ("CERT", self.cert), ("KEY", self.key), ("CIPHER", self.cipher))
+        return ",".join(f"SSL_{key}={value}" for key, value in pairs if value is not None)
+
+
 class Accounting(Frozen):
-    """slurmdbd and what it keeps."""
+    """slurmdbd, where it runs, its database, and what it keeps."""
 
     enforce: tuple[Literal["associations", "limits", "qos", "safe", "nojobs", "nosteps", "wckeys"], ...] = (
         "associations",
@@ -99,22 +128,72 @@ class Accounting(Frozen):
         "safe",
     )
     tres: tuple[str, ...] = Field(
-        default=(), description="Tracked beyond cpu, mem, energy, node, billing; gres/gpu is added."
+        default=(),
+        description="Tracked beyond cpu, mem, energy, node, billing; gres/gpu and license/NAME are added.",
     )
     store_flags: tuple[Literal["job_comment", "job_env", "job_extra", "job_script"], ...] = ("job_comment",)
-    storage_host: str = Field(
-        default="localhost", description="Database server; the primary head's own by default."
+    dbd_host: Host | None = Field(
+        default=None,
+        description="Where slurmdbd runs. None: the primary head. The name of another head: there. A full "
+        "name or an address outside of the cluster: the site runs it, with the same MUNGE key.",
+    )
+    dbd_backup_host: Host | None = Field(
+        default=None,
+        description="Where a second slurmdbd runs (AccountingStorageBackupHost), named as dbd_host; it needs "
+        "the same database.",
+    )
+    storage_host: Host = Field(
+        default="localhost",
+        description="Database server as slurmdbd names it: localhost, the head that runs the mariadb role, or "
+        "a server outside of the cluster.",
     )
     storage_port: int = Field(default=3306, ge=1, le=65535)
     database: str = Field(default="slurm_acct_db", pattern=r"^[a-z][a-z0-9_]{0,31}$")
     storage_user: str = Field(default="slurm", pattern=r"^[a-z][a-z0-9_]{0,31}$")
-    purge_jobs: Purge = "12months"
+    storage_password: SecretName = Field(
+        default="slurmdbd_password",
+        description="Name of the secret with the database password. For a database outside of the cluster, put its "
+        "password into the store under a name such as accounting_db_password.",
+    )
+    storage_tls: StorageTls | None = Field(default=None, description="None: without TLS.")
+    archive_dir: AbsolutePath | None = Field(
+        default="/var/lib/slurm/archive",
+        description="Where purged records are written, on the node that slurmdbd runs on; `sacctmgr archive load` "
+        "reads them. Nothing removes these files. None: purged records are gone.",
+    )
+    purge_jobs: Purge = Field(default="12months", description="Age, e.g. 12months. None: kept for ever.")
     purge_steps: Purge = "3months"
     purge_events: Purge = "12months"
     purge_reservations: Purge = "12months"
     purge_suspends: Purge = "1month"
     purge_transactions: Purge = "12months"
     purge_usage: Purge = "24months"
+
+    @property
+    def purges(self) -> dict[str, tuple[str, str]]:
+        """Age and the name of its archive setting, by the name of the purge setting."""
+        declared = {
+            "PurgeEventAfter": (self.purge_events, "ArchiveEvents"),
+            "PurgeJobAfter": (self.purge_jobs, "ArchiveJobs"),
+            "PurgeResvAfter": (self.purge_reservations, "ArchiveResvs"),
+            "PurgeStepAfter": (self.purge_steps, "ArchiveSteps"),
+            "PurgeSuspendAfter": (self.purge_suspends, "ArchiveSuspend"),
+            "PurgeTXNAfter": (self.purge_transactions, "ArchiveTXN"),
+            "PurgeUsageAfter": (self.purge_usage, "ArchiveUsage"),
+        }
+        return {key: (age, archive) for key, (age, archive) in declared.items() if age is not None}
+
+    @property
+    def archived(self) -> dict[str, str]:
+        """The archive settings of slurmdbd.conf: what is purged is archived first, unless archive_dir is None."""
+        if self.archive_dir is None or not self.purges:
+            return {}
+        return {"ArchiveDir": self.archive_dir, **{archive: "yes" for _, archive in self.purges.values()}}
+
+    def runs_slurmdbd(self, node: Node) -> bool:
+        """Whether slurmdbd, or its backup, runs on a node of the cluster."""
+        first = node.primary if self.dbd_host is None else node.name == self.dbd_host
+        return first or node.name == self.dbd_backup_host
 
 
 class HealthCheck(Frozen):

@@ -6,15 +6,19 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from rackwright.model.cluster import Cluster
+from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import AccountingDatabase
-from rackwright.model.types import NodeRole
+from rackwright.model.ranges import RangeMistake, expand, fold
+from rackwright.model.types import NodeRole, Platform
+from rackwright.roles.slurm.services import SHARED_FILE_SYSTEMS
 
 if TYPE_CHECKING:
     from rackwright.roles.slurm.options import SlurmOptions
 
 Problem = tuple[str, str, str | None]
 """(path below the section, a full sentence, a hint)."""
+_LOCALHOST = frozenset({"localhost", "127.0.0.1"})
+_MOUNT_HINT = "e.g. `state_mount: {path: /shared, source: 'nfs1:/export/slurm', fstype: nfs4}`"
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str | None:
@@ -31,26 +35,129 @@ def controller_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[Pro
             yield f"backups[{index}]", f"{name} is the primary head, not a backup of it.", None
         elif name not in heads:
             yield f"backups[{index}]", f"{name} is not a head of this cluster.", nearest_name(name, heads)
-    if options.backups and options.state_dir == type(options).model_fields["state_dir"].default:
+    yield from _state_mount(options, cluster)
+
+
+def _state_mount(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    mount = options.state_mount
+    if mount is None:
+        if options.backups:
+            yield (
+                "state_mount",
+                "With backups, state_dir has to be on a file system that all controllers mount; declare which.",
+                _MOUNT_HINT,
+            )
+        return
+    if options.state_dir != mount.path and not options.state_dir.startswith(f"{mount.path}/"):
         yield (
             "state_dir",
-            "With backups, state_dir has to be on a file system that all controllers write.",
-            "set state_dir to a folder on shared storage",
+            f"state_dir is {options.state_dir}, which is not below state_mount.path, {mount.path}.",
+            f"e.g. `state_dir: {mount.path}/slurmctld`",
+        )
+    # In containers of one machine any folder of that machine can be shared.
+    machines = [name for name in options.backups if _is_machine(cluster, name)]
+    if machines and mount.fstype not in SHARED_FILE_SYSTEMS:
+        yield (
+            "state_mount.fstype",
+            f"{mount.fstype} is not a file system that several controllers share.",
+            f"one of: {', '.join(sorted(SHARED_FILE_SYSTEMS))}",
         )
 
 
+def _is_machine(cluster: Cluster, name: str) -> bool:
+    node = cluster.by_name.get(name)
+    return node is not None and node.platform is not Platform.CONTAINER
+
+
 def database_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    """slurmdbd uses the database and user that the head's database role creates."""
-    offered, ours = cluster.primary.offers(AccountingDatabase), options.accounting
-    if offered is None or ours.storage_host != "localhost":
+    """slurmdbd runs on a head or outside, and reaches the database that the mariadb role makes."""
+    yield from _slurmdbd_hosts(options, cluster)
+    ours, ran_by = options.accounting, _daemons(options, cluster)
+    servers = [node for node in cluster.nodes if node.offers(AccountingDatabase) is not None]
+    if not ran_by or (not servers and ours.storage_host not in _LOCALHOST):
         return
-    for field, used, created, key in (
-        ("database", ours.database, offered.database, "database"),
-        ("storage_user", ours.storage_user, offered.user, "user"),
-    ):
-        if used != created:
+    elsewhere = [node.name for node in ran_by if node not in servers]
+    if ours.storage_host in _LOCALHOST and servers and elsewhere:
+        yield (
+            "accounting.storage_host",
+            f"slurmdbd runs on {fold(elsewhere)}, but the mariadb role on {servers[0].name}, not on localhost.",
+            f"set storage_host to {servers[0].name}, or `node: {elsewhere[0]}` in the mariadb section",
+        )
+    if ours.storage_host not in _LOCALHOST and not elsewhere and ours.storage_host in cluster.by_name:
+        yield (
+            "accounting.storage_host",
+            f"slurmdbd runs on {ours.storage_host} itself, where MariaDB listens on localhost alone.",
+            "leave storage_host at localhost",
+        )
+        return
+    used = {node.name for node in servers} | {str(cluster.management_address(node)) for node in servers}
+    if ours.storage_host in _LOCALHOST or ours.storage_host in used:
+        yield from _same_database(options, servers)
+    elif ours.storage_host in cluster.by_name:
+        yield (
+            "accounting.storage_host",
+            f"No database role runs on {ours.storage_host}.",
+            f"set storage_host to {servers[0].name}, which runs mariadb",
+        )
+
+
+def _daemons(options: SlurmOptions, cluster: Cluster) -> list[Node]:
+    return [node for node in cluster.holding(NodeRole.HEAD) if options.accounting.runs_slurmdbd(node)]
+
+
+def _slurmdbd_hosts(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    heads = {node.name for node in cluster.holding(NodeRole.HEAD)}
+    first, second = options.accounting.dbd_host, options.accounting.dbd_backup_host
+    for key, name in (("dbd_host", first), ("dbd_backup_host", second)):
+        if name is None or name in heads:
+            continue
+        if name in cluster.by_name:
             yield (
-                f"accounting.{field}",
-                f"The mariadb role creates {created}, but slurmdbd would use {used}.",
-                f"set {key} in the mariadb section to the same",
+                f"accounting.{key}",
+                f"{name} is not a head, so slurmdbd does not run there.",
+                "give it the role `head`, or name another node",
             )
+        elif "." not in name:
+            yield (
+                f"accounting.{key}",
+                f"{name} is not declared under nodes.",
+                nearest_name(name, heads) or f"for one outside of the cluster: {name}.example.org",
+            )
+    if second is not None and second == (first or cluster.primary.name):
+        yield "accounting.dbd_backup_host", f"slurmdbd runs on {second} already.", None
+
+
+def _same_database(options: SlurmOptions, servers: list[Node]) -> Iterator[Problem]:
+    ours = options.accounting
+    for server in servers:
+        offered = server.offers(AccountingDatabase)
+        if offered is None:
+            continue
+        for field, used, created, key in (
+            ("database", ours.database, offered.database, "database"),
+            ("storage_user", ours.storage_user, offered.user, "user"),
+            ("storage_password", ours.storage_password, offered.password_secret, None),
+            ("storage_port", ours.storage_port, offered.port, None),
+        ):
+            if used != created:
+                yield (
+                    f"accounting.{field}",
+                    f"The mariadb role creates {created}, but slurmdbd would use {used}.",
+                    f"set {key} in the mariadb section to the same" if key else f"leave it at {created}",
+                )
+
+
+def reservation_problems(options: SlurmOptions, cluster: Cluster, workers: set[str]) -> Iterator[Problem]:
+    """Nodes of reservations that are not workers."""
+    for name, reservation in options.reservations.items():
+        path = f"reservations.{name}.nodes"
+        if reservation.nodes == "ALL":
+            continue
+        try:
+            names = expand(reservation.nodes)
+        except RangeMistake as mistake:
+            yield path, mistake.message, mistake.hint
+            continue
+        unknown = [node for node in names if node not in workers]
+        if unknown:
+            yield path, f"{fold(unknown)} is not a worker of this cluster.", nearest_name(unknown[0], workers)

@@ -14,6 +14,7 @@ from rackwright.render import render
 from rackwright.roles.slurm import layout, placement
 from rackwright.roles.slurm.entities import Partition
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.services import StateMount
 from rackwright.workload.slurm.gres import gres, gres_types
 from rackwright.workload.slurm.srun import ACCOUNT
 
@@ -30,7 +31,8 @@ def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
         options,
         topology=layout.topology_kind(cluster, options),
         gres_types=("gpu",) if gpus else (),
-        tres=tuple(dict.fromkeys((*(("gres/gpu",) if gpus else ()), *options.accounting.tres))),
+        tres=_tracked(options, gpus=gpus),
+        licenses=",".join(f"{name}:{count}" for name, count in options.licenses.items()),
         def_mem_per_cpu=layout.least_mem_per_cpu(cluster, options),
         preempt_mode=_preempt_mode(options.preempt_mode),
         node_lines=layout.node_lines(cluster, options),
@@ -45,13 +47,23 @@ def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
 def slurm_restart_conf(cluster: Cluster, options: SlurmOptions) -> str:
     """/etc/slurm/slurm-restart.conf: what only a restart changes."""
     return _render(
-        "slurm-restart.conf", cluster, options, controllers=placement.controllers(cluster, options)
+        "slurm-restart.conf",
+        cluster,
+        options,
+        controllers=placement.controllers(cluster, options),
+        dbd_host=placement.dbd_host(cluster, options),
     )
 
 
 def slurmdbd_conf(cluster: Cluster, options: SlurmOptions, password: str) -> str:
     """/etc/slurm/slurmdbd.conf; holds the password."""
-    return _render("slurmdbd.conf", cluster, options, password=password)
+    host = placement.dbd_host(cluster, options)
+    return _render("slurmdbd.conf", cluster, options, password=password, dbd_host=host)
+
+
+def state_mount_conf(mount: StateMount) -> str:
+    """/etc/systemd/system/slurmctld.service.d/rackwright.conf: no slurmctld without its state."""
+    return render("slurm/state-mount.conf.j2", mount=mount)
 
 
 def cgroup_conf(cluster: Cluster, options: SlurmOptions) -> str:
@@ -138,6 +150,11 @@ def _render(name: str, cluster: Cluster, options: SlurmOptions, **variables: Any
         confined=placement.confined(cluster),
         **variables,
     )
+
+
+def _tracked(options: SlurmOptions, *, gpus: bool) -> tuple[str, ...]:
+    licenses = (f"license/{name}" for name in options.licenses)
+    return tuple(dict.fromkeys((*(("gres/gpu",) if gpus else ()), *options.accounting.tres, *licenses)))
 
 
 def _preempt_mode(mode: str) -> str:

@@ -11,7 +11,7 @@ from rackwright.claims.files import as_rendered, has_access
 from rackwright.claims.units import runs, software_runs
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.roles.slurm import cluster_checks, layout, placement, texts
+from rackwright.roles.slurm import cluster_checks, layout, placement, service_checks, texts
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.workload.slurm.output import parse_config
 
@@ -128,8 +128,8 @@ def _on_controllers(node: Node, options: SlurmOptions) -> bool:
     return node.primary or node.name in options.backups
 
 
-def _on_primary(node: Node, options: SlurmOptions) -> bool:
-    return placement.runs_slurmdbd(node)
+def _with_slurmdbd(node: Node, options: SlurmOptions) -> bool:
+    return placement.runs_slurmdbd(node, options)
 
 
 def _on_workers(node: Node, options: SlurmOptions) -> bool:
@@ -152,12 +152,13 @@ CHECKS = (
     Check("slurm has its declared ids", _ids),
     Check("Slurm is of the declared release", _release),
     Check("Slurm's files are the declared ones", _files),
-    Check("slurmdbd runs", partial(runs, unit="slurmdbd.service"), settle_seconds=15, applies=_on_primary),
-    Check("slurmdbd.conf is readable by slurm alone", _password_file, applies=_on_primary),
+    Check("slurmdbd runs", partial(runs, unit="slurmdbd.service"), settle_seconds=15, applies=_with_slurmdbd),
+    Check("slurmdbd.conf is readable by slurm alone", _password_file, applies=_with_slurmdbd),
     Check(
         "slurmctld runs", partial(runs, unit="slurmctld.service"), settle_seconds=15, applies=_on_controllers
     ),
     Check("slurmctld can write its state", _state_folder, applies=_on_controllers),
+    *service_checks.NODE_CHECKS,
     Check("slurmd runs", partial(runs, unit="slurmd.service"), settle_seconds=15, applies=_on_workers),
     Check("Slurm's logs are rotated", _logs_rotated, applies=_with_daemons),
     Check("Slurm has a PMIx plugin", _pmix, settle_seconds=15),
@@ -165,4 +166,5 @@ CHECKS = (
     Check("jobs have a /tmp of their own", _job_tmp, needs=_CONTAINED, applies=_with_private_tmp, live=True),
     Check("ssh to a worker needs a job there", _adopts, needs=_CONTAINED, applies=_with_adoption, live=True),
     *cluster_checks.CHECKS,
+    *service_checks.CLUSTER_CHECKS,
 )

@@ -41,7 +41,8 @@ _ROOMS = """
 ROOMS_BOTTOM_UP = tuple(_ROOMS.split())
 """Rooms and modules of rackwright/; each imports only what stands before it."""
 SLURM_ROOMS = (
-    *("rackwright/workload/slurm", "rackwright/facts/slurm.py", "rackwright/operations/slurm_accounting.py"),
+    *("rackwright/workload/slurm", "rackwright/facts/slurm.py"),
+    *("rackwright/operations/slurm_accounting.py", "rackwright/operations/slurm_reservations.py"),
     "roles/slurm",
     "roles/enroot_pyxis",  # builds a plugin of Slurm's and has to ask srun for it
 )

@@ -48,6 +48,11 @@ def sacctmgr_commands(
     return needed + (list(_removals(cluster, found, declared)) if prune else [])
 
 
+def undeclared(cluster: str, found: Records, declared: Records) -> list[str]:
+    """What `prune` would remove, e.g. `user bob`."""
+    return [command.target for command in _removals(cluster, found, declared)]
+
+
 def _cluster(cluster: str, found: Records) -> Iterator[SacctmgrCommand]:
     if cluster not in found.clusters:
         yield SacctmgrCommand(f"cluster {cluster}", None, "registered", ("add", "cluster", cluster))

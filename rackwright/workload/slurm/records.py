@@ -120,9 +120,12 @@ class Unread(StrEnum):
 
 # A daemon that is not ready refuses at once, and then another try may help; one that does not
 # answer for 20 s will not do so the next time either.
-_READ = """\
+_HERE = """\
 systemctl cat slurmdbd >/dev/null 2>&1 || exit 0
-systemctl is-active -q slurmdbd || {{ echo '# stopped'; exit 0; }}
+systemctl is-active -q slurmdbd || { echo '# stopped'; exit 0; }
+"""
+_ELSEWHERE = "command -v sacctmgr >/dev/null || exit 0\n"
+_READ = """\
 ask() {{ timeout 20 sacctmgr -nP show "$@" 2>/dev/null; }}
 end=$(($(date +%s) + {patience}))
 until ask cluster format=cluster >/dev/null; do
@@ -138,13 +141,14 @@ echo '# complete'
 """
 
 
-def read_command(cluster: str, patience: int = 5) -> str:
+def read_command(cluster: str, patience: int = 5, *, local: bool = True) -> str:
     """The shell command whose output `parse` reads; prints no `# complete` where slurmdbd is silent.
 
-    `patience`: seconds that slurmdbd may take until it answers for the first time.
+    `patience`: seconds that slurmdbd may take until it answers for the first time. `local`: it runs on this node.
     """
     columns = {"qos": ",".join(QOS_COLUMNS), "limits": ",".join(LIMIT_COLUMNS)}
-    return _READ.format(**columns, cluster=quote(cluster), patience=patience)
+    asked = _READ.format(**columns, cluster=quote(cluster), patience=patience)
+    return (_HERE if local else _ELSEWHERE) + asked
 
 
 def parse(lines: Iterable[str]) -> Records | None:

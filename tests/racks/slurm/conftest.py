@@ -44,6 +44,7 @@ def _declared() -> dict[str, Any]:
     roles["slurm"]["health_check"] = {"interval_seconds": 15}
     # The floor of a machine most of whose CPU is taken by others.
     declared["burnin"] |= {"floor_busbw_gbs": 0.005, "iterations": 5}
+    roles["slurm"]["prune"] = True  # what is added by hand is drift here
     roles["slurm"]["qos"] = {"urgent": {"priority": 100}}
     roles["slurm"]["accounts"]["teaching"] = {"fairshare": 2}
     return declared

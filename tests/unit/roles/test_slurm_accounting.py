@@ -11,7 +11,7 @@ import pytest
 from rackwright.facts.slurm import AccountingRecords
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records
-from rackwright.workload.slurm.accounting import sacctmgr_commands
+from rackwright.workload.slurm.accounting import sacctmgr_commands, undeclared
 from rackwright.workload.slurm.records import Member, Records, Unread, normal, parse, read_command
 from tests.unit.roles.fake_host import commands, planned
 from tests.unit.roles.slurm_clusters import lab
@@ -142,8 +142,25 @@ def test_what_is_not_declared_any_more_goes_children_first():
     ]
 
 
-def test_nothing_goes_without_prune():
+def test_nothing_goes_without_prune_and_it_is_named():
+    assert SlurmOptions().prune is False
     assert lines(there(), wanted({}), prune=False) == []
+    assert undeclared("lab", there(), wanted({})) == [
+        "user alice",
+        "user bob",
+        "account lab1",
+        "account phys",
+        "qos high",
+        "qos low",
+    ]
+    assert undeclared("lab", there(), wanted()) == []
+
+
+def test_a_slurmdbd_elsewhere_is_asked_over_the_network():
+    assert "systemctl" in read_command("lab")
+    elsewhere = read_command("lab", local=False)
+    assert "systemctl" not in elsewhere
+    assert elsewhere.startswith("command -v sacctmgr")
 
 
 def test_qos_and_accounts_stay_where_another_cluster_may_use_them():

@@ -73,6 +73,10 @@ def of(given):
 
 
 MAIN = {"default": True}
+SHARED_STATE = {
+    "state_dir": "/shared/slurm",
+    "state_mount": {"path": "/shared", "source": "nfs1:/export/slurm", "fstype": "nfs4"},
+}
 
 
 @pytest.mark.parametrize("make", [lab, dgx, small])
@@ -192,7 +196,7 @@ def test_no_problem(make):
         ),
         (
             lab,
-            {"backups": ["head1", "worker1", "haed1"], "state_dir": "/shared/slurm"},
+            {"backups": ["head1", "worker1", "haed1"], **SHARED_STATE},
             [
                 ("backups[0]", "head1 is the primary head, not a backup of it.", None),
                 ("backups[1]", "worker1 is not a head of this cluster.", None),
@@ -253,8 +257,8 @@ def test_problem(make, given, problems):
 def test_backups_need_a_shared_state_folder():
     heads = [node(f"h{i}", f"10.0.0.{i}", "head", primary=i == 1) for i in (1, 2)]
     made = cluster("c", *heads, node("w", "10.0.0.9", "worker"), slurm=of({"backups": ["h2"]}))
-    assert [path for path, _, _ in found(made)] == ["state_dir"]
-    shared = of({"backups": ["h2"], "state_dir": "/shared/slurm"})
+    assert [path for path, _, _ in found(made)] == ["state_mount"]
+    shared = of({"backups": ["h2"], **SHARED_STATE})
     assert found(cluster("c", *heads, node("w", "10.0.0.9", "worker"), slurm=shared)) == []
 
 
