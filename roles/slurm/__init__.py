@@ -19,7 +19,16 @@ from z to a, and a failure does not say whose it was.
 DefMemPerCPU for the cluster, DefMemPerGPU for partitions of GPU nodes. With the latter alone a job
 that asks for CPUs only gets all memory of its nodes; both in one partition make it invalid.
 
-Accounting entities before slurmctld: it refuses a partition whose QOS slurmdbd does not know.
+Accounting entities before slurmctld: it refuses a partition whose QOS slurmdbd does not know. Where
+slurmdbd runs on another node, controllers wait for its answer, and its node is in an earlier wave.
+
+Archived before purged: slurmdbd alone deletes for good, and a site finds out years later, when it has
+to account for a grant. A year of a busy cluster is some GiB of files that `sacctmgr archive load` reads.
+
+A pair of controllers has its state on a declared mount. A folder that is only there looks the same to
+`test -w`: slurmctld would start on it with no jobs, and both would believe to be in charge. BindsTo= on
+the mount's unit, not RequiresMountsFor= alone, because that does not stop slurmctld when an operator
+unmounts it (systemd.unit(5), read 2026-11-23).
 
 In containers nothing is contained: slurmd cannot own a cgroup v2 tree there, so processes are
 tracked by linuxproc, and /tmp, devices, memory and pam_slurm_adopt are out of scope by declaration.

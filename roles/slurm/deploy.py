@@ -7,6 +7,7 @@ from pyinfra.api.exceptions import DeployError
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
+from rackwright.model.types import NodeRole
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.operations.slurm_accounting import entities
 from rackwright.operations.slurm_reservations import reservations
@@ -50,10 +51,16 @@ def slurm(options: SlurmOptions) -> None:
         units.unit(name="Rotate logs every day", unit=timer)
     if placement.runs_slurmdbd(site.node, options):
         _slurmdbd(site, options)
+    elif site.node.holds(
+        NodeRole.HEAD
+    ):  # declared on another head now: one too many would sum up usage twice
+        units.unit(name="Stop slurmdbd", unit="slurmdbd.service", running=False, enabled=False)
     if placement.declares_records(site.cluster, site.node, options):
         _records(site, options)
     if placement.runs_slurmctld(site.cluster, site.node, options):
         _slurmctld(site, options)
+    elif site.node.holds(NodeRole.HEAD):
+        units.unit(name="Stop slurmctld", unit="slurmctld.service", running=False, enabled=False)
     if placement.runs_slurmd(site.node):
         _slurmd(site, options)
     if placement.adopts_logins(site.node, options):

@@ -49,7 +49,8 @@ class SlurmOptions(GoesFirst, UsesAccountingDatabase, RunsWorkloadManager, RoleO
     backups: tuple[str, ...] = Field(default=(), description="Heads that take over slurmctld, in this order.")
     state_dir: AbsolutePath = Field(
         default="/var/lib/slurm/slurmctld",
-        description="StateSaveLocation. With backups: below state_mount.",
+        description="StateSaveLocation. With backups: below state_mount. Jobs are in it: before changing this, "
+        "stop slurmctld and copy the folder.",
     )
     state_mount: StateMount | None = Field(
         default=None,

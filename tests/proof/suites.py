@@ -238,6 +238,30 @@ SUITES = (
         environment={"RACKWRIGHT_TEST_ROUNDS": "40"},
         smoke_environment={"RACKWRIGHT_TEST_ROUNDS": "2"},
     ),
+    Suite(
+        name="slurm-services",
+        proves="slurmdbd and its database run on other heads than slurmctld; a pair of controllers starts only with "
+        "its shared state mounted, and stops with it; purged jobs are archived; reservations are kept as declared.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "rackwright/workload",
+            "rackwright/verify",
+            "roles/access",
+            "roles/base",
+            "roles/mariadb",
+            "roles/munge",
+            "roles/slurm",
+            "templates/access",
+            "templates/base",
+            "templates/mariadb",
+            "templates/munge",
+            "templates/slurm",
+            "tests/racks/slurm_services",
+        ),
+        tests=("tests/racks/slurm_services", "-m", "lab"),
+        smoke=("tests/racks/slurm_services", "-m", "lab and smoke"),
+    ),
 )
 
 
