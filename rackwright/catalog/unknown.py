@@ -29,6 +29,8 @@ def _host(sku: Sku) -> Iterator[str]:
     for field in ("cpu_model", "numa_nodes", "power_watts"):
         if getattr(sku, field) is None:
             yield field
+    if sku.gpus is not None and sku.sockets > 1 and not sku.gpu_sockets:
+        yield "gpu_sockets"
     if not sku.nics:
         yield "nics"
     if not sku.nvme:

@@ -163,6 +163,10 @@ class SkuEntry(Frozen):
         description="The board is cited; CPUs, memory, ports and drives are an example and differ by maker.",
     )
     gpus: Gpus | None = None
+    gpu_sockets: tuple[Annotated[int, Field(ge=0, le=15)], ...] = Field(
+        default=(),
+        description="CPU socket of each GPU, in the order of /dev/nvidiaN; empty: not known.",
+    )
     nics: tuple[Nic, ...] = ()
     nvme: tuple[Nvme, ...] = ()
     busbw_floors: tuple[BusbwFloor, ...] = ()
@@ -193,6 +197,7 @@ class SkuEntry(Frozen):
     def _contradictions(self) -> Iterator[str]:
         if len({floor.metric for floor in self.floors}) != len(self.floors):
             yield "Two floors for the same metric."
+        yield from self._socket_mistakes()
         if self.gpus is not None and any(
             gpu >= self.gpus.count for nic in self.nics for gpu in nic.near_gpus
         ):
@@ -212,6 +217,13 @@ class SkuEntry(Frozen):
         for lower, upper in pairwise(floors):
             if lower.nodes_max is None or lower.nodes_max >= upper.nodes_min:
                 yield f"Two bandwidth floors cover {upper.nodes_min} nodes."
+
+    def _socket_mistakes(self) -> Iterator[str]:
+        gpus = self.gpus.count if self.gpus is not None else 0
+        if self.gpu_sockets and len(self.gpu_sockets) != gpus:
+            yield f"`gpu_sockets` has {len(self.gpu_sockets)} entries, but the node has {gpus} GPUs."
+        if self.gpu_sockets and max(self.gpu_sockets) >= self.sockets:
+            yield f"`gpu_sockets` names socket {max(self.gpu_sockets)}; the node has {self.sockets}, counted from 0."
 
 
 class Sku(SkuEntry):
