@@ -100,3 +100,20 @@ class ProvidesCollectives:
     def program_folders(self) -> tuple[str, ...]:
         """Folders of all_reduce_perf and its like, searched in this order; empty where the role has none."""
         raise NotImplementedError
+
+
+class ReservesMemory:
+    """Options of a role whose services hold memory that a job on the same node cannot have."""
+
+    def reserved_mib(self, node: Node) -> int:
+        """MiB that its services need on this node."""
+        raise NotImplementedError
+
+
+class ManagesImexChannels:
+    """Options of the workload manager's role, which may make the IMEX channels of each job."""
+
+    @property
+    def manages_imex_channels(self) -> bool:
+        """Whether it does."""
+        raise NotImplementedError

@@ -8,14 +8,14 @@ from typing import ClassVar
 from pydantic import Field
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import AccountingDatabase, GoesFirst, UsesAccountingDatabase
+from rackwright.model.interfaces import AccountingDatabase, GoesFirst, ReservesMemory, UsesAccountingDatabase
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
 
 _IDENTIFIER = r"^[a-z][a-z0-9_]{0,31}$"
 
 
-class MariadbOptions(AccountingDatabase, GoesFirst, RoleOptions):
+class MariadbOptions(AccountingDatabase, GoesFirst, ReservesMemory, RoleOptions):
     """MariaDB on one head for Slurm's accounting; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
@@ -52,6 +52,15 @@ class MariadbOptions(AccountingDatabase, GoesFirst, RoleOptions):
     def goes_first(self, node: Node) -> bool:
         """slurmdbd may run on another node."""
         return True
+
+    def reserved_mib(self, node: Node) -> int:
+        """The buffer pool and a tenth more: InnoDB's control structures take that much besides.
+
+        MySQL reference manual, innodb_buffer_pool_size, read 2026-11-23.
+        """
+        from rackwright.roles.mariadb.sizes import buffer_pool_mib
+
+        return buffer_pool_mib(node, self) * 11 // 10 if self.runs_on(node) else 0
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """A node that is not a head never ran it, and nothing would be missed."""
