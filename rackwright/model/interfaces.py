@@ -108,12 +108,3 @@ class ReservesMemory:
     def reserved_mib(self, node: Node) -> int:
         """MiB that its services need on this node."""
         raise NotImplementedError
-
-
-class ManagesImexChannels:
-    """Options of the workload manager's role, which may make the IMEX channels of each job."""
-
-    @property
-    def manages_imex_channels(self) -> bool:
-        """Whether it does."""
-        raise NotImplementedError

@@ -19,6 +19,18 @@ from z to a, and a failure does not say whose it was.
 DefMemPerCPU for the cluster, DefMemPerGPU for partitions of GPU nodes. With the latter alone a job
 that asks for CPUs only gets all memory of its nodes; both in one partition make it invalid.
 
+ResumeTimeout with and without power saving. slurmctld also uses it for `scontrol reboot`, with which
+users' jobs, administrators and the health role reboot nodes: one that is not back by then is DOWN
+("reboot timed out"), and ReturnToService=1 does not bring it back.
+
+Billing by the largest share of a node. A sum bills a whole node three times, and CPUs alone make GPUs
+free: fair share then sees 8 GPUs with 8 CPUs as a small job. One unit for all partitions (a GPU is
+100, a CPU of a CPU node 1), since usage of all partitions is added up.
+
+Cores= by socket, and only where the catalogue knows the socket of each GPU. Slurm places CPUs and
+GPUs together by socket; cores of the wrong one are worse than none. Known for the DGX H100. The DGX
+A100's sockets are known in nvidia-smi's order, which need not be that of /dev/nvidiaN.
+
 Accounting entities before slurmctld: it refuses a partition whose QOS slurmdbd does not know. Where
 slurmdbd runs on another node, controllers wait for its answer, and its node is in an earlier wave.
 

@@ -10,6 +10,7 @@ from rackwright.model.ranges import fold
 from rackwright.roles.slurm import layout, placement, reading
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records
+from rackwright.roles.slurm.topology import groups, topology_kind
 from rackwright.workload.slurm.accounting import sacctmgr_commands, undeclared
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import NodeReport, parse_fields, parse_hostlist
@@ -17,6 +18,9 @@ from rackwright.workload.slurm.records import Records, normal, parse, read_comma
 
 # A node at work is a healthy node.
 _READY = frozenset({"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESERVED", "CLOUD", "BLOCKED"})
+
+_POWERED = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP"})
+"""Where idle nodes are powered off, as declared."""
 
 # The smallest footprint, so that it fits beside other jobs; and bounded: waiting for a busy
 # cluster is not what a check is for.
@@ -73,7 +77,7 @@ def _nodes_ready(context: CheckContext[SlurmOptions]) -> str:
 
 
 def _node_mistakes(node: Node, report: NodeReport, options: SlurmOptions) -> list[str]:
-    bad = sorted(report.state.words - _READY)
+    bad = sorted(report.state.words - _READY - (_POWERED if options.power_saving.active else frozenset()))
     if bad:
         because = f" ({report.state.reason})" if report.state.reason else ""
         return [f"{node.name} is {'+'.join(bad)}{because}"]
@@ -117,14 +121,14 @@ def _partitions(context: CheckContext[SlurmOptions]) -> str:
 
 
 def _topology(context: CheckContext[SlurmOptions]) -> str:
-    kind = layout.topology_kind(context.cluster, context.options)
+    kind = topology_kind(context.cluster, context.options)
     if kind == "flat":
         return "flat: every node is as near as any other"
     rows = parse_fields(context.output("timeout 30 scontrol show topology"))
     key = "BlockName" if kind == "block" else "SwitchName"
     found = {row[key]: row.get("Nodes", "") for row in rows if key in row}
     wrong = []
-    for group in layout.groups(context.cluster, kind):
+    for group in groups(context.cluster, kind):
         there = found.get(group.name)
         if there is None:
             wrong.append(f"{group.name} is missing")
@@ -132,7 +136,7 @@ def _topology(context: CheckContext[SlurmOptions]) -> str:
             wrong.append(f"{group.name} has {there}, not {group.nodes}")
     if wrong:
         fail(_first(wrong))
-    return f"{kind} of {len(layout.groups(context.cluster, kind))}, as the racks and switches are declared"
+    return f"{kind} of {len(groups(context.cluster, kind))}, as the racks and switches are declared"
 
 
 def _records(context: CheckContext[SlurmOptions]) -> str:

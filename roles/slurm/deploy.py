@@ -13,6 +13,7 @@ from rackwright.operations.slurm_accounting import entities
 from rackwright.operations.slurm_reservations import reservations
 from rackwright.osfamily.names import names
 from rackwright.roles.slurm import layout, placement, questions, texts
+from rackwright.roles.slurm.gres_lines import SIMULATED_GPUS
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records, declared_reservations
 
@@ -215,7 +216,7 @@ def _slurmd(site: Site, options: SlurmOptions) -> None:
         settings.setting(
             name="Make simulated GPUs",
             target="simulated GPUs",
-            read=f"ls -d {texts.SIMULATED_GPUS}* 2>/dev/null | wc -l",
+            read=f"ls -d {SIMULATED_GPUS}* 2>/dev/null | wc -l",
             want=str(gpus),
             write=f"systemd-tmpfiles --create {conf}",
         )

@@ -1,19 +1,21 @@
-"""The declared cluster in Slurm's terms: node lines, shares, switches, blocks. Pure functions."""
+"""The declared cluster in Slurm's terms: node lines and shares. Pure functions."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from ipaddress import IPv4Address
 
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import ReservesMemory
 from rackwright.model.ranges import expand, fold
 from rackwright.model.sku import Gpus
 from rackwright.model.types import Platform
 from rackwright.roles.slurm.entities import Partition
+from rackwright.roles.slurm.node_sections import NodeSettings
 from rackwright.roles.slurm.options import SlurmOptions
-from rackwright.roles.slurm.placement import natural, workers
+from rackwright.roles.slurm.placement import workers
 from rackwright.workload.slurm.gres import gres, gres_types
 
 
@@ -42,15 +44,33 @@ def hardware(node: Node) -> Hardware:
 
 
 def real_memory(node: Node, options: SlurmOptions) -> int:
-    """RealMemory= of a node: its memory less the headroom, in MiB."""
+    """RealMemory= of a node: its memory less the headroom and what services there hold, in MiB."""
     whole = hardware(node).memory_mib
-    return int(whole * (100 - options.memory_headroom_percent) / 100) - options.memory_headroom_mib
+    served = sum(one.reserved_mib(node) for one in node.options.values() if isinstance(one, ReservesMemory))
+    return int(whole * (100 - options.memory_headroom_percent) / 100) - options.memory_headroom_mib - served
 
 
-def features(node: Node) -> tuple[str, ...]:
-    """Feature= of a node: its SKU and its rack."""
+def features(node: Node, options: SlurmOptions) -> tuple[str, ...]:
+    """Feature= of a node: its SKU, its rack and what is declared for it."""
     words = [node.sku.name, *([f"rack-{node.rack}"] if node.rack else [])]
-    return tuple(re.sub(r"[^A-Za-z0-9_.-]", "-", word) for word in words)
+    declared = [word for one in _settings_of(node, options) for word in one.features]
+    return tuple(dict.fromkeys([*(re.sub(r"[^A-Za-z0-9_.-]", "-", word) for word in words), *declared]))
+
+
+def weight(node: Node, options: SlurmOptions) -> int:
+    """Weight= of a node: declared, or one more than its GPUs."""
+    declared = (one.weight for one in _settings_of(node, options) if one.weight is not None)
+    gpus = hardware(node).gpus
+    return next(declared, 1 + (gpus.count if gpus else 0))
+
+
+def _settings_of(node: Node, options: SlurmOptions) -> list[NodeSettings]:
+    return [one for text, one in options.node_settings.items() if node.name in _names(text)]
+
+
+@cache
+def _names(text: str) -> frozenset[str]:
+    return frozenset(expand(text))
 
 
 def node_parameters(node: Node, options: SlurmOptions) -> str:
@@ -65,7 +85,8 @@ def node_parameters(node: Node, options: SlurmOptions) -> str:
         ("MemSpecLimit", options.mem_spec_limit_mib or None),
         ("CoreSpecCount", options.core_spec_count or None),
         ("Gres", gres(node)),
-        ("Feature", ",".join(features(node))),
+        ("Feature", ",".join(features(node, options))),
+        ("Weight", heavy if (heavy := weight(node, options)) > 1 else None),
     ]
     return " ".join(f"{key}={value}" for key, value in pairs if value is not None)
 
@@ -148,7 +169,7 @@ def shares(cluster: Cluster, options: SlurmOptions, partition: Partition) -> Sha
     gpus = [node for node in nodes if hardware(node).gpus]
     by_gpu = partition.def_mem_per_cpu_mib is None and bool(nodes) and len(gpus) == len(nodes)
     if not by_gpu:
-        least = min((_usable(node, options) // hardware(node).cpus for node in nodes), default=None)
+        least = min((usable(node, options) // hardware(node).cpus for node in nodes), default=None)
         return Shares(
             mem_per_cpu=None if partition.def_mem_per_gpu_mib else partition.def_mem_per_cpu_mib or least,
             mem_per_gpu=partition.def_mem_per_gpu_mib,
@@ -156,9 +177,9 @@ def shares(cluster: Cluster, options: SlurmOptions, partition: Partition) -> Sha
         )
     return Shares(
         mem_per_gpu=partition.def_mem_per_gpu_mib
-        or min(_usable(node, options) // _gpu_count(node) for node in nodes),
+        or min(usable(node, options) // gpu_count(node) for node in nodes),
         cpu_per_gpu=partition.def_cpu_per_gpu
-        or min(_job_cpus(node, options) // _gpu_count(node) for node in nodes)
+        or min(job_cpus(node, options) // gpu_count(node) for node in nodes)
         or None,  # more GPUs than CPUs: a lab node
     )
 
@@ -169,59 +190,25 @@ def least_mem_per_cpu(cluster: Cluster, options: SlurmOptions) -> int | None:
     Without it, a job that asks for CPUs alone in a partition with DefMemPerGPU gets all memory of
     its nodes (seen with 24.11).
     """
-    return min((_usable(node, options) // hardware(node).cpus for node in workers(cluster)), default=None)
+    return min((usable(node, options) // hardware(node).cpus for node in workers(cluster)), default=None)
 
 
-def _usable(node: Node, options: SlurmOptions) -> int:
+def usable(node: Node, options: SlurmOptions) -> int:
+    """Memory that jobs may have, in MiB."""
     return real_memory(node, options) - options.mem_spec_limit_mib
 
 
 def simulated_gpus(node: Node) -> int:
     """GPUs (or MIG instances) of a container's SKU, which are only counted."""
-    return _gpu_count(node) if node.platform is Platform.CONTAINER else 0
+    return gpu_count(node) if node.platform is Platform.CONTAINER else 0
 
 
-def _gpu_count(node: Node) -> int:
+def gpu_count(node: Node) -> int:
+    """GPUs or MIG instances that jobs may ask for."""
     return sum(gres_types(node).values())
 
 
-def _job_cpus(node: Node, options: SlurmOptions) -> int:
+def job_cpus(node: Node, options: SlurmOptions) -> int:
+    """Hardware threads that jobs may have."""
     has_ = hardware(node)
     return has_.cpus - options.core_spec_count * has_.threads_per_core
-
-
-@dataclass(frozen=True)
-class SwitchGroup:
-    """A leaf switch or a block, and its workers as a hostlist."""
-
-    name: str
-    nodes: str
-    size: int
-
-
-def topology_kind(cluster: Cluster, options: SlurmOptions) -> str:
-    """flat, tree or block, with `auto` resolved."""
-    if options.topology != "auto":
-        return options.topology
-    placed = {_leaf(node) for node in workers(cluster)}
-    return "tree" if len(placed) > 1 and None not in placed else "flat"
-
-
-def groups(cluster: Cluster, kind: str) -> tuple[SwitchGroup, ...]:
-    """Leaf switches of a tree (the switch, else the rack) or blocks (the rack)."""
-    members: dict[str, list[str]] = defaultdict(list)
-    for node in workers(cluster):
-        name = node.rack if kind == "block" else _leaf(node)
-        if name is not None:
-            members[re.sub(r"[^A-Za-z0-9_.-]", "-", name)].append(node.name)
-    ordered = sorted(members.items(), key=lambda item: natural(item[0]))
-    return tuple(SwitchGroup(name, fold(names), len(names)) for name, names in ordered)
-
-
-def _leaf(node: Node) -> str | None:
-    return node.switch or node.rack
-
-
-def block_sizes(cluster: Cluster, options: SlurmOptions) -> tuple[int, ...]:
-    """Declared, or the size of the smallest block: no block may have fewer nodes than the first."""
-    return options.block_sizes or (min(group.size for group in groups(cluster, "block")),)

@@ -30,7 +30,7 @@ def mig_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[tuple[str,
             yield (
                 "packages.source",
                 f"{node.name} has MIG instances; Slurm of {node.os} has no NVML plugin to find them.",
-                "take packages from SchedMD: `packages: {source: schedmd, release: '24.11'}`",
+                "take packages from SchedMD: `packages: {source: schedmd, release: '26.05'}`",
             )
             return
     for node in placement.workers(cluster):

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from rackwright.model.interfaces import GoesFirst, RunsWorkloadManager, UsesAccountingDatabase
+from rackwright.model.interfaces import (
+    GoesFirst,
+    ManagesImexChannels,
+    ReservesMemory,
+    RunsWorkloadManager,
+    UsesAccountingDatabase,
+)
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.roles.slurm.entities import (
@@ -19,6 +25,8 @@ from rackwright.roles.slurm.entities import (
     Qos,
     User,
 )
+from rackwright.roles.slurm.node_sections import Billing, NodeSettings
+from rackwright.roles.slurm.power import PowerSaving
 from rackwright.roles.slurm.sections import (
     AbsolutePath,
     Accounting,
@@ -34,7 +42,17 @@ if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
 
 
-class SlurmOptions(GoesFirst, UsesAccountingDatabase, RunsWorkloadManager, RoleOptions):
+_CONTROLLER_MIB = 2048
+
+
+class SlurmOptions(
+    GoesFirst,
+    ManagesImexChannels,
+    ReservesMemory,
+    UsesAccountingDatabase,
+    RunsWorkloadManager,
+    RoleOptions,
+):
     """Slurm with accounting; one section for the whole cluster."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -76,6 +94,13 @@ class SlurmOptions(GoesFirst, UsesAccountingDatabase, RunsWorkloadManager, RoleO
         "(0.95 is also the default of the OpenHPC Ansible role).",
     )
     memory_headroom_mib: int = Field(default=0, ge=0, description="Taken off RealMemory as well.")
+    controller_memory_mib: int | None = Field(
+        default=None,
+        ge=0,
+        description="Taken off RealMemory where a worker runs slurmctld, and half of it where it runs slurmdbd. "
+        "None: 2048 MiB, room for some 100,000 job records, at most a sixteenth of the node's memory. The mariadb "
+        "role takes its buffer pool off as well.",
+    )
     mem_spec_limit_mib: int = Field(
         default=0,
         ge=0,
@@ -88,15 +113,34 @@ class SlurmOptions(GoesFirst, UsesAccountingDatabase, RunsWorkloadManager, RoleO
     )
     gres_autodetect: Literal["nvidia", "nvml", "off"] | None = Field(
         default=None,
-        description="None: nvidia from 24.11 on, before that off with /dev/nvidiaN written out; nvml on nodes "
-        "with `mig`, since the others do not see MIG instances.",
+        description="None: nvidia from 24.11 on, before that off with /dev/nvidiaN written out (and Cores= where "
+        "the catalogue knows the socket of each GPU); nvml on nodes with `mig`, since the others do not see MIG "
+        "instances.",
     )
     topology: Literal["auto", "flat", "tree", "block"] = Field(
         default="auto",
-        description="auto: tree where workers stand at more than one switch or rack, else flat.",
+        description="auto: block where each rack is one NVLink domain (NVL72; from Slurm 24.05), tree where every "
+        "worker has a declared switch and there are several, else flat. Blocks are racks. Clusters that need both "
+        "need a topology.yaml (25.05), which is not written.",
     )
     block_sizes: tuple[int, ...] = Field(default=(), description="Empty: the size of the smallest block.")
 
+    switch_type: Literal["none", "nvidia_imex"] = Field(
+        default="none",
+        description="nvidia_imex: slurmd makes an IMEX channel for each job, so that its nodes of a rack may share "
+        "GPU memory (GB200, GB300; from Slurm 24.05). Change it while no job runs: Slurm may lose all of them.",
+    )
+    imex_channels: int | None = Field(
+        default=None,
+        ge=1,
+        le=65535,
+        description="imex_channel_count: how many jobs may have a channel at a time. None: Slurm's 2048.",
+    )
+
+    node_settings: dict[str, NodeSettings] = Field(
+        default_factory=dict,
+        description='Features and weights by NodeSet, e.g. {"gpu[001-004]": {features: [nvme], weight: 20}}.',
+    )
     partitions: dict[PartitionName, Partition] = Field(
         default_factory=lambda: {"main": Partition(default=True)}, description="By name.", min_length=1
     )
@@ -119,22 +163,24 @@ class SlurmOptions(GoesFirst, UsesAccountingDatabase, RunsWorkloadManager, RoleO
         default_factory=dict, description="By name. Past ones are left out, and named by verify."
     )
     accounting: Accounting = Field(default_factory=Accounting)
+    billing: Billing = Billing()
     priority: Priority = Field(default_factory=Priority)
     preempt: Literal["none", "qos", "partition_prio"] = "none"
     preempt_mode: Preemption = Field(
         default="REQUEUE", description="The cluster's, where `preempt` is not none."
     )
-    scheduler_parameters: tuple[str, ...] = (
-        "bf_continue",
-        "nohold_on_prolog_fail",
-        "salloc_wait_nodes",
-        "sbatch_wait_nodes",
+    scheduler_parameters: tuple[str, ...] = Field(
+        default=("bf_continue", "nohold_on_prolog_fail", "salloc_wait_nodes", "sbatch_wait_nodes"),
+        description="bf_window is added unless named here: as long as the longest max_time (7 days for UNLIMITED, "
+        "at most Slurm's limit of 30), and bf_resolution in proportion, at most 600 s.",
     )
     timeouts: Timeouts = Field(default_factory=Timeouts)
+    power_saving: PowerSaving = PowerSaving()
     health_check: HealthCheck = HealthCheck()
     return_to_service: Literal[0, 1, 2] = Field(
         default=1,
-        description="1: a node that was only unreachable returns by itself; a rebooted one does not.",
+        description="1: a node that was only unreachable returns by itself; one that rebooted unasked does not. "
+        "A reboot by Slurm returns within power_saving.resume_timeout.",
     )
     max_job_count: int = Field(default=100_000, ge=1_000, le=2_000_000)
     max_array_size: int = Field(default=10_001, ge=1, le=4_000_001)
@@ -147,7 +193,7 @@ class SlurmOptions(GoesFirst, UsesAccountingDatabase, RunsWorkloadManager, RoleO
     log_weeks: int = Field(default=8, ge=1, le=520, description="Rotated logs that are kept, one a week.")
 
     private_tmp: bool = Field(
-        default=True, description="Own /tmp and /dev/shm for each job (job_container/tmpfs)."
+        default=True, description="Own /tmp and /dev/shm for each job (namespace/tmpfs)."
     )
     private_tmp_dir: AbsolutePath = Field(
         default="/var/lib/slurm/job_tmp", description="Where they lie: local, on a disk, fast."
@@ -189,3 +235,24 @@ class SlurmOptions(GoesFirst, UsesAccountingDatabase, RunsWorkloadManager, RoleO
         from rackwright.roles.slurm.problems import problems_of
 
         return problems_of(self, cluster)
+
+    def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Releases without support."""
+        from rackwright.roles.slurm.support import support_warnings
+
+        return support_warnings(self, cluster)
+
+    @property
+    def manages_imex_channels(self) -> bool:
+        """Whether slurmd makes the IMEX channels of each job."""
+        return self.switch_type == "nvidia_imex"
+
+    def reserved_mib(self, node: Node) -> int:
+        """Memory of slurmctld and slurmdbd on this node."""
+        from rackwright.roles.slurm.layout import hardware
+
+        share = self.controller_memory_mib
+        if share is None:
+            share = min(_CONTROLLER_MIB, hardware(node).memory_mib // 16)
+        controls = node.primary or node.name in self.backups
+        return (share if controls else 0) + (share // 2 if node.primary else 0)

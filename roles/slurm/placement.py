@@ -12,7 +12,7 @@ from rackwright.model.platforms import Capability, has
 from rackwright.model.types import NodeRole
 from rackwright.roles.slurm.options import SlurmOptions
 
-UNKNOWN_RELEASE_HINT = "declare it: `packages: {source: schedmd, release: '25.11'}`"
+UNKNOWN_RELEASE_HINT = "declare it: `packages: {source: schedmd, release: '26.05'}`"
 
 
 def slurm_nodes(cluster: Cluster) -> tuple[Node, ...]:

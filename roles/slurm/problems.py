@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rackwright.model.cluster import Cluster
 from rackwright.model.platforms import Capability, has
-from rackwright.model.ranges import RangeMistake, expand, fold
+from rackwright.model.ranges import fold
 from rackwright.roles.slurm import layout, placement
 from rackwright.roles.slurm.mig import mig_problems
+from rackwright.roles.slurm.node_problems import node_problems, release_problems, unknown_workers
 from rackwright.roles.slurm.service_problems import (
     Problem,
     controller_problems,
@@ -32,6 +32,7 @@ def problems_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     yield from known
     yield from controller_problems(options, cluster)
     yield from _memory(options, cluster)
+    yield from node_problems(options, cluster)
     yield from _partitions(options, cluster)
     yield from _accounts(options)
     yield from _users(options)
@@ -43,7 +44,7 @@ def problems_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     yield from mig_problems(options, cluster)
     yield from _same_everywhere(options, cluster)
     if not known:
-        yield from _topology(options, cluster)
+        yield from release_problems(options, cluster)
 
 
 def _releases(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
@@ -60,7 +61,7 @@ def _releases(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
             yield (
                 "packages.release",
                 f"{node.os} ships Slurm {node.os.slurm}, which cannot use cgroup v2.",
-                "take packages from SchedMD: `packages: {source: schedmd, release: '24.11'}`",
+                "take packages from SchedMD: `packages: {source: schedmd, release: '26.05'}`",
             )
             return
     head = placement.release_on(cluster.primary, options)
@@ -96,11 +97,10 @@ def _memory(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
 
 
 def _partitions(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    workers = {node.name for node in placement.workers(cluster)}
     for name, partition in options.partitions.items():
         path = f"partitions.{name}"
         if partition.nodes is not None:
-            yield from _partition_nodes(f"{path}.nodes", partition.nodes, workers, cluster)
+            yield from unknown_workers(f"{path}.nodes", partition.nodes, cluster)
         qos = [
             ("qos", partition.qos),
             *((f"allow_qos[{i}]", qos) for i, qos in enumerate(partition.allow_qos)),
@@ -115,20 +115,6 @@ def _partitions(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
                 "The account burnin must not be denied: verify and burn-in use it.",
                 None,
             )
-
-
-def _partition_nodes(path: str, text: str, workers: set[str], cluster: Cluster) -> Iterator[Problem]:
-    try:
-        names = expand(text)
-    except RangeMistake as mistake:
-        yield path, mistake.message, mistake.hint
-        return
-    unknown = [name for name in names if name not in cluster.by_name]
-    if unknown:
-        yield path, f"{fold(unknown)} is not declared under nodes.", nearest_name(unknown[0], workers)
-    idle = [name for name in names if name in cluster.by_name and name not in workers]
-    if idle:
-        yield path, f"{fold(idle)} is not a worker, so it runs no jobs.", "give it the role `worker`"
 
 
 def _unknown(
@@ -223,37 +209,4 @@ def _same_everywhere(options: SlurmOptions, cluster: Cluster) -> Iterator[Proble
                 key,
                 f"{key} has to be the same on every node.",
                 "move it to the slurm section of the cluster",
-            )
-
-
-def _topology(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    kind = layout.topology_kind(cluster, options)
-    if kind == "flat":
-        return
-    if kind == "block" and placement.release(cluster, options) < (24, 5):
-        yield "topology", "The block topology needs Slurm 24.05 or newer.", "tree, or newer packages"
-    placed = [
-        node.rack if kind == "block" else node.switch or node.rack for node in placement.workers(cluster)
-    ]
-    lost = [
-        node.name for node, place in zip(placement.workers(cluster), placed, strict=True) if place is None
-    ]
-    if lost:
-        what = "a rack" if kind == "block" else "a switch or a rack"
-        yield "topology", f"{fold(lost)} has no place in the {kind}: declare {what}.", None
-    yield from _block_sizes(options, cluster) if kind == "block" and not lost else ()
-
-
-def _block_sizes(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    least = min((group.size for group in layout.groups(cluster, "block")), default=0)
-    sizes = options.block_sizes
-    if sizes and sizes[0] > least:
-        yield "block_sizes[0]", f"The smallest block has {least} nodes, fewer than {sizes[0]}.", None
-    for index, (before, after) in enumerate(itertools.pairwise(sizes), 1):
-        factor = after // before if before and after % before == 0 else 0
-        if factor < 2 or factor & (factor - 1):
-            yield (
-                f"block_sizes[{index}]",
-                f"{after} is not {before} times a power of two.",
-                f"e.g. {before * 2} or {before * 4}",
             )

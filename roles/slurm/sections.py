@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rackwright.model.cluster import Node
 
 Release = Annotated[
-    Literal["22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11"],
+    Literal["22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05"],
     BeforeValidator(lambda value: f"{value:.2f}" if isinstance(value, float) else value),  # YAML's 24.11
 ]
 AbsolutePath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._%-]+)+$")]

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from rackwright.drift.paths import USER as DRIFT_USER
-from rackwright.model.cluster import Cluster, Node
+from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
-from rackwright.model.types import Platform
 from rackwright.osfamily.known import OsFamily
 from rackwright.render import render
-from rackwright.roles.slurm import layout, placement
+from rackwright.roles.slurm import layout, placement, scheduling
 from rackwright.roles.slurm.entities import Partition
+from rackwright.roles.slurm.gres_lines import SIMULATED_GPUS, gres_lines
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.services import StateMount
-from rackwright.workload.slurm.gres import gres, gres_types
+from rackwright.roles.slurm.topology import block_sizes, groups, topology_kind
+from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.srun import ACCOUNT
-
-SIMULATED_GPUS = "/run/rackwright-gpu"
-"""A container has no GPU; links to /dev/null of this name let Slurm count and schedule them."""
 
 
 def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
@@ -29,7 +26,12 @@ def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
         "slurm.conf",
         cluster,
         options,
-        topology=layout.topology_kind(cluster, options),
+        topology=topology_kind(cluster, options),
+        release=placement.release(cluster, options),
+        scheduler_parameters=scheduling.scheduler_parameters(options),
+        priority_flags=scheduling.priority_flags(cluster, options),
+        stays_on=scheduling.stays_on(cluster, options),
+        excluded_states=scheduling.excluded_states(cluster, options),
         gres_types=("gpu",) if gpus else (),
         tres=_tracked(options, gpus=gpus),
         licenses=",".join(f"{name}:{count}" for name, count in options.licenses.items()),
@@ -78,21 +80,21 @@ def plugstack_conf(cluster: Cluster, options: SlurmOptions) -> str:
 
 def gres_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
     """/etc/slurm/gres.conf; None where no worker has GPUs."""
-    lines = _gres_lines(cluster, options)
+    lines = gres_lines(cluster, options)
     return _render("gres.conf", cluster, options, gres_lines=lines) if lines else None
 
 
 def topology_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
     """/etc/slurm/topology.conf; None where the topology is flat."""
-    kind = layout.topology_kind(cluster, options)
+    kind = topology_kind(cluster, options)
     if kind == "flat":
         return None
-    groups = layout.groups(cluster, kind)
-    taken = {group.name for group in groups}
+    leaves = groups(cluster, kind)
+    taken = {group.name for group in leaves}
     top = next(name for name in ("spine", "core", f"{cluster.name}-spine") if name not in taken)
-    sizes = layout.block_sizes(cluster, options) if kind == "block" else ()
+    sizes = block_sizes(cluster, options) if kind == "block" else ()
     return _render(
-        "topology.conf", cluster, options, topology=kind, groups=groups, top=top, block_sizes=sizes
+        "topology.conf", cluster, options, topology=kind, groups=leaves, top=top, block_sizes=sizes
     )
 
 
@@ -100,7 +102,8 @@ def job_container_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
     """/etc/slurm/job_container.conf; None where jobs share /tmp."""
     if not (options.private_tmp and placement.confined(cluster)):
         return None
-    return _render("job_container.conf", cluster, options)
+    # 22.05 makes the same two folders private and refuses a file that names them.
+    return _render("job_container.conf", cluster, options, release=placement.release(cluster, options))
 
 
 def logrotate(cluster: Cluster, options: SlurmOptions, daemon: str) -> str:
@@ -188,7 +191,7 @@ def _partition_line(cluster: Cluster, options: SlurmOptions, name: str, partitio
         ("AllowGroups", ",".join(partition.allow_groups) or None),
         ("Hidden", "YES" if partition.hidden else None),
         ("RootOnly", "YES" if partition.root_only else None),
-        ("TRESBillingWeights", _weights(partition)),
+        ("TRESBillingWeights", _weights(scheduling.billing_weights(cluster, options, partition))),
     ]
     return f"PartitionName={name} " + " ".join(f"{key}={value}" for key, value in pairs if value is not None)
 
@@ -198,37 +201,7 @@ def _allowed_accounts(partition: Partition) -> str | None:
     return ",".join(dict.fromkeys((*accounts, ACCOUNT))) if accounts else None
 
 
-def _weights(partition: Partition) -> str | None:
+def _weights(weights: dict[str, float]) -> str | None:
     # Memory is counted in MiB unless its weight has a unit.
-    words = [
-        f"{key}={value}{'G' if key == 'Mem' else ''}" for key, value in partition.tres_billing_weights.items()
-    ]
+    words = [f"{key}={value}{'G' if key == 'Mem' else ''}" for key, value in weights.items()]
     return f'"{",".join(words)}"' if words else None
-
-
-def _gres_lines(cluster: Cluster, options: SlurmOptions) -> tuple[str, ...]:
-    kinds: dict[str, list[str]] = {}
-    detect = options.gres_autodetect or (
-        "nvidia" if placement.release(cluster, options) >= (24, 11) else "off"
-    )
-    for node in placement.workers(cluster):
-        for line in _node_gres_lines(node, detect):
-            kinds.setdefault(line, []).append(node.name)
-    return tuple(f"NodeName={fold(names)} {line}" for line, names in kinds.items())
-
-
-def _node_gres_lines(node: Node, detect: str) -> Iterator[str]:
-    simulated = node.platform is Platform.CONTAINER
-    if node.mig and not simulated:
-        # Which capability files an instance has is only known once it is made; NVML alone finds them.
-        yield "AutoDetect=nvml"
-    elif detect != "off" and not simulated:
-        if gres_types(node):
-            yield f"AutoDetect={detect}"
-    else:
-        first = 0
-        for kind, count in gres_types(node).items():
-            numbers = f"[{first}-{first + count - 1}]" if count > 1 else str(first)
-            path = SIMULATED_GPUS if simulated else "/dev/nvidia"
-            yield f"AutoDetect=off Name=gpu Type={kind} File={path}{numbers}"
-            first += count

@@ -67,6 +67,18 @@ def _state_folder(context: CheckContext[SlurmOptions]) -> str:
     return f"user slurm can write {path}"
 
 
+def _power_programs(context: CheckContext[SlurmOptions]) -> str:
+    saving = context.options.power_saving
+    paths = [path for path in (saving.suspend_program, saving.resume_program) if path is not None]
+    for path in paths:
+        result = context.host.run("runuser -u slurm -- test -f %s -a -x %s", path, path)
+        if result.rc not in (0, 1):
+            raise Undetermined(f"cannot run a command as user slurm: {result.stderr.strip()}")
+        if result.rc == 1:
+            fail(f"user slurm cannot run {path}, so nodes are powered off and not on again, or not at all")
+    return f"user slurm can run {' and '.join(paths)}"
+
+
 def _password_file(context: CheckContext[SlurmOptions]) -> str:
     return has_access(context, "/etc/slurm/slurmdbd.conf", "600", "slurm", "slurm")
 
@@ -128,6 +140,10 @@ def _on_controllers(node: Node, options: SlurmOptions) -> bool:
     return node.primary or node.name in options.backups
 
 
+def _saves_power(node: Node, options: SlurmOptions) -> bool:
+    return _on_controllers(node, options) and options.power_saving.active
+
+
 def _with_slurmdbd(node: Node, options: SlurmOptions) -> bool:
     return placement.runs_slurmdbd(node, options)
 
@@ -159,6 +175,7 @@ CHECKS = (
     ),
     Check("slurmctld can write its state", _state_folder, applies=_on_controllers),
     *service_checks.NODE_CHECKS,
+    Check("slurmctld can run the programs of power saving", _power_programs, applies=_saves_power),
     Check("slurmd runs", partial(runs, unit="slurmd.service"), settle_seconds=15, applies=_on_workers),
     Check("Slurm's logs are rotated", _logs_rotated, applies=_with_daemons),
     Check("Slurm has a PMIx plugin", _pmix, settle_seconds=15),

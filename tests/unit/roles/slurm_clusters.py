@@ -38,8 +38,14 @@ def cluster(name: str, *nodes: Node, slurm: SlurmOptions | None = None, **others
     )
 
 
-def lab(slurm: SlurmOptions | None = None, workers: int = 2, network: str = "10.77.0") -> Cluster:
-    """A head and some workers, all containers."""
+def lab(
+    slurm: SlurmOptions | None = None,
+    workers: int = 2,
+    network: str = "10.77.0",
+    leaves: tuple[str | None, ...] = (),
+) -> Cluster:
+    """A head and some workers, all containers; `leaves` are the workers' switches."""
+    switches = [*leaves, *[None] * workers]
     size: dict[str, object] = {
         "platform": Platform.CONTAINER,
         "lab": LabSize(cpus=2, memory_mib=2048),
@@ -48,7 +54,10 @@ def lab(slurm: SlurmOptions | None = None, workers: int = 2, network: str = "10.
     return cluster(
         "lab",
         node("head1", f"{network}.10", "head", primary=True, **size),
-        *(node(f"worker{i}", f"{network}.{10 + i}", "worker", **size) for i in range(1, workers + 1)),
+        *(
+            node(f"worker{i}", f"{network}.{10 + i}", "worker", switch=switches[i - 1], **size)
+            for i in range(1, workers + 1)
+        ),
         slurm=slurm,
     )
 

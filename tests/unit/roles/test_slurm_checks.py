@@ -93,14 +93,13 @@ GPUS = LAB.model_copy(
 ROW = f"sh -c {shlex.quote(cluster_checks._ROW)} row 18"
 GREETED = recorded("jobs.txt")
 TREE = recorded("topology.txt").replace("slxhead", "worker1").replace("slxw1", "worker2")
-TWO_RACKS = lab().model_copy(
-    update={
-        "nodes": tuple(
-            entry.model_copy(update={"rack": "r2" if entry.name == "worker2" else "r1"})
-            for entry in lab().nodes
-        )
-    }
+TWO_LEAVES = lab(leaves=("r1", "r2"))
+SAVING = dgx(
+    SlurmOptions.model_validate(
+        {"power_saving": {"suspend_program": "/opt/site/off", "resume_program": "/opt/site/on"}}
+    )
 )
+OFF, ON = (f"runuser -u slurm -- test -f /opt/site/{word} -a -x /opt/site/{word}" for word in ("off", "on"))
 CONTAINED = (
     recorded("config.txt")
     .replace("proctrack/linuxproc", "proctrack/cgroup")
@@ -141,6 +140,12 @@ PASSES = [
         LAB,
         HEAD,
     ),
+    (
+        "slurmctld can run the programs of power saving",
+        {OFF: "", ON: ""},
+        SAVING,
+        SAVING.primary,
+    ),
     ("slurmd runs", unit("slurmd.service"), LAB, WORKER),
     (
         "Slurm's logs are rotated",
@@ -166,7 +171,7 @@ PASSES = [
     ("slurmctld answers", {"timeout 20 scontrol ping": recorded("ping.txt")}, LAB, HEAD),
     ("every declared node is ready with its declared hardware", {NODES: recorded("nodes.txt")}, LAB, HEAD),
     ("partitions are as declared", {PARTS: recorded("partitions.txt")}, LAB, HEAD),
-    ("the topology is as declared", {TOPOLOGY: TREE}, TWO_RACKS, TWO_RACKS.primary),
+    ("the topology is as declared", {TOPOLOGY: TREE}, TWO_LEAVES, TWO_LEAVES.primary),
     ("accounts, users and QOS are as declared", {BOOKS: QOS_ONLY}, lab(), lab().primary),
     (
         "a job runs on every node and is accounted for",
@@ -207,6 +212,8 @@ FAILS = [
     ("slurmctld can write its state",
      {"runuser -u slurm -- test -d /var/lib/slurm/slurmctld -a -w /var/lib/slurm/slurmctld": (1, "", "")},
      LAB, HEAD, "user slurm cannot write /var/lib/slurm/slurmctld"),
+    ("slurmctld can run the programs of power saving", {OFF: "", ON: (1, "", "")}, SAVING, SAVING.primary,
+     "user slurm cannot run /opt/site/on, so nodes are powered off and not on again, or not at all"),
     ("slurmd runs", unit("slurmd.service", "failed"), LAB, WORKER,
      "slurmd.service is failed"),
     ("slurmd runs", unit("slurmd.service", state="disabled"), LAB, WORKER,
@@ -257,9 +264,9 @@ FAILS = [
      LAB, HEAD, "MaxTime of partition main is 1:00:00, not 2-00:00:00"),
     ("partitions are as declared", {PARTS: recorded("partitions.txt").replace("PartitionName=fast", "PartitionName=x")},
      LAB, HEAD, "partition fast is missing; partition x is not declared"),
-    ("the topology is as declared", {TOPOLOGY: TREE.replace("worker2", "worker3")}, TWO_RACKS, TWO_RACKS.primary,
+    ("the topology is as declared", {TOPOLOGY: TREE.replace("worker2", "worker3")}, TWO_LEAVES, TWO_LEAVES.primary,
      "r2 has worker3, not worker2"),
-    ("the topology is as declared", {TOPOLOGY: TREE.splitlines()[0]}, TWO_RACKS, TWO_RACKS.primary, "r2 is missing"),
+    ("the topology is as declared", {TOPOLOGY: TREE.splitlines()[0]}, TWO_LEAVES, TWO_LEAVES.primary, "r2 is missing"),
     ("accounts, users and QOS are as declared", {BOOKS: QOS_ONLY.replace("burnin|root|||1", "burnin|root|||5")},
      lab(), lab().primary, "user root in burnin: fairshare=5, not fairshare=1"),
     ("a job runs on every node and is accounted for",
@@ -310,8 +317,8 @@ def test_unknown_on_a_node_without_its_tools(name):
 @pytest.mark.parametrize("name", HERE)
 def test_no_check_passes_on_what_it_cannot_read(name):
     made, where = _KNOWN[name]
-    # A folder that can be written says so by its exit status alone.
-    if name == "slurmctld can write its state":
+    # What can be written or run says so by its exit status alone.
+    if name in ("slurmctld can write its state", "slurmctld can run the programs of power saving"):
         return
     for rubbish in ("", "command not ready\n"):
         assert result(name, {}, made, where, always=rubbish).status not in (Status.PASS, Status.WARN)

@@ -60,6 +60,23 @@ EVERYTHING = SlurmOptions.model_validate(
         "scheduler_parameters": [],
     }
 )
+
+
+def _saving_power(release: str) -> SlurmOptions:
+    return SlurmOptions.model_validate(
+        {
+            "packages": {"source": "schedmd", "release": release},
+            "power_saving": {
+                "suspend_program": "/opt/site/power-off",
+                "resume_program": "/opt/site/power-on",
+                "exclude_nodes": ["gpu[001-004]"],
+                "exclude_partitions": ["main"],
+            },
+            "node_settings": {"gpu[001-002]": {"features": ["debug"], "weight": 1}},
+        }
+    )
+
+
 CLUSTERS = {
     "lab": lab(),
     "dgx": dgx(),
@@ -67,6 +84,8 @@ CLUSTERS = {
     "dgx-everything": dgx(EVERYTHING),
     "small": small(),
 }
+BY_RELEASE = {f"dgx-{release}": dgx(_saving_power(release)) for release in ("22.05", "24.11", "26.05")}
+"""What differs: SuspendExcStates and Dirs from 23.02, AutoDetect=nvidia from 24.11, NamespaceType from 25.11."""
 
 
 def files_of(cluster):
@@ -98,6 +117,12 @@ def test_file(name, file):
         assert f"{name}/{file}" in ABSENT
         return
     assert text == expected(f"slurm/{name}/{file}")
+
+
+@pytest.mark.parametrize("name", list(BY_RELEASE))
+@pytest.mark.parametrize("file", ["slurm.conf", "gres.conf", "job_container.conf"])
+def test_file_by_release(name, file):
+    assert files_of(BY_RELEASE[name])[file] == expected(f"slurm/{name}/{file}")
 
 
 @pytest.mark.parametrize("family", list(FAMILIES.values()))

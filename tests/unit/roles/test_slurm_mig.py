@@ -76,7 +76,7 @@ def test_a_container_counts_links_one_per_instance():
             (
                 "packages.source",
                 "gpu1 has MIG instances; Slurm of rocky-9 has no NVML plugin to find them.",
-                "take packages from SchedMD: `packages: {source: schedmd, release: '24.11'}`",
+                "take packages from SchedMD: `packages: {source: schedmd, release: '26.05'}`",
             ),
         ),
         (

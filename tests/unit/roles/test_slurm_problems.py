@@ -43,7 +43,7 @@ from tests.unit.roles.slurm_clusters import HEAD_SKU, cluster, dgx, lab, node, s
         ),
         (
             {"packages": {"release": "20.11"}},
-            "Input should be '22.05', '23.02', '23.11', '24.05', '24.11', '25.05' or '25.11'",
+            "Input should be '22.05', '23.02', '23.11', '24.05', '24.11', '25.05', '25.11' or '26.05'",
         ),
         ({"accounts": {"Physics": {}}}, "String should match pattern '^[a-z][a-z0-9_.-]{0,39}$'"),
         (
@@ -206,12 +206,12 @@ def test_no_problem(make):
         (
             small,
             {"topology": "tree"},
-            [("topology", "node[1-3] has no place in the tree: declare a switch or a rack.", None)],
+            [("topology", "node[1-3] has no place in the tree: no switch is declared.", "`switch: leaf1`")],
         ),
         (
             small,
             {"topology": "block"},
-            [("topology", "node[1-3] has no place in the block: declare a rack.", None)],
+            [("topology", "node[1-3] has no place in the block: no rack is declared.", "`rack: r01`")],
         ),
         (
             dgx,
@@ -233,7 +233,7 @@ def test_no_problem(make):
                 (
                     "packages.release",
                     "ubuntu-22.04 ships Slurm 21.08, which cannot use cgroup v2.",
-                    "take packages from SchedMD: `packages: {source: schedmd, release: '24.11'}`",
+                    "take packages from SchedMD: `packages: {source: schedmd, release: '26.05'}`",
                 )
             ],
         ),
@@ -268,7 +268,7 @@ def test_a_slurm_release_that_is_not_known_has_to_be_declared():
         (
             "packages.release",
             "The Slurm release of rocky-10 is not known, and head1 runs Slurm.",
-            "declare it: `packages: {source: schedmd, release: '25.11'}`",
+            "declare it: `packages: {source: schedmd, release: '26.05'}`",
         )
     ]
     declared = of({"packages": {"source": "schedmd", "release": "25.11"}})
