@@ -24,13 +24,15 @@ def _systemctl(verb: str, unit: str) -> StringCommand:
     """The command, failing with the unit's own last words.
 
     systemd counts a start that a condition skipped, or a service that died at once, as done: here
-    a unit that was brought up has to be up.
+    a unit that was brought up has to be up. A reload is tried twice: `kill -HUP $MAINPID` fails
+    where the daemon has just replaced itself, as every slurmd does when slurmctld is reloaded.
     """
     name = quote(unit)
     stays_up = f" && systemctl is-active --quiet {name}" if verb in _BRINGS_UP else ""
+    command = f"systemctl {verb} {name}{stays_up}"
+    again = f" || {{ sleep 2; {command}; }}" if verb == "reload" else ""
     return StringCommand(
-        f"systemctl {verb} {name}{stays_up} || "
-        f"{{ systemctl status --no-pager --full --lines=15 {name} >&2; exit 1; }}"
+        f"{command}{again} || {{ systemctl status --no-pager --full --lines=15 {name} >&2; exit 1; }}"
     )
 
 
