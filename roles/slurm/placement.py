@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
@@ -130,6 +131,7 @@ def confined(cluster: Cluster) -> bool:
     return all(has(node.platform, Capability.CGROUP_V2) for node in workers(cluster))
 
 
+@cache
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:
     """Sorts node2 before node10."""
     parts = re.split(r"(\d+)", name)

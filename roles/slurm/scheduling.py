@@ -62,8 +62,11 @@ def bills_largest(options: SlurmOptions) -> bool:
 
 def priority_flags(cluster: Cluster, options: SlurmOptions) -> tuple[str, ...]:
     """MAX_TRES where weights are in use that mean it (slurm.schedmd.com/tres.html, read 2026-11-23)."""
-    weighted = any(billing_weights(cluster, options, one) for one in options.partitions.values())
-    return ("MAX_TRES",) if weighted and bills_largest(options) else ()
+    weighted = (
+        bool(one.tres_billing_weights) or any(gres(node) for node in layout.partition_nodes(cluster, one))
+        for one in options.partitions.values()
+    )
+    return ("MAX_TRES",) if bills_largest(options) and any(weighted) else ()
 
 
 def billing_weights(cluster: Cluster, options: SlurmOptions, partition: Partition) -> dict[str, float]:

@@ -43,6 +43,33 @@ def test_second_apply_touches_nothing(rack: Site):
     assert_same(before, snapshots(rack))
 
 
+def test_slurmctld_has_taken_what_slurm_conf_says(rack: Site):
+    """What a daemon does not know it leaves out of its own answer, or complains of in its log."""
+    config = rack.on("head1", "scontrol show config")
+    for key, value in {
+        "PriorityFlags": "MAX_TRES",
+        "ResumeTimeout": "1800 sec",
+        "SuspendTime": "INFINITE",
+        "SuspendTimeout": "300 sec",
+    }.items():
+        assert re.search(rf"^{key} +=\s*{value}\s*$", config, re.MULTILINE), key
+    assert " Weight=9 " in rack.on("head1", "scontrol show node -o worker1")
+    log = rack.on("head1", "grep -iE 'error|warn|fatal' /var/log/slurm/slurmctld.log || true")
+    assert not re.search(r"(?i)invalid|unrecognized|deprecated|replaced|unknown|parsing", log), log
+
+
+def test_a_job_is_billed_by_gpu(rack: Site):
+    asked = rack.on("head1", "srun -Q -A burnin --mem=16 -n 1 -t 1 --gres=gpu:2 sh -c 'echo $SLURM_JOB_ID'")
+    rows = rack.on(
+        "head1",
+        "for try in $(seq 20); do"
+        f' row=$(sacct -X -n -P -j {asked.strip()} -o AllocTRES); [ -n "$row" ] && break; sleep 1; done;'
+        ' echo "$row"',
+    )
+    share = 8 * 100 / 2  # half of the two CPUs of a container with eight GPUs
+    assert f"billing={share:.0f}," in rows
+
+
 def test_the_comparison_would_have_seen_it(rack: Site):
     before = snapshots(rack)
     rack.on(
