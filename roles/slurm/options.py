@@ -255,4 +255,4 @@ class SlurmOptions(
         if share is None:
             share = min(_CONTROLLER_MIB, hardware(node).memory_mib // 16)
         controls = node.primary or node.name in self.backups
-        return (share if controls else 0) + (share // 2 if node.primary else 0)
+        return (share if controls else 0) + (share // 2 if self.accounting.runs_slurmdbd(node) else 0)
