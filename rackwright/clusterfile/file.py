@@ -38,7 +38,9 @@ class ClusterSection(Frozen):
 class NetworkSection(Frozen):
     """One network."""
 
-    purpose: NetworkPurpose = Field(description="What the network carries; exactly one is `management`.")
+    purpose: NetworkPurpose = Field(
+        description="What the network carries; exactly one is `management`. `external`: users and the world outside."
+    )
     kind: LinkKind = Field(default=LinkKind.ETHERNET, description="Link layer.")
     cidr: Cidr = Field(description="IPv4 network, e.g. 10.1.0.0/16; all rails together.")
     mtu: int = Field(default=1500, ge=576, le=65520, description="Bytes.")

@@ -61,6 +61,8 @@ def _check_link(report: Report, path: tuple[str, str], section: NetworkSection) 
         report.add(
             (*path, "mtu"), f"An Ethernet MTU is at most {_ETHERNET_MTU}.", "e.g. `9000` for jumbo frames"
         )
+    if section.purpose is NetworkPurpose.EXTERNAL and section.kind is not LinkKind.ETHERNET:
+        report.add((*path, "kind"), f"An external network is Ethernet, not {section.kind}.", "remove `kind:`")
     if section.rails > 1 and section.purpose is not NetworkPurpose.FABRIC:
         report.add((*path, "rails"), "Only a fabric network can have rails.")
     if section.rails > 1 and section.gateway is not None:

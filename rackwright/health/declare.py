@@ -19,6 +19,7 @@ from rackwright.health.verdict import Action
 from rackwright.model.cluster import Cluster, Network, Node
 from rackwright.model.interfaces import RunsDcgm
 from rackwright.model.platforms import Capability, why_node_lacks
+from rackwright.model.routes import default_networks
 from rackwright.model.sku import Gpus, Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
 from rackwright.workload.lookup import declared_on, runs_jobs
@@ -51,7 +52,7 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
             for entry, net in networks
         ),
         unknown_ports=_unknown_ports(node, [net for _, net in networks]),
-        gateways=tuple(str(net.gateway) for _, net in networks if net.gateway is not None),
+        gateways=tuple(str(net.gateway) for net in default_networks(cluster.networks, node)),
         services=tuple(sorted(set(services))),
         dcgm=engine.dcgm_host if (engine := node.offers(RunsDcgm)) is not None else None,
         slurmd=runs_jobs(node),

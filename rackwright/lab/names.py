@@ -50,6 +50,11 @@ def interface(kind: str, node: str) -> str:
     return f"{name[: _INTERFACE_LENGTH - 7]}-{digest}"
 
 
+def bridge(subnet: str) -> str:
+    """Name of the bridge of a network other than the management network, the same whatever others there are."""
+    return f"net-{hashlib.sha256(subnet.encode()).hexdigest()[:8]}"
+
+
 def machine(rack: str, node: str) -> str:
     """Name of a node for systemd-nspawn, different in every rack and a valid host name label."""
     name = f"{rack}-{node}"

@@ -1,6 +1,12 @@
-"""The rack's network: a bridge in a namespace without any way out, and one namespace and cable per node."""
+"""The rack's networks: bridges in a namespace without any way out, and one namespace per node.
 
-from collections.abc import Sequence
+A node has a cable to the bridge of the management network, eth0, and one more for each further address,
+eth1 and so on, each to the bridge of its own network: as many ports as a real node has.
+"""
+
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Interface
+from itertools import count
 from pathlib import Path
 
 from rackwright.errors import LabError
@@ -29,6 +35,12 @@ def make_rack(spec: RackSpec) -> None:
         f"link set {names.BRIDGE} mtu {mtu} addrgenmode none up",
         f"address replace {spec.bridge_address} dev {names.BRIDGE}",
     )
+    subnets = {IPv4Interface(cidr).network for node in spec.nodes for cidr in node.extra_addresses}
+    for bridge in sorted(names.bridge(str(subnet)) for subnet in subnets):
+        if not _has_link(namespace, bridge):
+            mac = names.mac(spec.name, "", bridge)
+            _batch(namespace, f"link add {bridge} address {mac} type bridge mcast_snooping 0")
+        _batch(namespace, f"link set {bridge} mtu {mtu} addrgenmode none up")
 
 
 def make_node(spec: RackSpec, node: NodeSpec) -> None:
@@ -48,11 +60,36 @@ def make_node(spec: RackSpec, node: NodeSpec) -> None:
         own,
         "link set lo up",
         f"link set {NODE_INTERFACE} addrgenmode none up",
-        *(
-            f"address add {cidr} dev {NODE_INTERFACE}"
-            for cidr in (f"{node.address}/{node.prefix_length}", *node.extra_addresses)
-        ),
+        f"address add {node.address}/{node.prefix_length} dev {NODE_INTERFACE}",
     )
+    for number, cidr in enumerate(node.extra_addresses, start=1):
+        _add_port(spec, node, number, cidr)
+
+
+def _add_port(spec: RackSpec, node: NodeSpec, number: int, cidr: str) -> None:
+    """A cable to the bridge of one further network; like eth0 it keeps its MAC addresses."""
+    cable, interface, own = (
+        names.interface(f"e{number}", node.name),
+        f"eth{number}",
+        names.namespace(spec.name, node.name),
+    )
+    outer, inner = (names.mac(spec.name, node.name, f"{side}{number}") for side in ("switch", "node"))
+    _batch(
+        names.namespace(spec.name),
+        f"link add {cable} mtu {node.mtu} address {outer} type veth "
+        f"peer name {interface} mtu {node.mtu} address {inner} netns {own}",
+        f"link set {cable} addrgenmode none master {names.bridge(str(IPv4Interface(cidr).network))} up",
+    )
+    _batch(own, f"link set {interface} addrgenmode none up", f"address add {cidr} dev {interface}")
+
+
+def _further_cables(rack: str, node: str) -> Iterator[str]:
+    """The rack's ends of a node's cables to networks other than the management network."""
+    for number in count(1):
+        cable = names.interface(f"e{number}", node)
+        if not _has_link(names.namespace(rack), cable):
+            return
+        yield cable
 
 
 def remove_node(rack: str, node: str) -> None:
@@ -61,6 +98,8 @@ def remove_node(rack: str, node: str) -> None:
     if exists(names.namespace(rack)):
         for kind in ("v", "w"):  # w: the other end of a delay line, see rackwright.lab.faults
             remove_link(rack, names.interface(kind, node))
+        for cable in list(_further_cables(rack, node)):
+            remove_link(rack, cable)
     if exists(own):
         run(["ip", "netns", "delete", own], timeout=_TIMEOUT)
 
@@ -90,9 +129,10 @@ def exists(namespace: str) -> bool:
 
 
 def set_cable(rack: str, node: str, up: bool) -> None:
-    """Plug a node's cable in, or pull it."""
+    """Plug a node's cables in, or pull them."""
     state = "up" if up else "down"
-    _batch(names.namespace(rack), f"link set {names.interface('v', node)} {state}")
+    cables = (names.interface("v", node), *_further_cables(rack, node))
+    _batch(names.namespace(rack), *(f"link set {cable} {state}" for cable in cables))
 
 
 def insert_delay_line(rack: str, node: str, mtu: int) -> tuple[str, str]:

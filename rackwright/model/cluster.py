@@ -167,6 +167,11 @@ class Cluster(Frozen):
         """The cluster's lock file: `lab.lock.yaml` beside `lab.yaml`."""
         return self.path.with_name(f"{self.path.stem}.lock.yaml")
 
+    @property
+    def inner_networks(self) -> tuple[Network, ...]:
+        """The cluster's own networks, in file order: all but the external ones, which strangers share."""
+        return tuple(net for net in self.networks.values() if net.purpose is not NetworkPurpose.EXTERNAL)
+
     @cached_property
     def management(self) -> Network:
         """The network rackwright reaches the nodes on, and daemons talk over."""

@@ -93,6 +93,10 @@ class RunsDcgm:
         raise NotImplementedError
 
 
+class NeedsForwarding:
+    """The role runs something that makes the node forward packets, e.g. containers behind a bridge; it turns that on."""
+
+
 class ProvidesCollectives:
     """Options of the role that installs MPI and, on nodes with GPUs, the programs that measure collectives."""
 

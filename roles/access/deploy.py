@@ -53,7 +53,7 @@ def access(options: AccessOptions) -> None:
 
 def sshd_conf(site: Site, options: AccessOptions) -> str:
     """sshd's settings on this node."""
-    exempt = [network.cidr for network in site.cluster.networks.values()]
+    exempt = [network.cidr for network in site.cluster.inner_networks]
     return render(
         "access/sshd.conf.j2",
         options=options,

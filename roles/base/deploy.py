@@ -12,7 +12,7 @@ from rackwright.model.types import Platform
 from rackwright.operations import files, packages, settings, units
 from rackwright.osfamily.names import names
 from rackwright.render import render
-from rackwright.roles.base import texts
+from rackwright.roles.base import forwarding, texts
 from rackwright.roles.base.options import BaseOptions
 
 
@@ -27,6 +27,7 @@ def base(options: BaseOptions) -> None:
     _locale(site, options)
     _timezone(site, options)
     _resolver(site, options)
+    _forwarding(site, options)
     if site.node.family.has_firewalld and options.firewall == "trust-cluster":
         _firewall(site)
 
@@ -39,6 +40,22 @@ def _firewall(site: Site) -> None:
         read=texts.firewall_read(networks),
         want="trusted",
         write=texts.firewall_write(networks),
+    )
+
+
+def _forwarding(site: Site, options: BaseOptions) -> None:
+    wanted = forwarding.wanted(site.node, options)
+    _present_or_absent(
+        "Set what the node forwards at boot", forwarding.PATH, {forwarding.PATH: forwarding.text(wanted)}
+    )
+    if wanted is None:
+        return
+    settings.setting(
+        name="Turn packet forwarding on" if wanted else "Turn packet forwarding off",
+        target="packet forwarding",
+        read=forwarding.READ[wanted],
+        want=forwarding.WANT[wanted],
+        write=forwarding.WRITE[wanted],
     )
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from ipaddress import IPv4Address
 from typing import Literal
 
 from pydantic import Field, field_validator
 
+from rackwright.model.cluster import Cluster, Network
 from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.ranges import fold
+from rackwright.model.types import NetworkPurpose, NodeRole
 
 _HOST_NAME = re.compile(
     r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
@@ -24,6 +28,11 @@ def _host_name(name: str) -> str:
             f"{name!r} is not a host name: labels of letters, digits and hyphens, joined by dots."
         )
     return name
+
+
+def _example(network: Network) -> IPv4Address:
+    """An address in the middle of a network, for a hint."""
+    return network.cidr[network.cidr.num_addresses // 2]
 
 
 class ExtraHost(Frozen):
@@ -77,6 +86,13 @@ class BaseOptions(RoleOptions):
         "Ubuntu come without rules, and get none.",
     )
 
+    forwarding: bool = Field(
+        default=False,
+        description="Whether the node passes packets on between its networks, as a router or NAT gateway does. false: "
+        "every interface's forwarding is off (Linux ip-sysctl), but is left as it is where docker, containerd or podman "
+        "needs it.",
+    )
+
     @field_validator("locale")
     @classmethod
     def _is_utf8_locale(cls, locale: str) -> str:
@@ -98,3 +114,26 @@ class BaseOptions(RoleOptions):
             if not _PACKAGE.fullmatch(package):
                 raise ValueError(f"{package!r} is not a package name.")
         return packages
+
+    def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Heads and logins without an address on the external network, and workers with one."""
+        outside = [net for net in cluster.networks.values() if net.purpose is NetworkPurpose.EXTERNAL]
+        if not outside:
+            return
+        names = " or ".join(net.name for net in outside)
+        nodes = cluster.running("base", self)
+        there = {node.name for node in nodes if any(node.address_on(net.name) for net in outside)}
+        entries = [node for node in nodes if node.holds(NodeRole.HEAD, NodeRole.LOGIN)]
+        if without := [node.name for node in entries if node.name not in there]:
+            yield (
+                "",
+                f"{fold(without)} has no address on {names}, by which users reach heads and logins.",
+                f"add one to the group's addresses, e.g. `{outside[0].name}: {_example(outside[0])}`",
+            )
+        workers = [node.name for node in nodes if node.holds(NodeRole.WORKER) and node not in entries]
+        if exposed := [name for name in workers if name in there]:
+            yield (
+                "",
+                f"{fold(exposed)} runs jobs and has an address on {names}, open to the outside.",
+                "remove the address; users come in by heads and logins",
+            )

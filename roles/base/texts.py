@@ -130,5 +130,5 @@ def firewall_write(networks: Iterable[str]) -> str:
 
 
 def cluster_networks(cluster: Cluster) -> tuple[str, ...]:
-    """Every network of the cluster in CIDR form, in file order."""
-    return tuple(str(network.cidr) for network in cluster.networks.values())
+    """Every network of the cluster in CIDR form, in file order; the outside is not the cluster's own."""
+    return tuple(str(network.cidr) for network in cluster.inner_networks)

@@ -13,7 +13,7 @@ from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.model.types import Platform
 from rackwright.osfamily.names import names
-from rackwright.roles.base import texts
+from rackwright.roles.base import ports, texts
 from rackwright.roles.base.options import BaseOptions
 
 _NAMES_AT_ONCE = 500
@@ -199,6 +199,13 @@ def _uses_dnf(node: Node, options: object) -> bool:
 
 
 CHECKS: tuple[Check, ...] = (
+    Check("the declared addresses are there, external ones on ports of their own", ports.addresses_on_ports),
+    Check(
+        "the default route leaves by the declared network",
+        ports.default_route,
+        needs=frozenset({Capability.UPLINK}),
+    ),
+    Check("packets are forwarded only where that is declared", ports.forwarding_as_declared),
     Check("the hostname is the declared short name", _hostname),
     Check("the node's own name resolves to its management address", _own_name),
     Check("every declared name resolves to its declared address", _all_names),

@@ -9,10 +9,11 @@ from pydantic import Field
 
 from rackwright.containers import DaemonOptions, NodePath, source_problems
 from rackwright.model.cluster import Cluster
+from rackwright.model.interfaces import NeedsForwarding
 from rackwright.model.types import NodeRole
 
 
-class ContainerdOptions(DaemonOptions):
+class ContainerdOptions(DaemonOptions, NeedsForwarding):
     """containerd, for Kubernetes, for ctr and nerdctl, and below docker."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})

@@ -17,10 +17,11 @@ from rackwright.containers import (
     user_problems,
 )
 from rackwright.model.cluster import Cluster
+from rackwright.model.interfaces import NeedsForwarding
 from rackwright.model.types import NodeRole
 
 
-class DockerOptions(DaemonOptions):
+class DockerOptions(DaemonOptions, NeedsForwarding):
     """Docker Engine."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})

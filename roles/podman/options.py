@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import AddressPool, NodePath, PullingOptions, pool_problems
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import DeclaresUsers
+from rackwright.model.interfaces import DeclaresUsers, NeedsForwarding
 from rackwright.model.types import NodeRole
 
 SUBIDS = 65536
@@ -19,7 +19,7 @@ HIGHEST_UID = (1 << 32) // SUBIDS - 2
 """The range of a higher uid would not end below 2^32 - 1."""
 
 
-class PodmanOptions(PullingOptions):
+class PodmanOptions(PullingOptions, NeedsForwarding):
     """podman for root and, with subordinate ids, for every user of the access role."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})

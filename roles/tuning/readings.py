@@ -10,16 +10,6 @@ from rackwright.claims.check import Undetermined
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
-def parse_sysctl_config(output: str) -> dict[str, str]:
-    """`systemd-analyze cat-config sysctl.d`: the value that wins for each key, the last one."""
-    found: dict[str, str] = {}
-    for line in output.splitlines():
-        key, equals, value = line.partition("=")
-        if equals and not line.lstrip().startswith(("#", ";")):
-            found[key.strip().lstrip("-").replace("/", ".")] = " ".join(value.split())
-    return found
-
-
 def parse_limits(output: str) -> dict[str, tuple[str, str]]:
     """`prlimit -o RESOURCE,SOFT,HARD --noheadings`: (soft, hard) by resource."""
     rows = (line.split() for line in output.splitlines())

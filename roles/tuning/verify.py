@@ -7,6 +7,7 @@ from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
 from rackwright.claims.files import at_path
+from rackwright.claims.kernel import sysctls_at_boot
 from rackwright.claims.units import is_masked
 from rackwright.facts.kernel import Sysctls, proc_path
 from rackwright.facts.settings import Answer
@@ -21,7 +22,6 @@ from rackwright.roles.tuning.readings import (
     parse_limits,
     parse_size,
     parse_swaps,
-    parse_sysctl_config,
     parse_unit_config,
 )
 
@@ -63,9 +63,7 @@ def _site_values(context: CheckContext[TuningOptions], *, of_the_machine: bool) 
 def _values_last(context: CheckContext[TuningOptions]) -> str:
     declared = values.sysctls(context.node, context.options)
     mine = {key: value for key, value in declared.items() if values.in_scope(context.node, key)}
-    found = parse_sysctl_config(context.output("systemd-analyze cat-config sysctl.d"))
-    if not found:
-        raise Undetermined("`systemd-analyze cat-config sysctl.d` printed no values")
+    found = sysctls_at_boot(context)
     for key, value in mine.items():
         at_boot = found.get(key.replace("/", "."))
         if at_boot != value:

@@ -96,7 +96,9 @@ def test_no_packet_can_leave(rack: Rack):
         )
         assert (routes.returncode, routes.stdout) == (0, "")
         links = json.loads(subprocess.check_output(["ip", "-n", namespace, "-j", "link"]))
-        assert all(re.fullmatch(r"lo|eth0|rack0|v-node\d", link["ifname"]) for link in links)
+        assert all(
+            re.fullmatch(r"lo|eth[01]|rack0|net-[0-9a-f]{8}|(v|e1)-node\d", link["ifname"]) for link in links
+        )
     with pytest.raises(LabError, match="Network is unreachable"):
         rack.run("node1", ["ping", "-c", "1", "-W", "1", "192.0.2.1"])
 
@@ -125,7 +127,7 @@ def test_root_on_a_node_has_no_power_over_the_machine(rack: Rack):
         with pytest.raises(LabError, match=r"Operation not permitted|permission denied"):
             rack.run("node1", ["env", "LC_ALL=C", *command])
     rack.run("node1", ["sysctl", "-w", "net.ipv4.ip_forward=1"])  # its own network is another matter
-    assert rack.run("node1", ["ls", "/sys/class/net"]).split() == ["eth0", "lo"]
+    assert rack.run("node1", ["ls", "/sys/class/net"]).split() == ["eth0", "eth1", "lo"]
 
 
 def test_the_console_is_a_terminal(rack: Rack):

@@ -14,6 +14,11 @@ def test_long_names_are_cut_and_told_apart():
     assert len(set(long)) == 100
 
 
+def test_a_bridge_is_called_after_its_subnet_alone():
+    assert names.bridge("10.78.0.0/16") == names.bridge("10.78.0.0/16") != names.bridge("10.79.0.0/16")
+    assert len(names.bridge("192.168.100.0/24")) <= 15
+
+
 def test_a_rack_and_a_node_never_share_a_namespace():
     assert names.namespace("a") == "rw-a"
     assert names.namespace("a", "b-c") != names.namespace("a-b", "c")

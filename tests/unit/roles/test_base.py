@@ -152,6 +152,8 @@ def test_what_ubuntu_gets():
         "Link Debian's locale file",
         "Set the timezone",
         "Name the timezone",
+        "Set what the node forwards at boot",
+        "Turn packet forwarding off",
     ]
     assert commands(plan, "Set the hostname") == ("hostnamectl set-hostname gpu1",)
     assert commands(plan, "Generate the locale") == ("localedef -i en_US -f UTF-8 en_US.UTF-8",)
@@ -178,6 +180,8 @@ def test_what_el9_gets():
         "Set the timezone",
         "Keep NetworkManager off /etc/resolv.conf",
         "Write /etc/resolv.conf",
+        "Set what the node forwards at boot",
+        "Turn packet forwarding off",
         "Let firewalld trust the cluster's networks",
     ]
     (install,) = commands(plan, "Install the base packages")

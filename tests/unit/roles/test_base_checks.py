@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from ipaddress import IPv4Address
 
 import pytest
 
+from rackwright.facts.settings import Answer
 from rackwright.model.settings import Mirrors
 from rackwright.osfamily.known import os_family, os_release
-from rackwright.roles.base import texts
+from rackwright.roles.base import forwarding, texts
 from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
 from rackwright.roles.base.verify import CHECKS
-from tests.unit.roles.fake_facts import file, installed, link, unit
+from tests.unit.roles.fake_facts import asked, file, installed, link, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.sites import expected, head, site, worker
 
@@ -58,7 +60,27 @@ def dnf_automatic(*missing):
     return installed(os_family("el"), ("dnf-automatic",), missing=missing)
 
 
+ADDRESSES = json.dumps(
+    [
+        {"ifname": "lo", "addr_info": [{"family": "inet", "local": "127.0.0.1"}]},
+        {"ifname": "eth0", "addr_info": [{"family": "inet", "local": "10.9.0.11"}]},
+        {"ifname": "eth1", "addr_info": [{"family": "inet", "local": "10.10.0.11"}]},
+        {"ifname": "ib0", "addr_info": [{"family": "inet", "local": "10.11.0.11"}]},
+        {"ifname": "ib1", "addr_info": [{"family": "inet", "local": "10.11.128.11"}]},
+    ]
+)
+PORTS = "the declared addresses are there, external ones on ports of their own"
+ROUTE = "the default route leaves by the declared network"
+FORWARDING = "packets are forwarded only where that is declared"
+ASK_FORWARDING = asked(Answer().command(forwarding.READ[False]))
+AT_BOOT = "systemd-analyze cat-config sysctl.d"
+
 HEALTHY = {
+    "ip -j addr show": ADDRESSES.replace("10.11.128.11", "10.11.1.11"),
+    "ip -j route show default": '[{"dst":"default","gateway":"10.9.0.1","dev":"eth0","flags":[]}]',
+    **file(forwarding.PATH, expected("base/forwarding-off")),
+    ASK_FORWARDING: "off\n",
+    AT_BOOT: "net.ipv4.ip_forward = 0\n",
     "uname -n": "gpu1\n",
     **file("/etc/hostname", "gpu1\n"),
     "getent hosts gpu1": "10.9.0.11       gpu1.test.example gpu1\n",
@@ -90,6 +112,23 @@ HEALTHY = {
 SAME = "/etc/hosts is the same on every node"
 
 FAILURES = [
+    (PORTS, {"ip -j addr show": ADDRESSES}, "no interface has 10.11.1.11, the node's address on fabric"),
+    (
+        ROUTE,
+        {"ip -j route show default": '[{"dst":"default","gateway":"10.10.0.1","dev":"eth1","flags":[]}]'},
+        "a default route leaves by 10.10.0.1 (eth1), on the storage network storage",
+    ),
+    (
+        FORWARDING,
+        {ASK_FORWARDING: " ipv4/conf/all/forwarding ipv4/conf/eth1/forwarding\n"},
+        "the node forwards packets, and base.forwarding is false: ipv4/conf/all/forwarding, ipv4/conf/eth1/forwarding",
+    ),
+    (
+        FORWARDING,
+        {AT_BOOT: "net.ipv4.ip_forward = 0\nnet.ipv4.ip_forward = 1\n"},
+        "after a reboot net.ipv4.ip_forward would be 1, not 0",
+    ),
+    (FORWARDING, file(forwarding.PATH, None), f"{forwarding.PATH} is missing"),
     ("apt installs from the declared archives", {ASK_ARCHIVES: ""}, "apt knows no archive to install from"),
     (
         "the hostname is the declared short name",

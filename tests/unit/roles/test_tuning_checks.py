@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rackwright.claims.check import Undetermined
+from rackwright.claims.kernel import parse_sysctl_config
 from rackwright.facts.kernel import Sysctls, proc_path
 from rackwright.facts.settings import Answer
 from rackwright.model.types import NodeRole, Platform
@@ -18,7 +19,6 @@ from rackwright.roles.tuning.readings import (
     parse_limits,
     parse_size,
     parse_swaps,
-    parse_sysctl_config,
     parse_unit_config,
 )
 from rackwright.roles.tuning.verify import CHECKS
