@@ -1,4 +1,4 @@
-"""Enterprise Linux (RHEL and Rocky Linux): the family, its software and its releases.
+"""Enterprise Linux (RHEL, Rocky Linux, AlmaLinux, CentOS Stream): the family, its software and its releases.
 
 Sources: the distributions' own package indexes with EPEL, read 2026-11. NVIDIA's key: as in `debian`.
 """
@@ -6,7 +6,7 @@ Sources: the distributions' own package indexes with EPEL, read 2026-11. NVIDIA'
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 
 from rackwright.osfamily import dnf
@@ -156,6 +156,44 @@ def _rocky_files(major: int) -> tuple[RepositoryFile, ...]:
     )
 
 
+def _alma_files(major: int) -> tuple[RepositoryFile, ...]:
+    """AlmaLinux's own files, one for each repository, in the layout of its mirrors."""
+    return tuple(
+        RepositoryFile(
+            title=f"AlmaLinux's {part} repository",
+            path=f"/etc/yum.repos.d/almalinux-{part.lower()}.repo",
+            key=f"/etc/pki/rpm-gpg/RPM-GPG-KEY-AlmaLinux-{major}",
+            repositories={part.lower(): f"$releasever/{part}/$basearch/os/"},
+            shipped=True,
+        )
+        for part in ("BaseOS", "AppStream", "CRB", "extras")
+    )
+
+
+def _stream_files(major: int) -> tuple[RepositoryFile, ...]:
+    """CentOS Stream's own files, in the layout of mirror.stream.centos.org; dnf's $stream is `9-stream`."""
+    keys = "/etc/pki/rpm-gpg/RPM-GPG-KEY"
+    return (
+        RepositoryFile(
+            title="CentOS Stream's repositories",
+            path="/etc/yum.repos.d/centos.repo",
+            key=f"{keys}-centosofficial",
+            repositories={
+                part.lower(): f"{major}-stream/{part}/$basearch/os/"
+                for part in ("BaseOS", "AppStream", "CRB")
+            },
+            shipped=True,
+        ),
+        RepositoryFile(
+            title="CentOS Stream's extras",
+            path="/etc/yum.repos.d/centos-addons.repo",
+            key=f"{keys}-CentOS-SIG-Extras-SHA512",
+            repositories={"extras-common": f"SIGs/{major}-stream/extras/$basearch/extras-common/"},
+            shipped=True,
+        ),
+    )
+
+
 def _rhel_files(major: int) -> tuple[RepositoryFile, ...]:
     """A file of ours: subscription-manager writes RHEL's. The mirror is laid out as `dnf reposync` does."""
     repositories = {
@@ -172,15 +210,26 @@ def _rhel_files(major: int) -> tuple[RepositoryFile, ...]:
     )
 
 
+_KERNEL_INDEXES = {
+    "rocky": "https://dl.rockylinux.org/pub/rocky/{major}/BaseOS/{cpu}/os/repodata/repomd.xml",
+    "almalinux": "https://repo.almalinux.org/almalinux/{major}/BaseOS/{cpu}/os/repodata/repomd.xml",
+    "centos-stream": "https://mirror.stream.centos.org/{major}-stream/BaseOS/{cpu}/os/repodata/repomd.xml",
+}
+"""Where the kernels of each are listed; RHEL's own index needs the client's certificate."""
+
+
 def _el(
-    major: int, *, tuned_profiles: str, sshd_has_penalties: bool, slurm: str | None, has_module_streams: bool
+    major: int,
+    distributions: Mapping[str, tuple[str, tuple[RepositoryFile, ...]]],
+    *,
+    tuned_profiles: str,
+    sshd_has_penalties: bool,
+    slurm: str | None,
+    has_module_streams: bool,
 ) -> Iterator[Release]:
-    """Rocky Linux and RHEL of one major release."""
-    rocky = f"https://dl.rockylinux.org/pub/rocky/{major}/BaseOS/{{cpu}}/os/repodata/repomd.xml"
-    for distribution, docker_archive, repository_files, kernel_index in (
-        ("rocky", "centos", _rocky_files(major), rocky),
-        ("rhel", "rhel", _rhel_files(major), None),  # its own needs the client's certificate
-    ):
+    """Releases of one major number: by name, the folder of Docker's archive and the repository files."""
+    for distribution, (docker_archive, repository_files) in distributions.items():
+        index = _KERNEL_INDEXES.get(distribution)
         yield Release(
             id=f"{distribution}-{major}",
             family=EL,
@@ -196,15 +245,29 @@ def _el(
                 fingerprint="610C7B14E068A878070DA4E99CD0A493D42D0685",
             ),
             kernel_headers=("kernel-devel-matched", "kernel-headers"),
-            kernel_index=kernel_index,
+            kernel_index=None if index is None else index.replace("{major}", str(major)),
             repository_files=repository_files,
             has_module_streams=has_module_streams,
         )
 
 
+# AlmaLinux 9 and CentOS Stream 9, read 2026-11-23. Names of files, sections and keys: `dnf repoinfo` and copies of
+# /etc/yum.repos.d in public logs of both (almalinux-baseos.repo; centos.repo, centos-addons.repo). Docker's archive:
+# docs.docker.com/engine/install/centos names CentOS Stream 9; for AlmaLinux unconfirmed, as for Rocky. NVIDIA's driver
+# guide (release 620, introduction and kernel modules) lists AlmaLinux 9 with the repository rhel9 and its module
+# streams; it does not list CentOS Stream: unconfirmed, from RHEL 9, and only streams that build with DKMS can follow
+# Stream's kernels, which come before those that NVIDIA compiles for. EPEL 9 serves both; epel-next 9 holds rebuilds
+# for Stream where a library moved ahead of RHEL's (packages.fedoraproject.org, epel-next-release 9-10): a site adds it
+# by `base.packages: [epel-next-release]`. Everything else of both is unconfirmed, from Rocky 9.
 RELEASES = (
     *_el(
         9,
+        {
+            "rocky": ("centos", _rocky_files(9)),
+            "rhel": ("rhel", _rhel_files(9)),
+            "almalinux": ("centos", _alma_files(9)),
+            "centos-stream": ("centos", _stream_files(9)),
+        },
         tuned_profiles="/etc/tuned",  # kept by its tuned 2.24
         sshd_has_penalties=False,
         slurm="22.05",
@@ -216,6 +279,7 @@ RELEASES = (
     # unconfirmed: NVIDIA's key, from EL 9; names of files in yum.repos.d and of packages, from EL 9.
     *_el(
         10,
+        {"rocky": ("centos", _rocky_files(10)), "rhel": ("rhel", _rhel_files(10))},
         tuned_profiles="/etc/tuned/profiles",
         sshd_has_penalties=True,
         slurm=None,

@@ -19,6 +19,9 @@ from tests.unit.roles.sites import expected, site, worker
 
 ROCKY_REPOSITORIES = "/etc/yum.repos.d/rocky.repo"
 ROCKY_EXTRAS = "/etc/yum.repos.d/rocky-extras.repo"
+ALMA = "/etc/yum.repos.d/almalinux-{}.repo"
+STREAM_REPOSITORIES = "/etc/yum.repos.d/centos.repo"
+STREAM_ADDONS = "/etc/yum.repos.d/centos-addons.repo"
 RHEL_REPOSITORIES = "/etc/yum.repos.d/rackwright.repo"
 OPTIONS = BaseOptions(
     packages=("htop",),
@@ -84,6 +87,10 @@ def test_hosts_is_the_same_text_for_every_node():
         (os_release("rhel-9"), Mirrors(dnf="http://m/rhel"), RHEL_REPOSITORIES, "rhel.repo"),
         (os_release("rocky-10"), Mirrors(dnf="http://m/rocky/"), ROCKY_REPOSITORIES, "rocky10.repo"),
         (os_release("rhel-10"), Mirrors(dnf="http://m/rhel"), RHEL_REPOSITORIES, "rhel10.repo"),
+        (os_release("almalinux-9"), Mirrors(dnf="http://m/alma"), ALMA.format("baseos"), "alma-baseos.repo"),
+        (os_release("almalinux-9"), Mirrors(dnf="http://m/alma"), ALMA.format("extras"), "alma-extras.repo"),
+        (os_release("centos-stream-9"), Mirrors(dnf="http://m/s/"), STREAM_REPOSITORIES, "centos.repo"),
+        (os_release("centos-stream-9"), Mirrors(dnf="http://m/s/"), STREAM_ADDONS, "centos-addons.repo"),
         (os_release("rocky-9"), Mirrors(pypi="http://m/simple"), texts.PIP, "pip.conf"),
     ],
 )
@@ -97,6 +104,8 @@ def test_package_sources(os, mirrors, path, file):
     [
         (os_release("debian-13"), {texts.PIP, texts.APT_PROXY, texts.SOURCES}),
         (os_release("rocky-9"), {texts.PIP}),
+        (os_release("almalinux-9"), {texts.PIP}),
+        (os_release("centos-stream-9"), {texts.PIP}),
         (os_release("rhel-9"), {texts.PIP, RHEL_REPOSITORIES}),
     ],
 )
