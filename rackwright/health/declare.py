@@ -7,6 +7,7 @@ from collections import Counter
 from rackwright.catalog.table_files import security_table, xid_table
 from rackwright.catalog.tables import XidAction
 from rackwright.health.expected import (
+    ANY,
     Expected,
     ExpectedAddress,
     ExpectedDrives,
@@ -20,7 +21,7 @@ from rackwright.model.cluster import Cluster, Network, Node
 from rackwright.model.interfaces import RunsDcgm
 from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.routes import default_networks
-from rackwright.model.sku import Gpus, Sku
+from rackwright.model.sku import BLUEFIELD_3, Gpus, Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
 from rackwright.workload.lookup import declared_on, runs_jobs
 
@@ -126,6 +127,7 @@ def _of_sku(sku: Sku, options: HealthOptions, platform: Platform, mig: dict[str,
         memory_mib=sku.memory_mib,
         gpus=_gpus(sku.gpus, options, mig) if sku.gpus is not None else None,
         ports=tuple(ExpectedPorts(*kind, count) for kind, count in ports.items()),
+        bluefields=dict(Counter(nic.mode or ANY for nic in sku.nics if nic.model == BLUEFIELD_3)),
         drives=tuple(ExpectedDrives(drives.count, drives.size_gb) for drives in sku.nvme),
         xids=xid_actions(),
     )

@@ -15,6 +15,7 @@ from rackwright.health.gpu_records import GpuSection, NvlinkSection, PciSection,
 from rackwright.health.kernel_records import KernelLogSection
 from rackwright.health.node_records import (
     ArraysSection,
+    BluefieldsSection,
     ClockSection,
     CpuSection,
     DriverSection,
@@ -165,6 +166,10 @@ class Document:
     @property
     def links(self) -> LinksSection:
         return self._section("links", LinksSection)
+
+    @property
+    def bluefields(self) -> BluefieldsSection:
+        return self._section("bluefields", BluefieldsSection)
 
     @property
     def network(self) -> NetworkSection:

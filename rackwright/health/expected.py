@@ -9,6 +9,9 @@ from rackwright.health.limits import LIMITS
 from rackwright.health.records import Unreadable
 from rackwright.health.verdict import Action
 
+ANY = "any"
+"""In place of a mode: ports whose SKU declares none."""
+
 
 @dataclass(frozen=True)
 class ExpectedGpus:
@@ -99,6 +102,8 @@ class Expected:
     ports: tuple[ExpectedPorts, ...] = ()
     unknown_ports: tuple[str, ...] = ()
     """Link kinds of the declared fabrics of which the SKU has no port: what their ports are is UNKNOWN."""
+    bluefields: dict[str, int] = field(default_factory=dict)
+    """BlueField-3 ports by mode: nic, dpu, or any."""
     drives: tuple[ExpectedDrives, ...] = ()
     addresses: tuple[ExpectedAddress, ...] = ()
     gateways: tuple[str, ...] = ()

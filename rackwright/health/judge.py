@@ -8,6 +8,7 @@ from typing import Any
 from rackwright.health import absent
 from rackwright.health.checks import (
     amd,
+    bluefield,
     cpu,
     dcgm,
     disk,
@@ -37,7 +38,7 @@ from rackwright.health.verdict import SEVERITY, Action, Finding, HealthResult, u
 from rackwright.status import Status
 
 MODULES = (
-    gpu_present, gpu_memory, gpu_pcie, gpu_running, gpu_xid, dcgm, amd, nvlink, rdma, links, ethernet, cpu, memory,
+    gpu_present, gpu_memory, gpu_pcie, gpu_running, gpu_xid, dcgm, amd, nvlink, rdma, links, bluefield, ethernet, cpu, memory,
     disk, filesystem, machine_log, os_driver, os_kernel, os_firmware, os_state, services,
 )  # fmt: skip
 """Importing them has registered their checks."""

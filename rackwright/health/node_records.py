@@ -91,6 +91,20 @@ class LinksSection(Record):
     ports: list[LinkPort] = many(LinkPort)
 
 
+class BluefieldCard(Record):
+    address: str = word()
+    """Of its first port."""
+    ports: int = whole()
+    why: str | None = word_or_none()
+    mode: str = word()
+    next_mode: str = word()
+
+
+class BluefieldsSection(Record):
+    tool: str | None = word_or_none()
+    cards: list[BluefieldCard] = many(BluefieldCard)
+
+
 class Interface(Record):
     name: str = word()
     state: str = word()

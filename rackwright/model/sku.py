@@ -81,6 +81,9 @@ class Gpus(Frozen):
     )
 
 
+BLUEFIELD_3 = "BlueField-3"
+
+
 class Nic(Frozen):
     """One network port; fabric ports carry the rail they are cabled to."""
 
@@ -91,6 +94,14 @@ class Nic(Frozen):
     near_gpus: tuple[int, ...] = Field(
         default=(),
         description="GPUs behind the same PCIe switch, as nvidia-smi counts them; empty: not known.",
+    )
+    model: str | None = Field(
+        default=None, min_length=1, description="Of the card, e.g. `ConnectX-7`, `BlueField-3`."
+    )
+    mode: Literal["nic", "dpu"] | None = Field(
+        default=None,
+        description="Of a BlueField-3, as `rackwright health` compares it: `nic`, its Arm cores are off and it is a "
+        "ConnectX; `dpu`, they own the ports. None: not compared.",
     )
 
 
@@ -202,6 +213,9 @@ class SkuEntry(Frozen):
             gpu >= self.gpus.count for nic in self.nics for gpu in nic.near_gpus
         ):
             yield f"`near_gpus` names a GPU that the node does not have; it has {self.gpus.count}."
+        for nic in self.nics:
+            if nic.mode is not None and nic.model != BLUEFIELD_3:
+                yield f"Only a {BLUEFIELD_3} has a `mode`; the model of the port is {nic.model or 'not declared'}."
         fabric = [nic.rail for nic in self.nics if nic.purpose is NetworkPurpose.FABRIC]
         if any(nic.rail is not None for nic in self.nics if nic.purpose is not NetworkPurpose.FABRIC):
             yield "Only fabric ports can have a rail."

@@ -27,6 +27,7 @@ _SCHEDMD = ("slurm-smd", "slurm-smd-client")
 _SOFTWARE = {
     "base": Names((*BASE_TOOLS, "curl", "iproute2", "iputils-ping", "procps", "python3")),
     "hardware": Names(HARDWARE_TOOLS),
+    "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     "curl": Names(("curl",)),
     "locales": Names(("locales",)),
     "openssh": Names(

@@ -22,6 +22,7 @@ _SOFTWARE = {
     # curl is left as installed: curl and curl-minimal conflict, and one of them is always there
     "base": Names((*BASE_TOOLS, "iproute", "iputils", "procps-ng", "python3")),
     "hardware": Names(HARDWARE_TOOLS),
+    "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     "curl": Names(()),
     "locales": Names(("glibc-common", "glibc-locale-source")),
     "openssh": Names(

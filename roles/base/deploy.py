@@ -138,7 +138,7 @@ def _packages(site: Site, options: BaseOptions) -> None:
     if site.node.platform is Platform.BARE_METAL:
         packages.installed(
             name="Install the hardware tools",
-            packages=names(family, "hardware").packages,
+            packages=texts.hardware_tools(site.node),
             start_daemons=False,
         )
 

@@ -8,7 +8,9 @@ from shlex import quote
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.settings import Mirrors
+from rackwright.model.sku import BLUEFIELD_3
 from rackwright.osfamily.known import OsRelease
+from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.base.options import BaseOptions
 
@@ -35,6 +37,13 @@ class Repository:
 
     name: str
     url: str
+
+
+def hardware_tools(node: Node) -> tuple[str, ...]:
+    """Packages of the tools that read the hardware of a node."""
+    bluefield = any(nic.model == BLUEFIELD_3 for nic in node.sku.nics)
+    more = names(node.family, "bluefield").packages if bluefield else ()
+    return (*names(node.family, "hardware").packages, *more)
 
 
 def hosts_entries(cluster: Cluster, options: BaseOptions) -> Iterator[HostsEntry]:

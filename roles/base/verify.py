@@ -104,7 +104,7 @@ def _same_hosts_everywhere(context: CheckContext[BaseOptions]) -> str:
 def _packages(context: CheckContext[BaseOptions]) -> str:
     wanted = [*names(context.node.family, "base").packages, *context.options.packages]
     if context.node.platform is Platform.BARE_METAL:
-        wanted += names(context.node.family, "hardware").packages
+        wanted += texts.hardware_tools(context.node)
     return installed(context, wanted)
 
 

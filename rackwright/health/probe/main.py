@@ -12,6 +12,7 @@ from typing import Any
 
 from rackwright.health.probe import (
     amd,
+    bluefield,
     dcgm,
     gpus,
     kernel_log,
@@ -49,6 +50,7 @@ SECTIONS: dict[str, Reader] = {
     "packages": software.packages,
     "infiniband": network.infiniband,
     "links": links.links,
+    "bluefields": bluefield.bluefields,
     "network": network.network,
     "cpu": machine.cpu,
     "memory": machine.memory,

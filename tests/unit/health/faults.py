@@ -19,6 +19,8 @@ from tests.unit.health.healthy import (
     dcgm_diag,
     dcgm_health,
     dimm,
+    mlxconfig,
+    mlxconfig_of,
     mlxlink,
     services_command,
     unit_block,
@@ -761,6 +763,23 @@ seed("dcgm-diag", "memory", put(places.DIAG, json.dumps(dcgm_diag(8, status="Fai
 # bit error rates
 for rate in ("2E-9", "1E-5"):
     seed("rdma-ber", rate, command("mlxlink -d mlx5_2 -c -m --json", json.dumps(mlxlink(effective=rate))))
+
+# BlueField-3
+CARD = "0000:98:00.0"
+seed(
+    "bluefield-mode",
+    "a card in DPU mode",
+    command(mlxconfig_of(CARD), mlxconfig(CARD, nic=False)),
+    "dgx-b200",
+)
+seed("bluefield-mode", "a port is gone", drop(f"/sys/bus/pci/devices/{CARD[:-1]}1"), "dgx-b200")
+seed(
+    "bluefield-mode",
+    "it changes with the next power cycle",
+    command(mlxconfig_of(CARD), mlxconfig(CARD, nic=True, after=False)),
+    "dgx-b200",
+    Status.WARN,
+)
 
 # AMD GPUs
 

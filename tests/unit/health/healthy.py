@@ -7,11 +7,12 @@ import struct
 
 from rackwright.health.expected import Expected
 from rackwright.health.guard import places
+from rackwright.health.probe.bluefield import BLUEFIELD_3 as BLUEFIELD
 from rackwright.health.probe.kernel_log import FIELDS
 from rackwright.health.request import request_of
 from rackwright.lab import gpus as simulated
 from rackwright.lab import smi_xml
-from rackwright.model.sku import Gpus, NvSwitch, Sku
+from rackwright.model.sku import BLUEFIELD_3, Gpus, NvSwitch, Sku
 from tests.unit.health import amd_smi
 from tests.unit.health.fake_node import NOW, FakeNode
 
@@ -31,6 +32,7 @@ def healthy(sku: Sku, expected: Expected) -> FakeNode:
         _pci_root,
         _gpus,
         _fabric,
+        _bluefields,
         _ethernet,
         _drives,
         _mounts,
@@ -251,7 +253,8 @@ def _fabric(node: FakeNode, sku: Sku, expected: Expected) -> None:
     ports = [nic for nic in sku.nics if nic.kind in ("infiniband", "roce")]
     for number, nic in enumerate(ports):
         at, address = f"/sys/class/infiniband/mlx5_{number}", f"0000:{0x18 + 0x10 * number:02x}:00.0"
-        pci_device(node, address, "0207", "15b3:1021", "mlx5_core", number % 2, 16, SPEEDS[5])
+        device = f"15b3:{BLUEFIELD if nic.model == BLUEFIELD_3 else '1021'}"
+        pci_device(node, address, "0207", device, "mlx5_core", number % 2, 16, SPEEDS[5])
         node.links[at + "/device"] = f"/sys/devices/pci0000:00/{address}"
         node.put(at + "/board_id", "MT_0000000838")
         node.put("/usr/bin/mlxlink", "a program")
@@ -270,6 +273,40 @@ def _fabric(node: FakeNode, sku: Sku, expected: Expected) -> None:
         for name in (*("symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors", "port_xmit_discards"),
                      "local_link_integrity_errors"):  # fmt: skip
             node.put(f"{port}/counters/{name}", 0)
+
+
+def _bluefields(node: FakeNode, sku: Sku, expected: Expected) -> None:
+    """The second port of each card, which is Ethernet, and what mlxconfig prints of the card."""
+    cards = [
+        path.rpartition("/")[0]
+        for path, text in sorted(node.files.items())
+        if path.startswith("/sys/bus/pci/devices/") and text == f"0x{BLUEFIELD}"
+    ]
+    ethernet = [nic for nic in sku.nics if nic.model == BLUEFIELD_3 and nic.kind == "ethernet"]
+    for at, nic in zip(cards, ethernet, strict=True):
+        first = at.rpartition("/")[2]
+        pci_device(node, first[:-1] + "1", "0200", f"15b3:{BLUEFIELD}", "mlx5_core", 0, 16, SPEEDS[5])
+        node.put("/usr/bin/mlxconfig", "a program")
+        node.commands[mlxconfig_of(first)] = mlxconfig(first, nic.mode == "nic")
+
+
+def mlxconfig_of(address: str, tool: str = "mlxconfig") -> str:
+    return f"{tool} -e -d {address} q INTERNAL_CPU_MODEL INTERNAL_CPU_OFFLOAD_ENGINE"
+
+
+def mlxconfig(address: str, nic: bool, after: bool | None = None) -> str:
+    """As mstflint prints a BlueField-3 (columns: its own parser; head and values: a public log of a B3220)."""
+    now, then = ("DISABLED(1)" if one else "ENABLED(0)" for one in (nic, nic if after is None else after))
+    mark = " " if nic == (nic if after is None else after) else "*"
+    row = "{}       {:44}{:21}{:21}{:20}\n".format
+    return (
+        "\nDevice #1:\n----------\n\nDevice type:        BlueField3          \n"
+        "Name:               900-9D3B6-00CN-A_Ax \nDescription:        NVIDIA BlueField-3 B3240 P-Series\n"
+        f"Device:             {address}        \n\n"
+        "Configurations:                                     Default              Current              Next Boot\n"
+        + row(" ", "INTERNAL_CPU_MODEL", "EMBEDDED_CPU(1)", "EMBEDDED_CPU(1)", "EMBEDDED_CPU(1)")
+        + row(mark, "INTERNAL_CPU_OFFLOAD_ENGINE", "ENABLED(0)", now, then)
+    )
 
 
 def mlxlink(effective: str = "15E-255", raw: str = "2E-9") -> dict[str, object]:

@@ -15,7 +15,7 @@ from tests.unit.health.fake_node import document
 from tests.unit.health.faults import FAULTS
 
 QUIET = (Status.PASS, Status.OUT_OF_SCOPE)
-DAMAGED = ("full", "mig", "roce", "rack", "old", "t4-4x", "amd")
+DAMAGED = ("full", "mig", "roce", "rack", "old", "t4-4x", "amd", "dgx-b200")
 
 
 def outcome(results, check):

@@ -15,7 +15,7 @@ from rackwright.roles.base import texts
 from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
 from rackwright.roles.base.verify import parse_apt_config, parse_getent_hosts
 from tests.unit.roles.fake_host import commands, errors_in, planned
-from tests.unit.roles.sites import expected, site, worker
+from tests.unit.roles.sites import GPU_SKU, expected, site, worker
 
 ROCKY_REPOSITORIES = "/etc/yum.repos.d/rocky.repo"
 ROCKY_EXTRAS = "/etc/yum.repos.d/rocky-extras.repo"
@@ -204,6 +204,18 @@ def test_a_container_gets_no_hardware_tools():
     cluster = site({"base": OPTIONS}, platform=Platform.CONTAINER)
     names = [operation.name for operation in planned(cluster, worker(cluster)).operations]
     assert "Install the hardware tools" not in names
+
+
+def test_a_node_with_bluefields_gets_the_tool_that_reads_their_mode():
+    ports = tuple(nic.model_copy(update={"model": "BlueField-3", "mode": "nic"}) for nic in GPU_SKU.nics)
+    cluster = site({"base": OPTIONS}, sku=GPU_SKU.model_copy(update={"nics": ports}))
+    plan = planned(cluster, worker(cluster))
+    (install,) = commands(plan, "Install the hardware tools")
+    assert " smartmontools mstflint\n" in install
+    (without,) = commands(
+        planned(site({"base": OPTIONS}), worker(site({"base": OPTIONS}))), "Install the hardware tools"
+    )
+    assert "mstflint" not in without
 
 
 def test_readings():
