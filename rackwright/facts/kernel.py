@@ -16,6 +16,11 @@ def proc_path(key: str) -> str:
     return f"/proc/sys/{key.replace('.', '/')}"
 
 
+def high_enough(there: str | None, least: str) -> bool:
+    """Whether a value, as the kernel prints it, is a number and not below another."""
+    return there is not None and there.isdecimal() and int(there) >= int(least)
+
+
 class Sysctls(FactBase[dict[str, str]]):
     """The live value of each key, blanks collapsed; a key this kernel does not have is left out."""
 

@@ -45,17 +45,19 @@ def _kernel(site: Site, options: TuningOptions) -> None:
     """What is out of scope is not in the file either: systemd-sysctl would fail at every boot."""
     declared = values.sysctls(site.node, options)
     mine = {key: value for key, value in declared.items() if values.in_scope(site.node, key)}
+    raised = {key: mine[key] for key in values.at_least(site.node, options) if key in mine}
     files.file(
         name="Write the kernel values",
         path=SYSCTL,
         content=render(
             "tuning/sysctl.conf.j2",
             node=site.node,
-            values=mine,
+            values={key: value for key, value in mine.items() if key not in raised},
+            raised=raised,
             left_out=[key for key in declared if key not in mine],
         ),
     )
-    sysctls.live(name="Set the kernel values", values=mine)
+    sysctls.live(name="Set the kernel values", values=mine, at_least=tuple(raised))
 
 
 def _limits(site: Site, options: TuningOptions) -> None:
@@ -114,6 +116,7 @@ def _tuned(site: Site, options: TuningOptions) -> None:
             owns_clock_rate=has(site.node.platform, Capability.CPU_FREQUENCY),
             governor=values.governor(options),
             idle_states=values.idle_states(site.node, options),
+            raised=values.at_least(site.node, options),
         ),
     )
     units.unit(name="Run tuned", unit=tuned.unit or "", restart_on=(profile,))

@@ -12,6 +12,8 @@ from rackwright.model.options import Frozen, RoleOptions
 _KEY = re.compile(r"[a-z0-9_]+([./][A-Za-z0-9_-]+)+")
 _SIZE = re.compile(r"[1-9][0-9]*[KMGT]")
 
+_OF_BASE = ("net.ipv4.ip_forward", "net.ipv4.conf.all.forwarding", "net.ipv6.conf.all.forwarding")
+
 Limit = int | Literal["unlimited"]
 
 
@@ -91,6 +93,8 @@ class TuningOptions(RoleOptions):
         for key, value in values.items():
             if not _KEY.fullmatch(key):
                 raise ValueError(f"{key!r} is not a sysctl key such as 'vm.swappiness'.")
+            if key.replace("/", ".") in _OF_BASE:
+                raise ValueError(f"{key} is declared as the option `forwarding` of the base role.")
             if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_./: \t-]+", value):
                 raise ValueError(f"{value!r} is not a value for {key}: letters, digits, spaces and '_./:-'.")
         return values

@@ -35,7 +35,9 @@ _HEAD = {
 }
 _WORKER = {
     "kernel.numa_balancing": "0",  # hpc-compute: unmapping pages stalls pinned and GPU buffers
-    "vm.zone_reclaim_mode": "1",  # hpc-compute, Azure: stay on the local memory node
+    # the sources disagree, so as the kernel has it: Linux Documentation/admin-guide/sysctl/vm.rst has 0 for loads that
+    # profit from the page cache; hpc-compute and Azure set 1 for strictly partitioned memory (read 2026-11-23)
+    "vm.zone_reclaim_mode": "0",
     "vm.max_map_count": "1048576",  # Azure: large runtimes map many regions
     "vm.dirty_ratio": "10",  # latency-performance: no write-back bursts under a job
     "vm.dirty_background_ratio": "3",
@@ -43,7 +45,9 @@ _WORKER = {
     "net.core.busy_poll": "50",
     "net.ipv4.tcp_fastopen": "3",  # hpc-compute
 }
-_LARGE_MEMORY = {"vm.min_free_kbytes": "135168"}  # hpc-compute
+# hpc-compute. The kernel's own grows with the root of memory (mm/page_alloc.c, calculate_min_free_kbytes) and is 185363
+# on 2 TiB: a lower one would take from the reserve, so it is only ever raised.
+_LARGE_MEMORY = {"vm.min_free_kbytes": "135168"}
 _LARGE_MEMORY_MIB = 32 * 1024  # 132 MiB kept free is then less than half a percent
 _FAST_ETHERNET = {  # Azure GB200 and ESnet's 100G hosts agree on the maxima; initial sizes as ESnet's
     "net.core.rmem_max": "2147483647",
@@ -115,6 +119,12 @@ def sysctls(node: Node, options: TuningOptions) -> dict[str, str]:
         values |= _FAST_ETHERNET
     values |= {key: " ".join(str(value).split()) for key, value in options.sysctl.items()}
     return dict(sorted(values.items()))
+
+
+def at_least(node: Node, options: TuningOptions) -> dict[str, str]:
+    """Those of `sysctls` that are raised and never lowered; a value that the site declares is set as it is."""
+    declared = sysctls(node, options)
+    return {key: declared[key] for key in _LARGE_MEMORY if key in declared and key not in options.sysctl}
 
 
 def _fast_ethernet(sku: Sku) -> bool:

@@ -9,7 +9,7 @@ from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermine
 from rackwright.claims.files import at_path
 from rackwright.claims.kernel import sysctls_at_boot
 from rackwright.claims.units import is_masked
-from rackwright.facts.kernel import Sysctls, proc_path
+from rackwright.facts.kernel import Sysctls, high_enough, proc_path
 from rackwright.facts.settings import Answer
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability, why_lacking
@@ -38,9 +38,19 @@ def _kernel_value(context: CheckContext[TuningOptions], key: str) -> str:
         fail(f"this kernel has no {key}")
     if not found:
         raise Undetermined(f"{proc_path(key)} cannot be read")
+    if key in values.at_least(context.node, context.options):
+        return _at_least(key, found, expected)
     if found != expected:
         fail(f"{key} is {found}, not {expected}")
     return f"{key} = {found}"
+
+
+def _at_least(key: str, found: str, least: str) -> str:
+    if not found.isdecimal():
+        raise Undetermined(f"{key} is {found[:40]!r}, which is not a number")
+    if not high_enough(found, least):
+        fail(f"{key} is {found}, not {least} or more")
+    return f"{key} = {found}" + (f", the kernel's own; at least {least}" if int(found) > int(least) else "")
 
 
 def _own_keys(node: Node, options: TuningOptions) -> tuple[str, ...]:
@@ -64,8 +74,11 @@ def _values_last(context: CheckContext[TuningOptions]) -> str:
     declared = values.sysctls(context.node, context.options)
     mine = {key: value for key, value in declared.items() if values.in_scope(context.node, key)}
     found = sysctls_at_boot(context)
+    raised = values.at_least(context.node, context.options)
     for key, value in mine.items():
         at_boot = found.get(key.replace("/", "."))
+        if key in raised and (at_boot is None or high_enough(at_boot, value)):
+            continue  # the tuned profile raises it; only a file that sets a lower one is in its way
         if at_boot != value:
             fail(f"after a reboot {key} would be {at_boot or 'as the kernel has it'}, not {value}")
     return f"{len(mine)} values"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from rackwright.model.types import NodeRole, Platform
+from rackwright.operations.sysctls import values_to_set
 from rackwright.osfamily.known import os_release
 from rackwright.render import render
 from rackwright.roles.tuning import values
 from rackwright.roles.tuning.options import Journal, Limits, TuningOptions
 from tests.factories import SKU
-from tests.unit.roles.fake_host import commands, errors_in, planned
+from tests.unit.roles.fake_host import commands, content, errors_in, planned
 from tests.unit.roles.sites import expected, head, site, worker
 
 OWNS = {"owns_clock_rate": True}
@@ -24,6 +25,10 @@ OPTIONS = TuningOptions(sysctl={"kernel.panic": 10, "net.ipv4.ip_local_port_rang
         (
             {"sysctl": {"vm.swappiness": "$(reboot)"}},
             "'$(reboot)' is not a value for vm.swappiness: letters, digits, spaces and '_./:-'.",
+        ),
+        (
+            {"sysctl": {"net/ipv4/ip_forward": 1}},
+            "net/ipv4/ip_forward is declared as the option `forwarding` of the base role.",
         ),
         ({"journal": {"max_use": "4 GB"}}, "'4 GB' is not a size such as '4G' or '512M'."),
         ({"transparent_hugepages": "yes"}, "Input should be 'always', 'madvise' or 'never'"),
@@ -53,7 +58,7 @@ def test_a_gpu_worker_has_all_of_it():
 def test_a_small_worker_keeps_the_kernels_buffers_and_reserve():
     found = values.sysctls(_node(NodeRole.WORKER, sku=SKU), TuningOptions())
     assert {"vm.min_free_kbytes", "net.core.rmem_max", "net.ipv4.tcp_rmem"}.isdisjoint(found)
-    assert found["vm.zone_reclaim_mode"] == "1"
+    assert found["vm.zone_reclaim_mode"] == "0"
 
 
 def test_a_head_that_is_also_a_worker_is_tuned_for_jobs():
@@ -73,6 +78,38 @@ def test_the_site_has_the_last_word():
     assert found["vm.dirty_ratio"] == "20"
     found = values.sysctls(_node(NodeRole.WORKER), OPTIONS)
     assert found["net.ipv4.ip_local_port_range"] == "15000 60999"  # as the kernel prints it, blanks single
+
+
+def test_the_reserve_is_only_raised_unless_the_site_declares_it():
+    node = _node(NodeRole.WORKER)
+    assert values.at_least(node, TuningOptions()) == {"vm.min_free_kbytes": "135168"}
+    declared = TuningOptions(sysctl={"vm.min_free_kbytes": 65536})
+    assert values.at_least(node, declared) == {}
+    assert values.sysctls(node, declared)["vm.min_free_kbytes"] == "65536"
+    assert values.at_least(_node(NodeRole.HEAD), TuningOptions()) == {}
+    assert (
+        values.sysctls(node, TuningOptions(sysctl={"vm.zone_reclaim_mode": 1}))["vm.zone_reclaim_mode"] == "1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("there", "set_to"),
+    [("67584", "135168"), ("135168", None), ("185363", None), ("", "135168"), (None, "135168")],
+)
+def test_the_deploy_lowers_no_reserve(there, set_to):
+    told = {"vm.min_free_kbytes": there, "vm.swappiness": "10"}
+    found = {key: value for key, value in told.items() if value is not None}
+    wanted = {"vm.min_free_kbytes": "135168", "vm.swappiness": "10"}
+    wrong = values_to_set(found, wanted, ("vm.min_free_kbytes",))
+    assert wrong == ({} if set_to is None else {"vm.min_free_kbytes": set_to})
+    assert values_to_set({"vm.swappiness": "60"}, {"vm.swappiness": "10"}, ()) == {"vm.swappiness": "10"}
+
+
+def test_tuned_raises_it_at_boot():
+    cluster = site({"tuning": OPTIONS})
+    text = content(planned(cluster, worker(cluster)), "/etc/tuned/profiles/rackwright/tuned.conf")
+    assert text == expected("tuning/tuned-worker.conf")
+    assert "\nvm.min_free_kbytes=>135168\n" in text
 
 
 def test_every_value_that_may_be_chosen_has_a_key_in_the_table():
@@ -160,10 +197,22 @@ def test_sysctl_file(platform, file):
         ("system.conf", {"memlock": "infinity"}, "system.conf"),
         ("journald.conf", {"journal": Journal()}, "journald.conf"),
         ("tmpfiles.conf", {"choice": "madvise"}, "tmpfiles.conf"),
-        ("tuned.conf", {**OWNS, "governor": "performance", "idle_states": "shallow"}, "tuned-shallow.conf"),
-        ("tuned.conf", {**OWNS, "governor": "performance", "idle_states": "moderate"}, "tuned-moderate.conf"),
-        ("tuned.conf", {**OWNS, "governor": "schedutil", "idle_states": "all"}, "tuned-all.conf"),
-        ("tuned.conf", {"owns_clock_rate": False}, "tuned-vm.conf"),
+        (
+            "tuned.conf",
+            {**OWNS, "raised": {}, "governor": "performance", "idle_states": "shallow"},
+            "tuned-shallow.conf",
+        ),
+        (
+            "tuned.conf",
+            {**OWNS, "raised": {}, "governor": "performance", "idle_states": "moderate"},
+            "tuned-moderate.conf",
+        ),
+        (
+            "tuned.conf",
+            {**OWNS, "raised": {}, "governor": "schedutil", "idle_states": "all"},
+            "tuned-all.conf",
+        ),
+        ("tuned.conf", {"owns_clock_rate": False, "raised": {}}, "tuned-vm.conf"),
     ],
 )
 def test_whole_files(template, variables, file):

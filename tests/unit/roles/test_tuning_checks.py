@@ -84,8 +84,22 @@ RATE = "the journal's rate limit is as declared"
 MACHINE = "further kernel values of the site are as declared"
 NETWORK = "further network values of the site are as declared"
 
+RESERVE = "vm.min_free_kbytes"
+
 FAILURES = [
-    *((f"{key} is as declared", sysctl(key, "7"), f"{key} is 7, not {VALUES[key]}") for key in values.KEYS),
+    *(
+        (
+            f"{key} is as declared",
+            sysctl(key, "7"),
+            f"{key} is 7, not {VALUES[key]}" + (" or more" if key == RESERVE else ""),
+        )
+        for key in values.KEYS
+    ),
+    (
+        BOOT,
+        {ASK_BOOT: HEALTHY[ASK_BOOT] + "vm.min_free_kbytes=67584\n"},
+        "after a reboot vm.min_free_kbytes would be 67584, not 135168",
+    ),
     (
         "vm.swappiness is as declared",
         sysctl("vm.swappiness", None),
@@ -247,6 +261,28 @@ def test_the_sites_own_machine_values_are_named_when_out_of_scope():
     assert _judged(MACHINE, FakeHost({}), CONTAINER).evidence == (
         "kernel.panic: a container shares its host's kernel and cannot set what is not namespaced"
     )
+
+
+@pytest.mark.parametrize(
+    ("there", "status", "evidence"),
+    [
+        ("135168", "PASS", f"{RESERVE} = 135168"),
+        ("185363", "PASS", f"{RESERVE} = 185363, the kernel's own; at least 135168"),
+        ("67584", "FAIL", f"{RESERVE} is 67584, not 135168 or more"),
+        ("much", "UNKNOWN", f"{RESERVE} is 'much', which is not a number"),
+    ],
+)
+def test_a_higher_reserve_is_the_kernels_own(there, status, evidence):
+    told = FakeHost({**HEALTHY, **sysctl(RESERVE, there)})
+    result = judged("tuning", CHECKS, f"{RESERVE} is as declared", CLUSTER, NODE, told)
+    assert (result.status, result.evidence) == (status, evidence)
+
+
+def test_the_reserve_need_not_be_in_a_file_and_a_higher_one_may():
+    for line in ("", "vm.min_free_kbytes = 262144\n"):
+        text = HEALTHY[ASK_BOOT].replace("vm.min_free_kbytes = 135168\n", line)
+        result = judged("tuning", CHECKS, BOOT, CLUSTER, NODE, FakeHost({**HEALTHY, ASK_BOOT: text}))
+        assert result.status == "PASS", result.evidence
 
 
 def test_what_is_claimed_follows_the_node():
