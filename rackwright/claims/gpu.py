@@ -30,11 +30,17 @@ def smi(context: CheckContext[RoleOptions]) -> dict[str, Any]:
         found = parse(context.output("timeout 30 nvidia-smi -q -x"))
     except Unavailable as error:
         raise Undetermined(str(error)) from None
+    found["gpus"] = [gpu for gpu in found["gpus"] if not _is_display(context.node, gpu["pci_id"])]
     if any(gpu["mig"]["current"] for gpu in found["gpus"]):
         profiles = parse_mig_list(context.output("timeout 30 nvidia-smi -L"))
         for gpu in found["gpus"]:
             gpu["mig"]["profiles"] = profiles.get(gpu["uuid"], [])
     return found
+
+
+def _is_display(node: Node, pci_id: object) -> bool:
+    display = node.sku.gpus.display_pci_id if node.sku.gpus is not None else None
+    return display is not None and f"10de:{pci_id}" == display
 
 
 def loaded_driver(context: CheckContext[RoleOptions]) -> str:
@@ -51,3 +57,9 @@ def declared_gpus(context: CheckContext[RoleOptions]) -> int:
     if gpus is None:
         raise Undetermined(f"{context.node.sku.name} has no GPUs")
     return gpus.count
+
+
+def listed_gpus(context: CheckContext[RoleOptions]) -> int:
+    """How many GPUs NVIDIA's tools list: the declared ones, and the one for screens where the SKU has one."""
+    gpus = context.node.sku.gpus
+    return declared_gpus(context) + (gpus is not None and gpus.display_pci_id is not None)

@@ -141,6 +141,7 @@ def _gpus(gpus: Gpus, options: HealthOptions, mig: dict[str, int]) -> ExpectedGp
         memory_mib=gpus.memory_mib,
         architecture=gpus.architecture.value if gpus.architecture is not None else None,
         pci_ids=gpus.pci_ids,
+        display_pci_id=gpus.display_pci_id,
         pcie_generation=gpus.pcie_generation,
         pcie_width=gpus.pcie_width,
         nvlinks=gpus.nvlinks,

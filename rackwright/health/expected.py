@@ -22,6 +22,8 @@ class ExpectedGpus:
     memory_mib: int
     architecture: str | None = None
     pci_ids: tuple[str, ...] = ()
+    display_pci_id: str | None = None
+    """A GPU for screens alone, which is not counted."""
     pcie_generation: int | None = None
     pcie_width: int | None = None
     nvlinks: int | None = None

@@ -30,6 +30,7 @@ from rackwright.health.checks import (
     rdma,
     services,
 )
+from rackwright.health.display import computing
 from rackwright.health.document import Document
 from rackwright.health.expected import Expected
 from rackwright.health.records import Missing, Unreadable
@@ -61,7 +62,7 @@ def judge(expected: Expected, raw: Any, *, now: float | None = None) -> list[Hea
     `raw` is whatever was received in place of a probe document. `now`, where given, is compared
     with the document's own time: an old document says nothing of the node as it is.
     """
-    document = Document(raw)
+    document = Document(computing(expected, raw))
     fast = isinstance(raw, dict) and raw.get("fast") is True
     node = expected.node or _name_of(document)
     misfit = _misfit(expected, document, now)

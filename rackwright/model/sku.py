@@ -65,6 +65,10 @@ class Gpus(Frozen):
         description="As nvidia-smi --query-gpu=compute_cap prints it, e.g. `10.3`; decides the first CUDA release.",
     )
     pci_ids: tuple[PciId, ...] = Field(default=(), description="PCI IDs of this GPU.")
+    display_pci_id: PciId | None = Field(
+        default=None,
+        description="Of a GPU for screens alone: the tools list it too, but it is not counted and no check judges it.",
+    )
     pcie_generation: int | None = Field(default=None, ge=3, le=7)
     pcie_width: int | None = Field(default=None, ge=1, le=16, description="Lanes.")
     nvlinks: int | None = Field(default=None, ge=0, le=64, description="NVLinks of one GPU; 0: it has none.")

@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import as_locked, declared_gpus
+from rackwright.claims.gpu import as_locked, listed_gpus
 from rackwright.claims.units import runs
 from rackwright.lock.for_roles import group_of
 from rackwright.lock.versions import upstream
@@ -36,7 +36,7 @@ def parse_version(text: str) -> str:
 
 
 def _counts(context: CheckContext[DcgmOptions]) -> str:
-    options, declared = context.options, declared_gpus(context)
+    options, declared = context.options, listed_gpus(context)
     engine = f"{options.listen}:{options.port}"
     host = "" if engine == _DEFAULT else f"--host {engine} "
     found = parse_discovery(context.output(f"timeout 30 dcgmi discovery {host}-l"))

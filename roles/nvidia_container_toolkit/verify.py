@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import as_locked, declared_gpus
+from rackwright.claims.gpu import as_locked, listed_gpus
 from rackwright.facts.settings import Answer
 from rackwright.lock.for_roles import group_of
 from rackwright.lock.versions import upstream
@@ -48,7 +48,7 @@ def _devices(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
             f"nvidia-ctk cdi list exited {result.rc}: {result.stderr.strip()[-120:] or 'nothing'}"
         )
     # the count is written to the log, the names to the output
-    return listed(result.stdout + result.stderr, devices(context.node, declared_gpus(context)))
+    return listed(result.stdout + result.stderr, devices(context.node, listed_gpus(context)))
 
 
 def _version(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:

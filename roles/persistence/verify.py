@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.gpu import as_locked, declared_gpus
+from rackwright.claims.gpu import as_locked, listed_gpus
 from rackwright.claims.units import runs
 from rackwright.model.platforms import Capability
 from rackwright.roles.persistence.options import PersistenceOptions
@@ -25,7 +25,7 @@ def _on(context: CheckContext[PersistenceOptions]) -> str:
     modes = parse_modes(
         context.output("timeout 30 nvidia-smi --query-gpu=persistence_mode --format=csv,noheader")
     )
-    declared = declared_gpus(context)
+    declared = listed_gpus(context)
     if len(modes) != declared:
         fail(f"nvidia-smi lists {len(modes)} of {declared} declared GPUs")
     if not all(modes):

@@ -21,7 +21,7 @@ BOARDS = ("a100", "h100", "h200", "b200", "b300")
 
 def test_what_there_is():
     asked = {f"{line}-{board}" for line in ("dgx", "hgx") for board in BOARDS}
-    asked |= {"dgx-gb200", "dgx-gb300", "dgx1-v100", "l40s-8x", "t4-4x", "mi300x-8x"}
+    asked |= {"dgx-gb200", "dgx-gb300", "dgx1-v100", "dgx-station-a100", "l40s-8x", "t4-4x", "mi300x-8x"}
     assert asked | {"lab-node", "cpu-16c-64g"} <= set(catalogue())
 
 
