@@ -11,10 +11,15 @@ from pydantic import Field, field_validator
 from rackwright.catalog.mig import profiles_of
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
+from rackwright.model.ranges import fold
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
 
 _UNIT = re.compile(r"[A-Za-z0-9@_.:-]+\.service")
+
+
+def _has_display(node: Node) -> bool:
+    return node.sku.gpus is not None and node.sku.gpus.display_pci_id is not None
 
 
 class MigOptions(RoleOptions):
@@ -46,11 +51,20 @@ class MigOptions(RoleOptions):
         return units
 
     def runs_on(self, node: Node) -> bool:
-        """On nodes with GPUs that can be partitioned; where no layout is declared, MIG is kept off."""
-        return super().runs_on(node) and profiles_of(node.sku.gpus) is not None
+        """On nodes with GPUs that can be partitioned; where no layout is declared, MIG is kept off.
+
+        Not beside a GPU for screens: it takes an index between the others, and the role counts them from 0 on.
+        """
+        return super().runs_on(node) and profiles_of(node.sku.gpus) is not None and not _has_display(node)
 
     def problems(self, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
         """A role without GPUs, or a tool without its version."""
+        if divided := [node.name for node in cluster.nodes if node.mig and _has_display(node)]:
+            yield (
+                "",
+                f"{fold(divided)} declares MIG profiles and has a GPU for screens, which the role cannot pass over.",
+                "take `mig:` from these nodes",
+            )
         if not cluster.running("mig"):
             yield "", "No node of the role mig has GPUs whose MIG profiles are known.", "remove the section"
         if self.tool == "mig-parted" and self.version is None:

@@ -206,6 +206,18 @@ def test_problems(tmp_path, options, sku, problems):
     assert list(given.problems(site(tmp_path, {"mig": given}, node(sku=sku)))) == problems
 
 
+def test_a_node_with_a_display_gpu_is_left_alone(tmp_path):
+    other = node({"3g.40gb": 2})
+    station = worker("gpu2", 12, "dgx-station-a100", mig={"3g.40gb": 2})
+    cluster = site(tmp_path, {"mig": MigOptions()}, other, station)
+    assert [one.name for one in cluster.running("mig")] == [other.name]
+    [(path, sentence, hint)] = MigOptions().problems(cluster)
+    assert (path, hint) == ("", "take `mig:` from these nodes")
+    assert sentence == (
+        f"{station.name} declares MIG profiles and has a GPU for screens, which the role cannot pass over."
+    )
+
+
 def test_units_are_units():
     with pytest.raises(ValidationError, match="is not a service unit"):
         MigOptions(stop_services=("nvidia-dcgm",))
