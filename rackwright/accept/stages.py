@@ -96,7 +96,10 @@ def judge_verified(report: VerifyReport) -> StageResult:
 def judge_burnt_in(report: BurninReport) -> StageResult:
     """The report's own status."""
     said = tuple(
-        f"{finding.status.value}: {finding.text}" for group in report.groups for finding in group.all_findings
+        f"{finding.status.value}: {finding.text}"
+        for group in report.groups
+        for finding in group.all_findings
+        if finding.status is not Status.OUT_OF_SCOPE
     )
     return StageResult(StageName.BURNIN, report.status, report.verdict.removeprefix("burnin: "), said)
 

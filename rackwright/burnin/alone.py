@@ -7,7 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
-from rackwright.burnin.expectation import Finding
+from rackwright.burnin.copies import CopyFigure, measure_copies
+from rackwright.burnin.finding import Finding
+from rackwright.burnin.on_each import by_node, no_nvidia, step_on_each
+from rackwright.burnin.ports import PortFigure, measure_ports
+from rackwright.burnin.profiles import Plan
 from rackwright.health.checks.dcgm import judge_result
 from rackwright.health.dcgm_records import DiagSection
 from rackwright.health.probe.dcgm import parse_diag
@@ -16,14 +20,19 @@ from rackwright.model.cluster import Node
 from rackwright.model.interfaces import RunsDcgm
 from rackwright.model.ranges import fold
 from rackwright.model.settings import Burnin
+from rackwright.model.sku import Floor, Metric
 from rackwright.status import Status
-from rackwright.workload.protocol import Manager, Step, gpus_of
+from rackwright.workload.protocol import Manager, Step
 
 STRAGGLER_PERCENT = 7.0
 """Azure ai-infrastructure-on-azure repairs a GPU whose matrix product is under 0.93 of what is expected."""
+NOISE_PERCENT = 2.0
+"""Between equal GPUs, and between the figures of one (250.4 to 254.0 TFLOPS in the published A100 log)."""
 TENSOR_ACTIVE = 1004
 """DCGM_FI_PROF_PIPE_TENSOR_ACTIVE: the load is a matrix product on the tensor cores."""
 GEMM_START_SECONDS = 300
+DIAG_SECONDS = {1: 300, 2: 900, 3: 3600, 4: 4 * 3600}
+"""Limits by level: seconds, about 2, about 15 minutes, 45 minutes to over 2 hours (DCGM 4.6 user guide; AWS)."""
 # "Worker 0:0 [1004]: TensorEngineActive: generated ???, dcgm 0 (1.89e+05 gflops)." since DCGM 3.2, without the space before
 _FIGURE = re.compile(r"Worker (\d+):\d+ ?\[1004\]: \w+: .*\(([0-9.]+(?:e[+-]?\d+)?) gflops\)")
 _FILTER = "/gflops|[Ee]rror|not / { print; fflush() }"
@@ -40,75 +49,99 @@ class GpuFigure:
 
 @dataclass(frozen=True)
 class Alone:
-    """Findings against nodes and GPUs, by name."""
+    """Findings against nodes, GPUs and ports, by name."""
 
     findings: tuple[Finding, ...] = ()
     gemm: tuple[GpuFigure, ...] = ()
+    copies: tuple[CopyFigure, ...] = ()
+    ports: tuple[PortFigure, ...] = ()
 
 
 def measure_alone(
-    manager: Manager, settings: Burnin, members: tuple[Node, ...], progress: Callable[[str], None]
+    manager: Manager,
+    settings: Burnin,
+    members: tuple[Node, ...],
+    plan: Plan,
+    progress: Callable[[str], None],
 ) -> Alone:
-    """Run what the cluster file asks for; nothing by default, and nothing on nodes without NVIDIA GPUs."""
-    if not (settings.diag_level or settings.gemm_seconds) or members[0].sku.gpus is None:
-        return Alone()
+    """Run what the plan asks for; what cannot apply to these nodes is OUT OF SCOPE by name."""
+    findings, gemm = _with_dcgm(manager, settings, members, plan, progress)
+    copies: tuple[CopyFigure, ...] = ()
+    ports: tuple[PortFigure, ...] = ()
+    if plan.copies:
+        copies, against = measure_copies(manager, settings, members, progress)
+        findings += against
+    if plan.ports:
+        ports, against = measure_ports(manager, settings, members, progress)
+        findings += against
+    return Alone(tuple(findings), gemm, copies, ports)
+
+
+def _with_dcgm(
+    manager: Manager,
+    settings: Burnin,
+    members: tuple[Node, ...],
+    plan: Plan,
+    progress: Callable[[str], None],
+) -> tuple[list[Finding], tuple[GpuFigure, ...]]:
+    asked = [
+        name for name, wanted in (("dcgmi diag", plan.diag_level), ("gemm", plan.gemm_seconds)) if wanted
+    ]
+    if not asked:
+        return [], ()
+    if (why := no_nvidia(members[0])) is not None:
+        return [Finding(Status.OUT_OF_SCOPE, f"{name}: {why}") for name in asked], ()
     engines = {node.name: node.offers(RunsDcgm) for node in members}
     without = [name for name, engine in engines.items() if engine is None]
     if without:
-        why = f"burnin.diag_level and burnin.gemm_seconds need the dcgm role, which {fold(without)} lacks"
-        return Alone((Finding(Status.UNKNOWN, why),))
+        why = f"{' and '.join(asked)}: needs the dcgm role, which {fold(without)} lacks"
+        return [Finding(Status.UNKNOWN, why)], ()
     findings: list[Finding] = []
-    figures: list[GpuFigure] = []
-    host = next(engine.dcgm_host for engine in engines.values() if engine is not None)
-    if settings.diag_level:
-        progress(f"dcgmi diag -r {settings.diag_level} on {fold(engines)}")
-        output = manager.run(diag_step(settings, members, host))
+    figures: tuple[GpuFigure, ...] = ()
+    if plan.diag_level:
+        host = next(engine.dcgm_host for engine in engines.values() if engine is not None)
+        progress(f"dcgmi diag -r {plan.diag_level} on {fold(engines)}")
+        output = manager.run(diag_step(settings, members, plan.diag_level, host))
         findings += judge_diag(output.text, output.problem, tuple(engines))
-    if settings.gemm_seconds and not members[0].mig:
-        progress(f"matrix product on {fold(engines)}")
-        output = manager.run(gemm_step(settings, members))
-        figures = parse_gemm(output.text)
-        findings += judge_gemm(output.text, output.problem, tuple(engines), members[0].sku.gpus.count)
-    return Alone(tuple(findings), tuple(figures))
+    if plan.gemm_seconds:
+        figures, against = run_gemm(manager, settings, members, plan.gemm_seconds, progress)
+        findings += against
+    return findings, figures
 
 
-def diag_step(settings: Burnin, members: tuple[Node, ...], host: str) -> Step:
-    """`dcgmi diag` on every node; each line begins with the name of its node."""
-    return _step(
-        settings, members, f"dcgmi diag --host {host} -r {settings.diag_level} -j", settings.timeout_seconds
-    )
+def run_gemm(
+    manager: Manager,
+    settings: Burnin,
+    members: tuple[Node, ...],
+    seconds: int,
+    progress: Callable[[str], None],
+) -> tuple[tuple[GpuFigure, ...], list[Finding]]:
+    """The matrix product on all GPUs, judged."""
+    names, gpus = tuple(node.name for node in members), members[0].sku.gpus
+    if members[0].mig or gpus is None:
+        return (), [
+            Finding(Status.OUT_OF_SCOPE, "gemm: MIG divides the GPUs, and the floor is of whole ones")
+        ]
+    progress(f"matrix product on {fold(names)}")
+    output = manager.run(gemm_step(settings, members, seconds))
+    floor = members[0].sku.floor(Metric.GEMM_BF16_TFLOPS)
+    found = judge_gemm(output.text, output.problem, names, gpus.count, floor)
+    return tuple(parse_gemm(output.text)), found
 
 
-def gemm_step(settings: Burnin, members: tuple[Node, ...]) -> Step:
+def diag_step(settings: Burnin, members: tuple[Node, ...], level: int, host: str) -> Step:
+    """`dcgmi diag` on every node."""
+    seconds = max(settings.timeout_seconds, DIAG_SECONDS[level])
+    return step_on_each(settings, members, f"dcgmi diag --host {host} -r {level} -j", seconds)
+
+
+def gemm_step(settings: Burnin, members: tuple[Node, ...], seconds: int) -> Step:
     """DCGM's load generator on all GPUs of every node at once, for the CUDA major that is installed."""
     program = (
         "tester=$(command -v dcgmproftester13 || command -v dcgmproftester12) || tester=dcgmproftester13; "
-        f'"$tester" --no-dcgm-validation -t {TENSOR_ACTIVE} -d {settings.gemm_seconds}'
+        f'"$tester" --no-dcgm-validation -t {TENSOR_ACTIVE} -d {seconds}'
     )
-    return _step(settings, members, program, settings.gemm_seconds + GEMM_START_SECONDS, _FILTER)
-
-
-def _step(
-    settings: Burnin, members: tuple[Node, ...], program: str, seconds: int, output_filter: str | None = None
-) -> Step:
-    return Step(
-        nodes=tuple(node.name for node in members),
-        tasks_per_node=1,
-        command=("sh", "-c", f'{{ {program}; }} 2>&1 | sed "s/^/$(hostname -s) /"'),
-        timeout_seconds=seconds,
-        queue=settings.partition,
-        gpus=gpus_of(members[0]),
-        output_filter=output_filter,
-    )
-
-
-def by_node(text: str) -> dict[str, str]:
-    """The output of each node by the name its lines begin with."""
-    lines: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        name, _, rest = line.partition(" ")
-        lines.setdefault(name, []).append(rest)
-    return {name: "\n".join(rest) for name, rest in lines.items()}
+    return step_on_each(settings, members, program, seconds + GEMM_START_SECONDS, _FILTER)
 
 
 def judge_diag(text: str, problem: str | None, nodes: tuple[str, ...]) -> list[Finding]:
@@ -145,8 +178,10 @@ def parse_gemm(text: str) -> list[GpuFigure]:
     ]
 
 
-def judge_gemm(text: str, problem: str | None, nodes: tuple[str, ...], gpus: int) -> list[Finding]:
-    """GPUs that are slower than the others, by name; GPUs without a figure are UNKNOWN."""
+def judge_gemm(
+    text: str, problem: str | None, nodes: tuple[str, ...], gpus: int, floor: Floor | None = None
+) -> list[Finding]:
+    """GPUs that are slower than the others or than the floor, by name; GPUs without a figure are UNKNOWN."""
     findings, figures, said = [], parse_gemm(text), by_node(text)
     for node in nodes:
         there = sum(figure.node == node.split(".")[0] for figure in figures)
@@ -155,16 +190,45 @@ def judge_gemm(text: str, problem: str | None, nodes: tuple[str, ...], gpus: int
             why = f"gemm: {there} of {gpus} GPUs of {node} have a figure: {last}"
             findings.append(Finding(Status.UNKNOWN, why))
     if figures:
-        middle = median(figure.tflops for figure in figures)
-        findings += [
-            Finding(
-                Status.FAIL,
-                f"gemm: GPU {figure.gpu} of {figure.node} reaches {figure.tflops:.1f} TFLOPS, "
-                f"{100 * (1 - figure.tflops / middle):.1f} % below the median of {middle:.1f} (most {STRAGGLER_PERCENT:g} %)",
-            )
-            for figure in figures
-            if figure.tflops < middle * (1 - STRAGGLER_PERCENT / 100)
-        ]
+        findings += _against_median(figures) + _against_floor(figures, floor)
     if problem is not None:
         findings.append(Finding(Status.UNKNOWN, f"gemm: {problem}"))
     return findings
+
+
+def _against_median(figures: list[GpuFigure]) -> list[Finding]:
+    middle = median(figure.tflops for figure in figures)
+    return [
+        Finding(
+            Status.FAIL,
+            f"gemm: GPU {figure.gpu} of {figure.node} reaches {figure.tflops:.1f} TFLOPS, "
+            f"{100 * (1 - figure.tflops / middle):.1f} % below the median of {middle:.1f} (most {STRAGGLER_PERCENT:g} %)",
+        )
+        for figure in figures
+        if figure.tflops < middle * (1 - STRAGGLER_PERCENT / 100)
+    ]
+
+
+def _against_floor(figures: list[GpuFigure], floor: Floor | None) -> list[Finding]:
+    """Against the catalogue. A fleet whose median is under it need not be slow: the floors are cuBLAS's best shapes.
+
+    The one published figure of DCGM's generator that has a floor (A100: 250 to 254 TFLOPS, floor 252) agrees with it.
+    """
+    if floor is None:
+        return []
+    cited = f"{floor.floor:g} TFLOPS ({floor.source.text}, read {floor.source.read.isoformat()})"
+    middle = median(figure.tflops for figure in figures)
+    if middle < floor.floor:
+        why = (
+            f"gemm: the median of {len(figures)} GPUs is {middle:.1f} TFLOPS, under the floor of {cited}: all are slow "
+            "(power cap, clocks), or the generator of this DCGM release is slower than the program of the floor"
+        )
+        return [Finding(Status.UNKNOWN, why)]
+    return [
+        Finding(
+            Status.FAIL,
+            f"gemm: GPU {figure.gpu} of {figure.node} reaches {figure.tflops:.1f} TFLOPS, under the floor of {cited}",
+        )
+        for figure in figures
+        if figure.tflops < min(floor.floor, middle * (1 - NOISE_PERCENT / 100))
+    ]

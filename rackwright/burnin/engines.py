@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from rackwright.burnin.expectation import Expectation, Finding, doubling, printed_size
+from rackwright.burnin.expectation import Expectation, doubling, printed_size
+from rackwright.burnin.finding import Finding
+from rackwright.burnin.on_each import search_path
 from rackwright.burnin.transport import parse_transports
 from rackwright.errors import BurninError
 from rackwright.model.cluster import Node
@@ -16,7 +18,6 @@ from rackwright.workload.protocol import Step, gpus_of
 
 EngineName = Literal["nccl-tests", "mpi"]
 
-_PROGRAM_PLACES = "/usr/local/bin:/opt/nccl-tests/build:/usr/local/nccl-tests/build"
 _MPI_SECONDS_PER_SIZE = 0.05
 """Keeps 8 B to 64 MiB on two shared cores under ten seconds."""
 
@@ -85,6 +86,7 @@ class NcclTests:
             )
         self._settings = settings
         self._sku = node.sku
+        self._path = search_path(node)
         self._ranks = sum(request.count for request in self._gpus)
 
     def ranks_per_node(self, nodes: int) -> int:
@@ -92,15 +94,16 @@ class NcclTests:
         return self._ranks
 
     def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
-        """`<collective>_perf` with its defaults for warm-up, values checked once per size."""
+        """`<collective>_perf` with five runs to warm up, values checked once per size unless the site times alone."""
         smallest = self._smallest(collective, smallest, len(nodes))
         program = (
-            f"{collective}_perf -b {smallest} -e {largest} -f 2 -g 1 -n {self._settings.iterations} -w 5 -c 1"
+            f"{collective}_perf -b {smallest} -e {largest} -f 2 -g 1 -n {self._settings.iterations} -w 5 "
+            f"-c {int(self._settings.check_values)}"
         )
         return Step(
             nodes=nodes,
             tasks_per_node=self._ranks,
-            command=("sh", "-c", f"PATH=$PATH:{_PROGRAM_PLACES}; exec {program}"),
+            command=("sh", "-c", f'PATH="{self._path}"; exec {program}'),
             timeout_seconds=self._settings.timeout_seconds,
             queue=self._settings.partition,
             cpus_per_task=cpus_per_task(self._sku, self._ranks),
@@ -116,7 +119,7 @@ class NcclTests:
         ranks = len(nodes) * self._ranks
         asked = doubling(self._smallest(collective, smallest, len(nodes)), largest)
         sizes = tuple(dict.fromkeys(printed_size(collective, size, ranks) for size in asked))
-        return Expectation(collective, ranks, nodes, sizes)
+        return Expectation(collective, ranks, nodes, sizes, self._settings.check_values)
 
     def _smallest(self, collective: str, smallest: int, nodes: int) -> int:
         """Collectives that split the buffer between the ranks round sizes below 16 B a rank to 0."""

@@ -5,31 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rackwright.burnin.table import NcclTable, Row
-from rackwright.model.cluster import Cluster
-from rackwright.model.sku import Sku
+from rackwright.burnin.finding import Finding
+from rackwright.burnin.table import NcclTable
 from rackwright.status import Status
 
 NOT_CHECKED_IN_PLACE = frozenset({"alltoall", "alltoallv", "sendrecv"})
 """Collectives whose in-place values nccl-tests never checks (their .cu files set reportErrors=0)."""
 
 _SPLIT_BETWEEN_RANKS = frozenset({"all_gather", "reduce_scatter", "alltoall"})
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that keeps a run from being a pass."""
-
-    status: Status
-    text: str
-
-
-@dataclass(frozen=True)
-class Floor:
-    """The least bus bandwidth that passes."""
-
-    busbw_gbs: float
-    source: str
 
 
 @dataclass(frozen=True)
@@ -41,24 +24,8 @@ class Expectation:
     nodes: tuple[str, ...]
     sizes: tuple[int, ...]
     """Bytes, as the program prints them."""
-
-
-def floor_for(cluster: Cluster, sku: Sku, nodes: int) -> Floor | None:
-    """The floor of the cluster file, else the SKU's for this many nodes, else None."""
-    settings = cluster.burnin
-    if settings.floor_busbw_gbs is not None:
-        return Floor(
-            settings.floor_busbw_gbs, settings.floor_source or f"{cluster.path.name}, without a source"
-        )
-    matching = [
-        floor
-        for floor in sku.busbw_floors
-        if floor.nodes_min <= nodes and (floor.nodes_max is None or nodes <= floor.nodes_max)
-    ]
-    if not matching:
-        return None
-    floor = max(matching, key=lambda floor: floor.busbw_gbs)  # overlapping entries: the stricter one
-    return Floor(floor.busbw_gbs, f"{floor.source.text}, read {floor.source.read.isoformat()}")
+    values_checked: bool = True
+    """False: a timing run (`-c 0`), judged for its speed alone."""
 
 
 def doubling(smallest: int, largest: int) -> tuple[int, ...]:
@@ -84,6 +51,7 @@ def judge_table(table: NcclTable, expected: Expectation) -> list[Finding]:
     """Everything about a table that is not as it must be; empty when it is sound."""
     findings = _wrong_values(table)
     findings += _whole(table, expected)
+    findings += _reduced(table, expected)
     findings += _checked(table, expected)
     largest = table.largest
     if largest is not None and expected.ranks > 1 and not (0 < largest.busbw_gbs < math.inf):
@@ -91,23 +59,6 @@ def judge_table(table: NcclTable, expected: Expectation) -> list[Finding]:
             Finding(Status.UNKNOWN, f"the bus bandwidth at {largest.size} B reads {largest.busbw_gbs}")
         )
     return findings
-
-
-def judge_floor(row: Row | None, floor: Floor | None) -> Finding | None:
-    """Whether the largest size reaches the floor; None when it does."""
-    if row is None:
-        return None  # the missing table is a finding by itself
-    if floor is None:
-        return Finding(
-            Status.UNKNOWN,
-            f"{row.busbw_gbs:g} GB/s at {row.size} B, but no floor is declared for this many nodes",
-        )
-    if row.busbw_gbs >= floor.busbw_gbs:
-        return None
-    return Finding(
-        Status.FAIL,
-        f"{row.busbw_gbs:g} GB/s at {row.size} B is under the floor of {floor.busbw_gbs:g} GB/s ({floor.source})",
-    )
 
 
 def _wrong_values(table: NcclTable) -> list[Finding]:
@@ -128,11 +79,15 @@ def _whole(table: NcclTable, expected: Expectation) -> list[Finding]:
     findings = []
     if table.malformed:
         findings.append(Finding(Status.UNKNOWN, f"a line cannot be read: {table.malformed[0].strip()[:120]}"))
-    sizes = [row.size for row in table.rows]
-    missing = [size for size in expected.sizes if size not in sizes]
+    # all_gather and its like print rows of 0 bytes for sizes too small to share out
+    sizes = [row.size for row in table.rows if row.size]
+    most = math.inf if table.reduced_to is None else table.reduced_to
+    missing = [size for size in expected.sizes if size and size <= most and size not in sizes]
     if missing:
         shown = ", ".join(map(str, missing[:5])) + (" ..." if len(missing) > 5 else "")
         findings.append(Finding(Status.UNKNOWN, f"{len(missing)} rows are missing: {shown} B"))
+    elif not sizes:
+        findings.append(Finding(Status.UNKNOWN, "no row has a size"))
     if len(set(sizes)) != len(sizes):
         findings.append(
             Finding(Status.UNKNOWN, "a size appears twice: the ranks ran on their own, or two runs are mixed")
@@ -146,6 +101,17 @@ def _whole(table: NcclTable, expected: Expectation) -> list[Finding]:
     return findings + _ranks(table, expected)
 
 
+def _reduced(table: NcclTable, expected: Expectation) -> list[Finding]:
+    """Sizes that the program left out because its buffers do not fit: named, and no missing rows."""
+    if table.reduced_to is None:
+        return []
+    left_out = [size for size in expected.sizes if size > table.reduced_to]
+    if not left_out:
+        return []
+    said = f"sizes over {table.reduced_to} B do not fit the GPU memory and were left out"
+    return [Finding(Status.OUT_OF_SCOPE, said)]
+
+
 def _ranks(table: NcclTable, expected: Expectation) -> list[Finding]:
     if len(table.hosts) != expected.ranks:
         return [Finding(Status.UNKNOWN, f"{len(table.hosts)} ranks took part of {expected.ranks} asked for")]
@@ -157,13 +123,15 @@ def _ranks(table: NcclTable, expected: Expectation) -> list[Finding]:
 
 
 def _checked(table: NcclTable, expected: Expectation) -> list[Finding]:
+    if not expected.values_checked:
+        return [Finding(Status.OUT_OF_SCOPE, "values were not checked, as declared: a timing run (-c 0)")]
     if table.validated is False:
         return [Finding(Status.UNKNOWN, "the run did not check values (validation: 0)")]
     in_place_too = expected.collective not in NOT_CHECKED_IN_PLACE
     unchecked = [
         row.size
         for row in table.rows
-        if row.out_of_place.wrong is None or (in_place_too and row.in_place.wrong is None)
+        if row.size and (row.out_of_place.wrong is None or (in_place_too and row.in_place.wrong is None))
     ]
     if unchecked:
         return [Finding(Status.UNKNOWN, f"values were not checked (N/A) at {len(unchecked)} sizes")]

@@ -8,49 +8,21 @@ from datetime import datetime
 from typing import Any
 
 from rackwright.burnin.alone import GpuFigure
-from rackwright.burnin.expectation import Finding, Floor
+from rackwright.burnin.copies import CopyFigure
+from rackwright.burnin.finding import Finding
+from rackwright.burnin.floors import Floor
+from rackwright.burnin.measurement import Measurement, finding_json
 from rackwright.burnin.pairs import PairFigure, Triage
-from rackwright.burnin.table import NcclTable, Row
+from rackwright.burnin.per_node import NodeFigure
+from rackwright.burnin.ports import PortFigure
+from rackwright.burnin.soak import Soak
+from rackwright.burnin.table import Row
 from rackwright.claims.check import worst
 from rackwright.errors import ExitCode
 from rackwright.model.ranges import fold
 from rackwright.status import Status
 
 DOCUMENT_VERSION = 1
-_TAIL_CHARACTERS = 6000
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One collective on all nodes of a group."""
-
-    collective: str
-    table: NcclTable | None
-    """None: what came back is no output of the program."""
-    findings: tuple[Finding, ...]
-    output: str = field(repr=False, default="")
-    """As it came back."""
-    seconds: float = 0.0
-
-    @property
-    def status(self) -> Status:
-        """PASS when there is a table and nothing was found against it."""
-        if self.table is None and not self.findings:
-            return Status.UNKNOWN
-        return worst(Counter([Status.PASS, *(finding.status for finding in self.findings)]))
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON data; the end of the output is kept where it is no pass."""
-        return {
-            "collective": self.collective,
-            "status": self.status.value,
-            "findings": [finding_json(finding) for finding in self.findings],
-            "rows": [asdict(row) for row in self.table.rows] if self.table is not None else [],
-            "average_busbw_gbs": self.table.average_busbw_gbs if self.table is not None else None,
-            "hosts": list(self.table.hosts) if self.table is not None else [],
-            "seconds": round(self.seconds, 2),
-            "output": "" if self.status is Status.PASS else self.output[-_TAIL_CHARACTERS:],
-        }
 
 
 @dataclass(frozen=True)
@@ -75,9 +47,16 @@ class SkuGroup:
     """Against the group as a whole: nodes that are not idle, a floor that is missed."""
     measurements: tuple[Measurement, ...] = ()
     gemm: tuple[GpuFigure, ...] = ()
-    """Each GPU's matrix product, where the cluster file asks for it."""
+    """Each GPU's matrix product, where the cluster file or the profile asks for it."""
+    copies: tuple[CopyFigure, ...] = ()
+    ports: tuple[PortFigure, ...] = ()
+    per_node: tuple[NodeFigure, ...] = ()
+    """What each node reached alone; not measured where that is out of scope."""
+    left_out: tuple[str, ...] = ()
+    """Nodes that failed alone: the collectives ran without them."""
     pairs: tuple[PairFigure, ...] = ()
     triage: Triage | None = None
+    soak: Soak | None = None
     versions: dict[str, str] = field(default_factory=dict)
     previous: Previous | None = None
 
@@ -120,8 +99,13 @@ class SkuGroup:
             "findings": [finding_json(finding) for finding in self.findings],
             "measurements": [measured.to_json() for measured in self.measurements],
             "gemm": [asdict(figure) for figure in self.gemm],
+            "copies": [asdict(figure) for figure in self.copies],
+            "ports": [asdict(figure) for figure in self.ports],
+            "per_node": [asdict(figure) for figure in self.per_node],
+            "left_out": list(self.left_out),
             "pairs": [asdict(figure) for figure in self.pairs],
             "triage": asdict(self.triage) if self.triage is not None else None,
+            "soak": asdict(self.soak) if self.soak is not None else None,
             "versions": self.versions,
             "previous": asdict(self.previous) if self.previous is not None else None,
         }
@@ -139,6 +123,8 @@ class BurninReport:
     started: datetime
     """UTC."""
     seconds: float
+    profile: str | None = None
+    """None: no profile was asked for."""
 
     @property
     def status(self) -> Status:
@@ -170,17 +156,13 @@ class BurninReport:
             "cluster": self.cluster,
             "file": self.file,
             "sha256": self.sha256,
+            "profile": self.profile,
             "started": self.started.isoformat(timespec="seconds"),
             "seconds": round(self.seconds, 2),
             "status": self.status.value,
             "exit_code": int(self.exit_code),
             "groups": [group.to_json() for group in self.groups],
         }
-
-
-def finding_json(finding: Finding) -> dict[str, str]:
-    """A finding as plain JSON data."""
-    return {"status": finding.status.value, "text": finding.text}
 
 
 def bytes_text(size: int) -> str:

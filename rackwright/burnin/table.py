@@ -4,7 +4,9 @@ Reads the text output (with the labels mpirun and `srun -l` put before lines) an
 `-J FILE` writes. The `mpi` engine prints the same columns and is read by the same function.
 Format as in NVIDIA/nccl-tests src/util.cu (2.19): size, count, type, redop, root, then time,
 algbw, busbw, #wrong out of place and the same four in place. rccl-tests -M (ROCm/rccl-tests#151)
-adds algo, proto and nchannels. Before 2.13.0 (commit 51af557) only the columns a collective needs
+adds algo, proto and nchannels. Published copies often lose the `#` that begins lines, so it may be absent.
+"Reducing maxBytes to N due to memory limitation" has the same words from 2.13 to 2.19.6 (src/common.cu, read
+2026-11-23); the JSON does not say it. Before 2.13.0 (commit 51af557) only the columns a collective needs
 are there, and `error` is the largest deviation: the tool counts one that is above a tolerance.
 """
 
@@ -23,14 +25,15 @@ _CHANNELS = r"(?:\s+[A-Za-z]\S*\s+[A-Za-z]\S*\s+\d+)?"
 _ROW = re.compile(rf"^\s*(\d+)\s+(\d+)\s+([a-z]\S*)\s+(\S+)\s+(?:-?\d+)\s+{_SIDE}\s+{_SIDE}{_CHANNELS}\s*$")
 _OLD_ROW = re.compile(rf"^\s*(\d+)\s+(\d+)\s+([a-z]\S*)(?:\s+([a-z]\w*))?(?:\s+\d+)?\s+{_SIDE}\s+{_SIDE}\s*$")
 _LIKE_A_ROW = re.compile(r"^\s*\d+\s+\d+\s+[a-z]")
-_HEADER_OF_OLD = re.compile(r"^#\s+size\s+count\s.*\berror\b")
+_HEADER_OF_OLD = re.compile(r"^#?\s*size\s+count\s.*\berror\b")
 _OLD_TOLERANCES = {"half": 1e-2, "bfloat16": 1e-2, "float": 1e-5, "double": 1e-12}
 """DeltaMaxValue of src/common.cu before 2.13.0, for each rank but one; whole numbers deviate by nothing."""
-_RANK = re.compile(r"^#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+)")
-_BOUNDS = re.compile(r"^# Out of bounds values\s*:\s*(\d+)\s+(OK|FAILED)")
-_AVERAGE = re.compile(rf"^# Avg bus bandwidth\s*:\s*({_NUMBER})")
-_STARTING = re.compile(r"^# Collective test starting:\s*(\S+)")
-_VALIDATION = re.compile(r"^# nThread .*\bvalidation: (\d+)")
+_RANK = re.compile(r"^#?\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+)")
+_BOUNDS = re.compile(r"^#?\s*Out of bounds values\s*:\s*(\d+)\s+(OK|FAILED)")
+_AVERAGE = re.compile(rf"^#?\s*Avg bus bandwidth\s*:\s*({_NUMBER})")
+_STARTING = re.compile(r"^#?\s*Collective test starting:\s*(\S+)")
+_VALIDATION = re.compile(r"^#?\s*nThread .*\bvalidation: (\d+)")
+_REDUCED = re.compile(r"^#?\s*Reducing maxBytes to (\d+) due to memory limitation")
 _VERSIONS = (
     re.compile(r"^(?:# )?(?:.*\s)?(NCCL) version (\d+\.\d+\S*)"),
     re.compile(r"^# (nccl-tests) version (\S+)"),
@@ -87,6 +90,8 @@ class NcclTable:
     average_busbw_gbs: float | None
     validated: bool | None
     """Whether the run checked values; None when it does not say."""
+    reduced_to: int | None = None
+    """Bytes: the largest size the program lowered itself to, as its buffers do not fit the GPU memory."""
     malformed: tuple[str, ...] = ()
     """Lines that begin like a row and are none."""
     versions: dict[str, str] = field(default_factory=dict)
@@ -114,7 +119,7 @@ def parse_nccl_tests(text: str) -> NcclTable:
     ranks = {int(match[1]): match[2] for line in lines if (match := _RANK.match(line))}
     starting = _first(_STARTING, lines)
     bounds, average = _first(_BOUNDS, lines), _first(_AVERAGE, lines)
-    validation = _first(_VALIDATION, lines)
+    validation, reduced = _first(_VALIDATION, lines), _first(_REDUCED, lines)
     table = NcclTable(
         collective=starting[1] if starting else None,
         hosts=tuple(ranks[rank] for rank in sorted(ranks)),
@@ -122,6 +127,7 @@ def parse_nccl_tests(text: str) -> NcclTable:
         out_of_bounds=_bounds(bounds) if bounds else None,
         average_busbw_gbs=float(average[1]) if average else None,
         validated=validation[1] != "0" if validation else None,
+        reduced_to=int(reduced[1]) if reduced else None,
         malformed=malformed,
         versions=_versions(lines),
     )

@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rackwright.burnin.report import BurninReport, Measurement, SkuGroup, bytes_text
+from rackwright.burnin.measurement import Measurement
+from rackwright.burnin.report import BurninReport, SkuGroup, bytes_text
 from rackwright.cli.terminal import STYLES
 from rackwright.model.ranges import fold
 
@@ -21,8 +22,10 @@ def show_burnin(report: BurninReport, console: Console) -> None:
 def _show_group(group: SkuGroup, console: Console) -> None:
     heading = f"  {group.engine}, {len(group.nodes)} nodes, {group.ranks} ranks"
     console.print(Text.assemble((f"{fold(group.nodes)} ({group.sku})", "bold"), heading))
+    _show_nodes(group, console)
     for measured in group.measurements:
         _show_measurement(measured, console)
+    _show_soak(group, console)
     for finding in group.all_findings:
         console.print(Text(f"  {finding.status.value}: {finding.text}", style=STYLES[finding.status]))
     if group.gemm:
@@ -39,6 +42,36 @@ def _show_group(group: SkuGroup, console: Console) -> None:
     _show_pairs(group, console)
     versions = ", ".join(f"{name} {version}" for name, version in sorted(group.versions.items()))
     console.print(Text(f"  {versions}", style="dim"))
+
+
+def _show_nodes(group: SkuGroup, console: Console) -> None:
+    """The range of what every node, GPU or port reached by itself; those that fail are among the findings."""
+    alone = [(figure.busbw_gbs, figure.node) for figure in group.per_node if figure.busbw_gbs is not None]
+    copies = [(one.gbs, f"{one.test} of GPU {one.gpu} of {one.node}") for one in group.copies]
+    ports = [(one.gbps, f"rail {one.rail} of {one.nodes[0]} -> {one.nodes[1]}") for one in group.ports]
+    for what, figures, unit in (
+        ("nodes alone", alone, "GB/s"),
+        ("host copies", copies, "GB/s"),
+        ("ports", ports, "Gb/s"),
+    ):
+        if figures:
+            (slow, where), (fast, _) = min(figures), max(figures)
+            console.print(Text(f"  {what}: {slow:g} ({where}) to {fast:g} {unit}"))
+
+
+def _show_soak(group: SkuGroup, console: Console) -> None:
+    soak = group.soak
+    if soak is None:
+        return
+    known = [sample.busbw_gbs for sample in soak.samples if sample.busbw_gbs is not None]
+    span = f", {min(known):g} to {max(known):g} GB/s" if known else ""
+    drift = f", drift {soak.drift_percent:+g} %" if soak.drift_percent is not None else ""
+    rounds = f"  soak: {soak.hours:g} of {soak.hours_asked:g} hours, {len(soak.samples)} rounds{span}{drift}"
+    heat = max(
+        ((one.hottest_c, one.hottest) for one in soak.readings if one.hottest_c is not None), default=None
+    )
+    shown = f", hottest {heat[0]:g} C ({heat[1]})" if heat is not None else ""
+    console.print(Text(f"{rounds}; {len(soak.readings)} readings of the health probe{shown}"))
 
 
 def _show_measurement(measured: Measurement, console: Console) -> None:

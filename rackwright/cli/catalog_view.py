@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from rackwright.burnin.floors import sku_floor
 from rackwright.catalog.kernels import KernelTable
 from rackwright.catalog.tables import (
     CudaTable,
@@ -68,6 +69,13 @@ def _floor_lines(sku: Sku) -> Iterator[str]:
     for floor in sku.busbw_floors:
         yield f"  nccl_busbw_gbs, {_nodes(floor)}: {floor.busbw_gbs:g}"
         yield from _source_lines((floor.source,), indent=4)
+    last = max((floor.nodes_max or 0 for floor in sku.busbw_floors), default=0)
+    beyond = (
+        (nodes, sku_floor(sku, nodes)) for nodes in (4, 8, 16, 32, 64, 128, 256, 1024) if nodes > last > 0
+    )
+    shown = ", ".join(f"{nodes} nodes {floor.busbw_gbs:g}" for nodes, floor in beyond if floor is not None)
+    if shown:
+        yield f"  nccl_busbw_gbs, by interpolation and arithmetic: {shown}"
     for other in sku.floors:
         yield f"  {other.metric}: {other.floor:g}"
         yield from _source_lines((other.source,), indent=4)

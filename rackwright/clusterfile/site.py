@@ -96,7 +96,14 @@ def read_burnin(report: Report, raw: Data) -> Burnin:
         and report.clean(("burnin", "floor_source"))
     ):
         report.add(path, "A floor needs a source.", "e.g. `floor_source: measured here, 2026-11-20`")
-    if burnin.floor_source is not None and burnin.floor_busbw_gbs is None and report.clean(path):
+    if burnin.floors_by_nodes and burnin.floor_source is None and report.clean(("burnin", "floor_source")):
+        report.add(
+            ("burnin", "floors_by_nodes"),
+            "Floors need a source.",
+            "e.g. `floor_source: measured here, 2026-11-20`",
+        )
+    declared = burnin.floor_busbw_gbs is not None or burnin.floors_by_nodes
+    if burnin.floor_source is not None and not declared and report.clean(path):
         report.add(("burnin", "floor_source"), "A floor source needs a floor.", "add `floor_busbw_gbs`")
     if burnin.max_bytes is not None and burnin.max_bytes < burnin.min_bytes:
         report.add(("burnin", "max_bytes"), f"`max_bytes` is less than `min_bytes`, {burnin.min_bytes}.")

@@ -93,8 +93,20 @@ class Waves(Frozen):
 
 
 class Burnin(Frozen):
-    """The all-reduce burn-in."""
+    """The burn-in of the workers, see docs/burnin.md."""
 
+    profile: Literal["quick", "acceptance", "soak"] | None = Field(
+        default=None,
+        description="What `rackwright burnin` runs without --profile: `quick` (minutes: each node alone, then "
+        "all-reduce at large sizes), `acceptance` (DCGM's diagnostic, GEMM, host copies, ports, every collective) or "
+        "`soak` (hours). None: each node alone, then every collective.",
+    )
+    soak_hours: float = Field(
+        default=24,
+        gt=0,
+        le=336,
+        description="Hours of the profile `soak`; a rack is usually soaked for 24 to 72.",
+    )
     engine: Literal["nccl-tests", "mpi"] | None = Field(
         default=None, description="None: nccl-tests where the workers' SKU has GPUs, else mpi."
     )
@@ -107,10 +119,21 @@ class Burnin(Frozen):
     floor_busbw_gbs: float | None = Field(
         default=None,
         gt=0,
-        description="GB/s at the largest size. None: the SKU's floor; none there: UNKNOWN.",
+        description="GB/s of all nodes together at the largest size. None: the SKU's floor; none there: UNKNOWN.",
+    )
+    floors_by_nodes: dict[int, float] = Field(
+        default_factory=dict,
+        description="GB/s at the largest size by number of nodes, e.g. `{1: 470, 2: 450, 64: 400}`; numbers between "
+        "two of them are interpolated in log2 of the nodes. Wins over the SKU's floors, also for nodes alone (1) and "
+        "pairs (2).",
     )
     floor_source: str | None = Field(
-        default=None, description="Where floor_busbw_gbs comes from, with its date."
+        default=None, description="Where floor_busbw_gbs and floors_by_nodes come from, with its date."
+    )
+    check_values: bool = Field(
+        default=True,
+        description="Whether nccl-tests compares every value (`-c 1`). False (`-c 0`) times alone: larger sizes fit "
+        "the GPU memory, and nothing is said about correctness.",
     )
     transport: str | None = Field(
         default=None, description="Transport the log must prove, e.g. `NET/IB` or `NET/IB/GDRDMA`."
@@ -120,13 +143,23 @@ class Burnin(Frozen):
         default=0,
         ge=0,
         le=4,
-        description="Level of `dcgmi diag -r` every node runs before the collectives; 0: none. Needs the dcgm role.",
+        description="Level of `dcgmi diag -r` every node runs before the collectives; 0: none, and the catalogue's in "
+        "the profile `acceptance`. Needs the dcgm role.",
     )
     gemm_seconds: int = Field(
         default=0,
         ge=0,
         le=600,
-        description="Seconds of matrix product on every GPU before the collectives, which name slow GPUs; 0: none. "
-        "Needs the dcgm role.",
+        description="Seconds of matrix product on every GPU before the collectives, which name slow GPUs; 0: none, "
+        "and 60 in the profiles `acceptance` and `soak`. Needs the dcgm role.",
     )
-    timeout_seconds: int = Field(default=1800, ge=10)
+    timeout_seconds: int = Field(
+        default=1800, ge=10, description="Limit of each job, the time to start it not included."
+    )
+
+    @field_validator("floors_by_nodes")
+    @classmethod
+    def _numbers_of_nodes(cls, value: dict[int, float]) -> dict[int, float]:
+        if any(nodes < 1 or floor <= 0 for nodes, floor in value.items()):
+            raise ValueError("must map numbers of nodes to GB/s, both above 0, e.g. `{1: 470, 2: 450}`")
+        return value

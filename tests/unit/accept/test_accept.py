@@ -12,7 +12,8 @@ from rackwright.accept import Stages, Verdict, accept
 from rackwright.accept.chart import chart_of
 from rackwright.accept.stages import StageName, judge_applied
 from rackwright.accept.write import default_folder, html, write_report
-from rackwright.burnin.expectation import Finding, Floor
+from rackwright.burnin.finding import Finding
+from rackwright.burnin.floors import Floor
 from rackwright.burnin.pairs import PairFigure, triage
 from rackwright.burnin.report import BurninReport, Measurement, Previous, SkuGroup
 from rackwright.burnin.table import parse_nccl_tests

@@ -36,6 +36,8 @@ class Head:
     def __init__(self, busbw=5.0, **states):
         self.busbw, self.states = busbw, states
         self.pair_busbw = {}
+        self.node_busbw = {}
+        self.together = []
         self.commands, self.jobs = [], []
         self.output = None
         self.fault = None
@@ -80,10 +82,14 @@ class Head:
         while smallest <= largest:
             sizes.append(smallest)
             smallest *= 2
-        if self.output is not None:
+        if self.output is not None and len(nodes) > 1:
             return self.output
-        busbw = self.pair_busbw.get(tuple(nodes), self.busbw) if len(self.jobs) > 1 else self.busbw
-        return table(nodes, sizes, busbw)
+        per_node = int(re.search(r"--ntasks-per-node=(\d+)", command)[1])
+        if len(nodes) == 1:
+            return table(nodes, sizes, self.node_busbw.get(nodes[0], self.busbw), per_node=per_node)
+        self.together.append(tuple(nodes))
+        busbw = self.pair_busbw.get(tuple(nodes), self.busbw) if len(self.together) > 1 else self.busbw
+        return table(nodes, sizes, busbw, per_node=per_node)
 
 
 def cluster_of(workers=2, **settings):

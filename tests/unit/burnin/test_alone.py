@@ -153,6 +153,4 @@ def test_without_the_role_it_is_unknown():
     head = GpuHead()
     report = burnin(gpu_cluster(dcgm=False, gemm_seconds=10), shell=head)
     assert not [job for job in head.jobs if "dcgm" in job]
-    assert report.groups[0].findings[0].text == (
-        "burnin.diag_level and burnin.gemm_seconds need the dcgm role, which w[1-2] lacks"
-    )
+    assert report.groups[0].findings[0].text == ("gemm: needs the dcgm role, which w[1-2] lacks")

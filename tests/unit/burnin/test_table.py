@@ -5,15 +5,8 @@ import json
 
 import pytest
 
-from rackwright.burnin.expectation import (
-    Expectation,
-    Floor,
-    doubling,
-    floor_for,
-    judge_floor,
-    judge_table,
-    printed_size,
-)
+from rackwright.burnin.expectation import Expectation, doubling, judge_table, printed_size
+from rackwright.burnin.floors import Floor, floor_for, judge_floor
 from rackwright.burnin.table import Unreadable, parse_nccl_tests
 from rackwright.burnin.transport import parse_transports
 from rackwright.model.settings import Burnin
@@ -293,11 +286,11 @@ def floor(gbs, **nodes):
 def test_floor_of_the_cluster_file_comes_first_then_the_skus_for_so_many_nodes_then_none():
     sku = make_sku(busbw_floors=(floor(100, nodes_max=1), floor(50, nodes_min=2, nodes_max=8)))
     plain = make_cluster()
-    assert floor_for(plain, sku, 1) == Floor(100, "a document, read 2026-11-01")
+    assert floor_for(plain, sku, 1) == Floor(100, "a document, read 2026-11-01", 2**33, 1)
     assert floor_for(plain, sku, 8).busbw_gbs == 50
     assert floor_for(plain, sku, 9) is None
     declared = make_cluster(burnin=Burnin(floor_busbw_gbs=3, floor_source="measured 2026-11-02"))
-    assert floor_for(declared, sku, 1) == Floor(3, "measured 2026-11-02")
+    assert floor_for(declared, sku, 1) == Floor(3, "measured 2026-11-02", 0, 1)
 
 
 def test_floor_is_judged_at_the_lower_of_both_placements():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
+from itertools import pairwise
 
 import pytest
 
+from rackwright.burnin.floors import ceiling, sku_floor
 from rackwright.catalog.read import catalogue
 from rackwright.catalog.table_files import mig_table
 from rackwright.catalog.unknown import unknown_fields
@@ -79,6 +81,30 @@ def test_floors_are_below_what_the_ports_can_do(sku):
             assert floor.busbw_gbs <= sum(ports) / 8 * nodes / (nodes - 1) * 1.04
     assert [floor.nodes_min for floor in sku.busbw_floors] == sorted(
         floor.nodes_min for floor in sku.busbw_floors
+    )
+
+
+@pytest.mark.parametrize("sku", GPU_ENTRIES, ids=lambda sku: sku.name)
+def test_floors_fall_without_a_cliff(sku):
+    floors = [found.busbw_gbs for nodes in range(2, 2000) if (found := sku_floor(sku, nodes)) is not None]
+    falls = [1 - after / before for before, after in pairwise(floors)]
+    assert all(fall >= 0 for fall in falls)
+    # from 2 to 3 nodes a ring over the ports loses a quarter (k/(k-1)); later steps are small
+    assert max(falls[1:], default=0) < 0.08
+    for nodes, reached in enumerate(floors, 2):
+        possible = ceiling(sku, nodes)
+        assert possible is None or reached < possible
+
+
+def test_the_floor_of_h100_by_nodes():
+    h100 = catalogue()["dgx-h100"]
+    found = {nodes: sku_floor(h100, nodes).busbw_gbs for nodes in (1, 2, 16, 17, 32, 64, 1000)}
+    assert found == {1: 460, 2: 400, 16: 400, 17: 397.6, 32: 372.4, 64: 344.7, 1000: 340.3}
+    assert sku_floor(h100, 17).source == (
+        "between 400 at 16 nodes (published) and 345 at 64 (85% of what the ports can do)"
+    )
+    assert sku_floor(h100, 1000).source.startswith(
+        "arithmetic: 85% of what the ports can do at 1000 nodes, 400"
     )
 
 
