@@ -24,7 +24,7 @@ from rackwright.workload.protocol import Manager
 TESTS = {"host_to_device_memcpy_ce": Metric.H2D_GBS, "device_to_host_memcpy_ce": Metric.D2H_GBS}
 COPY_SECONDS = 300
 _RUNNING = re.compile(r"^Running (\w+)\.?$")
-_ROW = re.compile(r"^\s*(\d+)((?:\s+(?:[0-9.]+|N/A))+)\s*$")
+_ROW = re.compile(r"^\s*(\d+)((?:\s+(?:[0-9.]+|N/A))*)\s*$")
 
 
 @dataclass(frozen=True)

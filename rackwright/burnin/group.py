@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -161,7 +162,7 @@ class GroupRun:
             floor=group.floor,
             keep=kept,
         )
-        soaking = Soaking(load, hours)
+        soaking = Soaking(load, hours, time)
         soak, findings = soaking.run()
         last = (soaking.last,) if soaking.last is not None else ()
         return replace(group, soak=soak, measurements=last, findings=(*group.findings, *findings))

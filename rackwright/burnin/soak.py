@@ -8,7 +8,6 @@ interruption is kept: the report is stored after every reading.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -89,7 +88,7 @@ class Load:
 class Soaking:
     """One soak of one group."""
 
-    def __init__(self, load: Load, hours: float, clock: Clock = time) -> None:
+    def __init__(self, load: Load, hours: float, clock: Clock) -> None:
         self._load = load
         self._hours = hours
         self._clock = clock
