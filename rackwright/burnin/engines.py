@@ -186,8 +186,8 @@ class Mpi:
         return Expectation(collective, ranks, nodes, doubling(smallest, largest))
 
     def judge_transport(self, text: str, nodes: int) -> Finding | None:
-        """Open MPI does not say what it used; a declared transport stays unproven."""
-        if self._settings.transport is None:
+        """Open MPI does not say what it used; a declared transport stays unproven between nodes."""
+        if self._settings.transport is None or nodes < 2:
             return None
         return Finding(
             Status.UNKNOWN,

@@ -103,7 +103,8 @@ def read_burnin(report: Report, raw: Data) -> Burnin:
             "e.g. `floor_source: measured here, 2026-11-20`",
         )
     declared = burnin.floor_busbw_gbs is not None or burnin.floors_by_nodes
-    if burnin.floor_source is not None and not declared and report.clean(path):
+    by_nodes = ("burnin", "floors_by_nodes")
+    if burnin.floor_source is not None and not declared and report.clean(path) and report.clean(by_nodes):
         report.add(("burnin", "floor_source"), "A floor source needs a floor.", "add `floor_busbw_gbs`")
     if burnin.max_bytes is not None and burnin.max_bytes < burnin.min_bytes:
         report.add(("burnin", "max_bytes"), f"`max_bytes` is less than `min_bytes`, {burnin.min_bytes}.")
