@@ -36,7 +36,7 @@ _COMMANDS = {
     "verify": "Verify nodes against the declaration.",
     "why": "Explain the state of a node and what to do about it.",
     "health": "Probe the nodes' hardware and compare it with the declared SKU.",
-    "burnin": "Burn the workers in, alone and together, and compare them with the floors.",
+    "burnin": "Measure the workers alone and together against floors.",
     "accept": "Validate, apply, verify and burn in; one verdict and a report.",
     "path": "Print the folder of the shipped deploys, templates or roles.",
     "lab": "Boot a cluster file as a rack of containers on this host.",

@@ -44,6 +44,35 @@ def test_each_node_runs_two_ranks_of_its_own_and_large_messages():
     assert all("--ntasks-per-node=2" in job and "= 8388608, 67108864" in job for job in alone)
 
 
+def test_a_node_that_was_busy_once_has_a_second_try():
+    class Busy(Head):
+        def _srun(self, command):
+            said = super()._srun(command)
+            if "--nodes=1" in command and "nodelist=w2" in command:
+                self.node_busbw = {}
+            return said
+
+    head = Busy()
+    head.node_busbw = {"w2": 1.0}
+    group = burnin(cluster_of(3), shell=head).groups[0]
+    assert (group.left_out, group.status) == ((), Status.PASS)
+    assert len([job for job in head.jobs if "nodelist=w2" in job]) == 2
+
+
+def test_wrong_values_have_no_second_try():
+    class Wrong(Head):
+        def _srun(self, command):
+            said = super()._srun(command)
+            bad = "--nodes=1" in command and "nodelist=w2" in command
+            return said.replace("5.0     5.0  0", "5.0     5.0  7") if bad else said
+
+    head = Wrong()
+    group = burnin(cluster_of(3), shell=head).groups[0]
+    assert group.findings[0].status is Status.FAIL
+    assert "w2 alone: wrong values: " in group.findings[0].text
+    assert len([job for job in head.jobs if "nodelist=w2" in job]) == 1
+
+
 def test_the_sites_floor_of_one_node_decides():
     head = Head()
     head.node_busbw = {"w1": 3.9}
