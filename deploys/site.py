@@ -28,6 +28,8 @@ from rackwright.roles.gpudirect.deploy import gpudirect
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.health.deploy import health
 from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.roles.hpc_stack.deploy import hpc_stack
+from rackwright.roles.hpc_stack.options import HpcStackOptions
 from rackwright.roles.imex.deploy import imex
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.mariadb.deploy import mariadb
@@ -91,6 +93,8 @@ if (o := options_for(host, "podman", PodmanOptions)) is not None:
     podman(options=o)
 if (o := options_for(host, "apptainer", ApptainerOptions)) is not None:
     apptainer(options=o)
+if (o := options_for(host, "hpc_stack", HpcStackOptions)) is not None:
+    hpc_stack(options=o)
 if (o := options_for(host, "munge", MungeOptions)) is not None:
     munge(options=o)
 if (o := options_for(host, "mariadb", MariadbOptions)) is not None:

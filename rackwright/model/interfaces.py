@@ -105,6 +105,10 @@ class ProvidesCollectives:
         """Folders of all_reduce_perf and its like, searched in this order; empty where the role has none."""
         raise NotImplementedError
 
+    def mpi_command(self, node: Node) -> tuple[str, ...]:
+        """A program each rank runs: all-reduces rank + 1, prints `rackwright-mpi RANK SIZE SUM HOST`."""
+        raise NotImplementedError
+
 
 class ReservesMemory:
     """Options of a role whose services hold memory that a job on the same node cannot have."""

@@ -68,7 +68,30 @@ _SOFTWARE = {
     "schedmd/slurm-client": Names(_SCHEDMD),
     "schedmd/pam-slurm-adopt": Names(("slurm-smd-libpam-slurm-adopt",)),
     "logrotate": Names(("logrotate",), "logrotate.timer"),
-    "mpi": Names(("openmpi-bin", "python3-mpi4py", "python3-numpy")),
+    "mpi": Names(("openmpi-bin",), paths={"library": "libmpi.so.40", "programs": "/usr/bin"}),
+    "mpi-dev": Names(("libopenmpi-dev", "gcc", "g++", "libc6-dev")),
+    "mpi4py": Names(("python3-mpi4py", "python3-numpy")),
+    # hwloc and libevent are the OS's; autotools for a source without configure
+    "mpi-build": Names(
+        (
+            *(
+                "gcc",
+                "g++",
+                "gfortran",
+                "libc6-dev",
+                "make",
+                "binutils",
+                "perl",
+                "pkgconf",
+                "bzip2",
+                "xz-utils",
+            ),
+            *("autoconf", "automake", "libtool", "flex", "libevent-dev", "libhwloc-dev", "zlib1g-dev"),
+            *("libnuma-dev", "libibverbs-dev", "librdmacm-dev"),
+        )
+    ),
+    "pmix-dev": Names(("libpmix-dev",)),
+    "ucx-dev": Names(("libucx-dev",)),
     # fingerprint: as docs.docker.com/engine/install publishes it, and as many public installation scripts
     # that do not copy each other have it (read 2026-11-21); a wrong one refuses the key and lets no other in
     "docker-archive": Names(
@@ -118,7 +141,6 @@ class DebianFamily(Family):
     has_firewalld = False
     has_networkmanager = False
     has_selinux = False
-    mpi_module = None
 
     def package_query(self, packages: Sequence[str]) -> str:
         return apt.query(packages)

@@ -62,7 +62,31 @@ _SOFTWARE = {
     "schedmd/slurm-client": Names(("slurm",)),
     "schedmd/pam-slurm-adopt": Names(("slurm-pam_slurm",)),
     "logrotate": Names(("logrotate",), "logrotate.timer"),
-    "mpi": Names(("openmpi", "python3-mpi4py-openmpi", "python3-numpy")),
+    # unconfirmed: hwloc-devel, libevent-devel and pmix-devel may need the repository CRB
+    "mpi": Names(
+        ("openmpi",),
+        paths={"library": "/usr/lib64/openmpi/lib/libmpi.so.40", "programs": "/usr/lib64/openmpi/bin"},
+    ),
+    "mpi-dev": Names(("openmpi-devel", "gcc", "gcc-c++", "glibc-devel")),
+    "mpi4py": Names(("python3-mpi4py-openmpi", "python3-numpy")),
+    "mpi-build": Names(
+        (
+            *(
+                "gcc",
+                "gcc-c++",
+                "gcc-gfortran",
+                "glibc-devel",
+                "make",
+                "binutils",
+                "perl",
+                "pkgconf-pkg-config",
+            ),
+            *("bzip2", "xz", "autoconf", "automake", "libtool", "flex", "libevent-devel", "hwloc-devel"),
+            *("zlib-devel", "numactl-devel", "rdma-core-devel"),
+        )
+    ),
+    "pmix-dev": Names(("pmix-devel",)),
+    "ucx-dev": Names(("ucx-devel",)),
     # fingerprint: found as in `debian`
     "docker-archive": Names(
         ("gnupg2",),
@@ -106,7 +130,6 @@ class ElFamily(Family):
     has_firewalld = True
     has_networkmanager = True
     has_selinux = True
-    mpi_module = "mpi"
 
     def package_query(self, packages: Sequence[str]) -> str:
         return dnf.query(packages)

@@ -70,8 +70,6 @@ class Family(ABC):
     has_networkmanager: ClassVar[bool]
     """Whether NetworkManager writes /etc/resolv.conf unless it is configured not to."""
     has_selinux: ClassVar[bool]
-    mpi_module: ClassVar[str | None]
-    """The environment module that puts Open MPI's commands into PATH; None: they are there."""
 
     def __str__(self) -> str:
         return self.name

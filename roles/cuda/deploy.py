@@ -5,10 +5,11 @@ from __future__ import annotations
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
+from rackwright.lock.cuda_home import cuda_home
 from rackwright.lock.for_roles import component, group_for
 from rackwright.operations import files, packages, settings
 from rackwright.render import render
-from rackwright.roles.cuda.options import CudaOptions, home, tools
+from rackwright.roles.cuda.options import CudaOptions, tools
 
 PROFILE = "/etc/profile.d/rackwright-cuda.sh"
 
@@ -26,14 +27,14 @@ def cuda(options: CudaOptions) -> None:
             name="Make the locked toolkit the default",
             target="/usr/local/cuda",
             read="readlink -f /usr/local/cuda",
-            want=home(group),
-            write=f"update-alternatives --set cuda {home(group)}",
+            want=cuda_home(group),
+            write=f"update-alternatives --set cuda {cuda_home(group)}",
         )
     if options.profile:
         files.file(
             name="Set the toolkit's path for login shells",
             path=PROFILE,
-            content=render("cuda/profile.sh.j2", home=home(group), tools=tools(group)),
+            content=render("cuda/profile.sh.j2", home=cuda_home(group), tools=tools(group)),
         )
     else:
         files.absent(name="Leave the toolkit's path to environment modules", path=PROFILE)

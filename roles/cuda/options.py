@@ -8,6 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from rackwright.lock.content import GroupLock
+from rackwright.lock.cuda_home import cuda_home
 from rackwright.lock.for_roles import Trouble
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster
@@ -40,15 +41,6 @@ class CudaOptions(StackOptions):
             )
 
 
-def home(group: GroupLock) -> str:
-    """CUDA_HOME: releases of NVIDIA's stand side by side, Debian has one, with its tools in /usr/bin.
-
-    Sources: CUDA installation guide for Linux, "Post-installation actions"; contents of
-    nvidia-cuda-toolkit in bookworm, read 2026-11-21.
-    """
-    return "/usr/lib/cuda" if group.source == "distribution" else f"/usr/local/cuda-{group.cuda}"
-
-
 def tools(group: GroupLock) -> str:
     """The folder of nvcc and its like."""
-    return "/usr/bin" if group.source == "distribution" else f"{home(group)}/bin"
+    return "/usr/bin" if group.source == "distribution" else f"{cuda_home(group)}/bin"

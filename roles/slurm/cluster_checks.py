@@ -6,6 +6,7 @@ import re
 
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, Warned, fail
 from rackwright.model.cluster import Node
+from rackwright.model.interfaces import ProvidesCollectives
 from rackwright.model.ranges import fold
 from rackwright.roles.slurm import layout, placement, reading
 from rackwright.roles.slurm.options import SlurmOptions
@@ -37,10 +38,6 @@ done
 printf '%s\\n' "$row"
 """
 _GIVEN = "sh -c 'echo rackwright-gpu $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES'"
-_ALL_REDUCE = (
-    "from mpi4py import MPI; c = MPI.COMM_WORLD; "
-    "print('rackwright-mpi', c.rank, c.size, c.allreduce(c.rank + 1), MPI.Get_processor_name())"
-)
 
 
 def _first(sentences: list[str]) -> str:
@@ -236,25 +233,22 @@ def _gpus_given(context: CheckContext[SlurmOptions]) -> str:
 def _mpi(context: CheckContext[SlurmOptions]) -> str:
     evidence = []
     for partition, nodes in _by_partition(context).items():
-        able = tuple(node for node in nodes if _has_mpi(context, node))
-        if able:
-            evidence.append(_all_reduce(context, partition, able))
+        able: dict[tuple[str, ...], tuple[Node, ...]] = {}
+        for node in nodes:
+            if (offer := node.offers(ProvidesCollectives)) is not None:
+                command = offer.mpi_command(node)
+                able[command] = (*able.get(command, ()), node)
+        evidence += [_all_reduce(context, partition, alike, command) for command, alike in able.items()]
     if not evidence:
-        raise NotInScope("no worker has Open MPI installed by this role (mpi_packages)")
+        raise NotInScope("no worker gets MPI from a role (hpc_stack)")
     return "; ".join(evidence)
 
 
-def _has_mpi(context: CheckContext[SlurmOptions], node: Node) -> bool:
-    options = node.offers(SlurmOptions)  # mpi_packages may differ between nodes
-    return options is not None and "mpi" in placement.software(context.cluster, node, options).other
-
-
-def _all_reduce(context: CheckContext[SlurmOptions], partition: str, nodes: tuple[Node, ...]) -> str:
-    # Ranks spin while they wait; where there are fewer cores than ranks that takes seconds.
-    program = "env OMPI_MCA_mpi_yield_when_idle=1 python3 -c %s"
-    if (module := nodes[0].family.mpi_module) is not None:
-        program = f"bash -lc 'module load {module} && exec python3 -c \"$0\"' %s"
-    ranks = reading.parse_ranks(_submit(context, partition, nodes, f"--mpi=pmix {program}", _ALL_REDUCE))
+def _all_reduce(
+    context: CheckContext[SlurmOptions], partition: str, nodes: tuple[Node, ...], command: tuple[str, ...]
+) -> str:
+    placeholders = " ".join(["%s"] * len(command))
+    ranks = reading.parse_ranks(_submit(context, partition, nodes, f"--mpi=pmix {placeholders}", *command))
     count = len(nodes)
     if [rank.rank for rank in ranks] != list(range(count)) or {rank.size for rank in ranks} != {count}:
         fail(f"{len(ranks)} ranks of {count} answered, in worlds of {sorted({rank.size for rank in ranks})}")

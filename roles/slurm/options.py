@@ -15,6 +15,7 @@ from rackwright.model.interfaces import (
     UsesAccountingDatabase,
 )
 from rackwright.model.options import RoleOptions
+from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.roles.slurm.entities import (
     Account,
@@ -206,13 +207,18 @@ class SlurmOptions(
         default=("sudo", "wheel", "admin"),
         description="Unix groups that may always log in; so may rackwright's own user.",
     )
-    mpi_packages: bool | None = Field(
-        default=None,
-        description="Open MPI and mpi4py on workers, for the MPI burn-in. None: on those without GPUs.",
-    )
-
-    node_fields: ClassVar[frozenset[str]] = frozenset({"pam_adopt", "pam_admin_groups", "mpi_packages"})
+    node_fields: ClassVar[frozenset[str]] = frozenset({"pam_adopt", "pam_admin_groups"})
     """What may differ between nodes; all else ends in files that must be the same everywhere."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _moved(cls, given: object) -> object:
+        if isinstance(given, dict) and "mpi_packages" in given:
+            raise mistake(
+                "`mpi_packages` is gone from slurm: the role hpc_stack installs MPI.",
+                "remove it, and add a section `hpc_stack: {}`",
+            )
+        return given
 
     @model_validator(mode="after")
     def _one_default_partition(self) -> SlurmOptions:

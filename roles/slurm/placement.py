@@ -99,9 +99,7 @@ def software(cluster: Cluster, node: Node, options: SlurmOptions) -> Software:
     has_gpus = node.sku.gpus is not None
     if runs_slurmd(node) and has_gpus and (options.gres_autodetect == "nvml" or node.mig):
         slurm += ["slurm-nvml"] if options.packages.source == "distribution" else []
-    mpi = options.mpi_packages if options.mpi_packages is not None else not has_gpus
     other = ["logrotate"] if daemons(cluster, node, options) else []
-    other += ["mpi"] if mpi and runs_slurmd(node) else []
     return Software(tuple(slurm), tuple(other))
 
 

@@ -45,6 +45,7 @@ SLURM_ROOMS = (
     *("rackwright/operations/slurm_accounting.py", "rackwright/operations/slurm_reservations.py"),
     "roles/slurm",
     "roles/enroot_pyxis",  # builds a plugin of Slurm's and has to ask srun for it
+    "roles/hpc_stack",  # asks srun to start MPI's processes
 )
 FINDS_SLURM = ("rackwright/workload/lookup.py", "rackwright/workload/on_node.py")
 """Where a manager is chosen by what the roles declare."""

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +12,11 @@ import yaml
 
 from rackwright.engine.run import apply
 from rackwright.errors import ExitCode
-from rackwright.lab import names, network
 from rackwright.plan.node_plan import PlanResult
 from rackwright.status import Status
 from rackwright.verify import verify
 from tests.racks.containers import site_files
+from tests.racks.serving import served
 from tests.racks.site import Site
 
 # The limits are below those of the machine's own processes: not every machine lets a container raise them.
@@ -69,7 +66,7 @@ roles:
     pids_limit: 0
   munge: {}
   mariadb: {}
-  slurm: {partitions: {main: {nodes: worker1, default: true}}, mpi_packages: false}
+  slurm: {partitions: {main: {nodes: worker1, default: true}}}
 """
 
 SITE_REGISTRY = "10.77.0.10:5001"
@@ -114,7 +111,7 @@ def rack(tmp_path_factory: pytest.TempPathFactory, mirror: Path) -> Iterator[Sit
         "sha256": site_files.make(mirror),
     }
     site = Site(tmp_path_factory.mktemp("containers"), "ct", declared)
-    with site.booted(), _served(site, mirror):
+    with site.booted(), served(site, mirror, "10.77.0.1"):
         site.apply()
         yield site
 
@@ -163,15 +160,3 @@ def _repositories(site: Site, port: int) -> list[str]:
         site.on("worker1", f"curl -sf http://10.77.0.10:{port}/v2/_catalog")
     )
     return catalog["repositories"]
-
-
-@contextmanager
-def _served(site: Site, folder: Path) -> Iterator[None]:
-    """The folder as a web server on the rack's bridge."""
-    server = [sys.executable, "-m", "http.server", "--bind", "10.77.0.1", "--directory", str(folder), "8080"]
-    command = network.inside(names.namespace(site.name), server)
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield
-        finally:
-            process.terminate()

@@ -7,6 +7,7 @@ from rackwright.model.options import RoleOptions
 from rackwright.model.sku import Sku
 from rackwright.model.types import NodeRole, Platform
 from rackwright.osfamily.known import OsRelease
+from rackwright.roles.hpc_stack.options import HpcStackOptions
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.roles.slurm.options import SlurmOptions
@@ -59,6 +60,7 @@ def lab(
             for i in range(1, workers + 1)
         ),
         slurm=slurm,
+        hpc_stack=HpcStackOptions(),
     )
 
 

@@ -36,14 +36,13 @@ def paths(found):
 
 
 _CLIENT = ["slurm-client", "slurm-wlm-basic-plugins"]
-_MPI = ["logrotate", "openmpi-bin", "python3-mpi4py", "python3-numpy"]
 
 
 @pytest.mark.parametrize(
     ("made", "name", "names"),
     [
         (lab(), "head1", [*_CLIENT, "slurmctld", "slurmdbd", "slurm-wlm-mysql-plugin", "logrotate"]),
-        (lab(), "worker1", [*_CLIENT, "slurmd", *_MPI]),
+        (lab(), "worker1", [*_CLIENT, "slurmd", "logrotate"]),
         (dgx(os=os_release("ubuntu-24.04")), "gpu001", [*_CLIENT, "slurmd", "libpam-slurm-adopt", "logrotate"]),
         (dgx(), "login1", _CLIENT),
         (dgx(os=os_release("rocky-9")), "head1", ["slurm", "slurm-slurmctld", "slurm-slurmdbd", "logrotate"]),
@@ -51,9 +50,9 @@ _MPI = ["logrotate", "openmpi-bin", "python3-mpi4py", "python3-numpy"]
         (dgx(SlurmOptions(gres_autodetect="nvml")), "gpu001", [
             *_CLIENT, "slurmd", "libpam-slurm-adopt", "slurm-wlm-nvml-plugin", "logrotate",
         ]),
-        (dgx(SlurmOptions(pam_adopt=False, mpi_packages=True)), "gpu001", [*_CLIENT, "slurmd", *_MPI]),
+        (dgx(SlurmOptions(pam_adopt=False)), "gpu001", [*_CLIENT, "slurmd", "logrotate"]),
         (small(), "node1", [
-            *_CLIENT, "slurmctld", "slurmdbd", "slurm-wlm-mysql-plugin", "slurmd", *_MPI,
+            *_CLIENT, "slurmctld", "slurmdbd", "slurm-wlm-mysql-plugin", "slurmd", "logrotate",
         ]),
     ],
 )  # fmt: skip

@@ -13,6 +13,7 @@ import pytest
 
 from rackwright.claims.check import Undetermined
 from rackwright.osfamily.known import os_family
+from rackwright.roles.hpc_stack.options import HpcStackOptions
 from rackwright.roles.slurm import cluster_checks, reading, service_checks, texts
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.verify import CHECKS, parse_mpi_plugins
@@ -77,10 +78,7 @@ JOB = (
     "--ntasks-per-node=1 -p main -N 2 -w 'worker[1-2]' "
 )
 GREET = JOB + "sh -c 'echo rackwright-job $SLURM_JOB_ID $SLURMD_NODENAME'"
-MPI = (
-    JOB + "--mpi=pmix env OMPI_MCA_mpi_yield_when_idle=1 python3 -c "
-    + shlex.quote(cluster_checks._ALL_REDUCE)
-)  # fmt: skip
+MPI = f"{JOB}--mpi=pmix {shlex.join(HpcStackOptions().mpi_command(WORKER))}"
 GIVEN = JOB + "--gres=gpu:1 " + cluster_checks._GIVEN
 GPUS = LAB.model_copy(
     update={
@@ -361,7 +359,7 @@ def test_mpi_is_out_of_scope_where_nobody_has_it():
     found = result("an MPI job spans the workers", {}, METAL, METAL.primary)
     assert (found.status, found.evidence) == (
         Status.OUT_OF_SCOPE,
-        "no worker has Open MPI installed by this role (mpi_packages)",
+        "no worker gets MPI from a role (hpc_stack)",
     )
 
 

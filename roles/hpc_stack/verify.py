@@ -1,0 +1,146 @@
+"""What the hpc_stack role claims of a node."""
+
+from __future__ import annotations
+
+from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
+from rackwright.claims.files import as_rendered
+from rackwright.claims.packages import held_at, installed
+from rackwright.facts.settings import Answer
+from rackwright.lock.cuda_home import cuda_home
+from rackwright.lock.for_roles import group_of, has_stack
+from rackwright.lock.versions import upstream
+from rackwright.model.cluster import Node
+from rackwright.model.interfaces import RunsWorkloadManager
+from rackwright.model.types import NodeRole
+from rackwright.roles.hpc_stack import texts
+from rackwright.roles.hpc_stack.options import HpcStackOptions
+from rackwright.roles.hpc_stack.reading import library, parse_ldd, parse_ompi_info
+from rackwright.roles.hpc_stack.recipes import Recipe, recipes
+
+# As the slurm role's own jobs: a small footprint, and bounded, since a busy node is a healthy one.
+_JOB = (
+    'p=$(sinfo -h -n "$1" -o %R | head -n 1); n=$1; shift; '
+    "exec timeout 60 srun -Q -A burnin --immediate=20 -t 2 -J rackwright-verify --mem-per-cpu=16 -N 1 -n 2 "
+    '--overcommit --mpi=pmix ${p:+-p "$p"} -w "$n" "$@"'
+)
+_NO_ANSWER = ("Requested nodes are busy", "Unable to contact slurm controller", "Connection refused")
+
+
+def _parts(context: CheckContext[HpcStackOptions]) -> tuple[Recipe, ...]:
+    return recipes(context.cluster, context.node, context.options)
+
+
+def _packages(context: CheckContext[HpcStackOptions]) -> str:
+    wanted = texts.packages(context.node, context.options)
+    if not wanted:
+        raise NotInScope("nothing of the distribution's is declared")
+    return installed(context, sorted(wanted))
+
+
+def _built(context: CheckContext[HpcStackOptions]) -> str:
+    wrong, found = [], []
+    for recipe in _parts(context):
+        there = context.fact(Answer, recipe.read, may_be_empty=True)
+        if there is None:
+            context.output("test -d /")  # a node that answers, so that silence means: not built
+            wrong.append(f"{recipe.title} is not built")
+        elif there != recipe.folder:
+            wrong.append(f"{recipe.link} leads to {there}, not to {recipe.folder}")
+        found.append(recipe.title)
+    if wrong:
+        fail("; ".join(wrong))
+    return ", ".join(found)
+
+
+def _open_mpi(context: CheckContext[HpcStackOptions]) -> str:
+    program = f"{context.options.programs(context.node)}/ompi_info"
+    there = parse_ompi_info(context.output("%s --parsable --all", program))
+    declared = context.options.openmpi.version
+    if context.options.mpi == "build" and there.version != declared:
+        fail(f"{program} is Open MPI {there.version}, not {declared}")
+    if "pml:ucx" not in there.components:
+        fail(f"Open MPI {there.version} has no UCX (no component pml:ucx)")
+    if texts.has_cuda(context.cluster, context.node, context.options) and not there.cuda:
+        fail(f"Open MPI {there.version} was built without CUDA")
+    return f"Open MPI {there.version} with UCX{' and CUDA' if there.cuda else ''}"
+
+
+def _environment(context: CheckContext[HpcStackOptions]) -> str:
+    declared = texts.declared(context.options, _parts(context))
+    return as_rendered(context, declared) or "nothing is set, nothing is to be set"
+
+
+def _starts(context: CheckContext[HpcStackOptions]) -> str:
+    if context.node.offers(RunsWorkloadManager) is None:
+        raise NotInScope("no workload manager runs on this node")
+    command = context.options.mpi_command(context.node)
+    placeholders = " ".join(["%s"] * len(command))
+    result = context.host.run(f"sh -c %s job %s {placeholders}", _JOB, context.node.name, *command)
+    error = (str(result.stderr).strip() or str(result.stdout).strip() or "nothing").splitlines()[-1]
+    if result.rc in (124, 126, 127) or any(words in result.stderr for words in _NO_ANSWER):
+        raise Undetermined(f"the processes did not start: {error}")
+    if result.rc != 0:
+        fail(f"srun exited {result.rc} saying: {error}")
+    lines = [
+        line.split()[1:4] for line in str(result.stdout).splitlines() if line.startswith("rackwright-mpi ")
+    ]
+    if sorted(lines) != [["0", "2", "3"], ["1", "2", "3"]]:
+        fail(f"two processes printed rank, size and sum as {sorted(lines)}: they do not find each other")
+    return "two processes found each other through PMIx"
+
+
+def _nccl(context: CheckContext[HpcStackOptions]) -> str:
+    if not context.options.has_nccl(context.cluster, context.node):
+        raise NotInScope("the cluster locks no NCCL")
+    return held_at(context, texts.nccl(context.cluster, context.node, context.options))
+
+
+def _all_reduce_perf(context: CheckContext[HpcStackOptions]) -> str:
+    (folder,) = context.options.program_folders
+    loaded = parse_ldd(context.output("ldd %s", f"{folder}/all_reduce_perf"))
+    group = group_of(context.cluster, context.node)
+    nccl = context.output("readlink -f %s", library(loaded, "libnccl")).strip()
+    wanted = upstream(
+        next(iter(texts.nccl(context.cluster, context.node, context.options))).partition("=")[2]
+    )
+    if nccl.rpartition(".so.")[2] != wanted:
+        fail(f"it loads {nccl}, and NCCL {wanted} is locked")
+    cuda = context.output("readlink -f %s", library(loaded, "libcudart")).strip()
+    home = context.output("readlink -f %s", cuda_home(group)).strip()
+    if group.source != "distribution" and not cuda.startswith(f"{home}/"):
+        fail(f"it loads {cuda}, and the locked CUDA is in {home}")
+    mpi = context.output("readlink -f %s", library(loaded, "libmpi")).strip()
+    openmpi = next((recipe.prefix for recipe in _parts(context) if recipe.part == "openmpi"), None)
+    if openmpi is not None and not mpi.startswith(f"{openmpi}/"):
+        fail(f"it loads {mpi}, and the declared Open MPI is in {openmpi}")
+    return f"NCCL {wanted}, {cuda}, {mpi}"
+
+
+def _builds(node: Node, options: HpcStackOptions) -> bool:
+    return texts.builds(node, options)
+
+
+CHECKS = (
+    Check("the packages of MPI and its tools are installed", _packages),
+    Check("everything was built as declared", _built, applies=_builds),
+    Check("Open MPI is as declared, with UCX", _open_mpi),
+    Check("the environment of MPI's users is as declared", _environment),
+    Check(
+        "MPI's processes start through PMIx",
+        _starts,
+        applies=lambda node, options: node.holds(NodeRole.WORKER),
+        settle_seconds=60,
+        timeout_seconds=120,
+        live=True,
+    ),
+    Check(
+        "NCCL is installed as locked and held",
+        _nccl,
+        applies=lambda node, options: has_stack(node) and options.nccl is not False,
+    ),
+    Check(
+        "all_reduce_perf loads the locked NCCL and CUDA",
+        _all_reduce_perf,
+        applies=lambda node, options: options.builds_nccl_tests(node),
+    ),
+)
