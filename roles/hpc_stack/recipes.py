@@ -58,7 +58,7 @@ class Recipe:
     url: str
     sha256: str
     steps: str
-    """Shell, run in the source's folder: builds for $prefix and installs below $stage with $jobs compilers."""
+    """Shell, run in the source's folder: builds for $home and installs below $stage with $jobs compilers."""
 
     @property
     def title(self) -> str:
@@ -84,6 +84,12 @@ class Recipe:
     def prefix(self) -> str:
         """The folder of this build and no other."""
         return f"{self.link}-{self.release.version}-{self.digest[:10]}"
+
+    @property
+    def home(self) -> str:
+        """The path the result has in it. Open MPI's is the link: mpicc writes it into users' programs, and these run on
+        nodes whose builds differ, as login nodes without GPUs do."""
+        return self.link if self.part == "openmpi" else self.prefix
 
     @property
     def folder(self) -> str:
@@ -123,7 +129,8 @@ def _recipes(cluster: Cluster, node: Node, options: HpcStackOptions) -> Iterator
         yield openmpi
     if options.nccl_tests is not None and options.builds_nccl_tests(node) and group is not None:
         mpi = f"{against['openmpi']}/bin" if "openmpi" in against else options.programs(node)
-        yield _nccl_tests(cluster, node, options, group, mpi)
+        codes = gencode(capabilities(options, node))
+        yield _nccl_tests(cluster, options.nccl_tests, group, mpi, codes)
 
 
 def uses_cuda(cluster: Cluster, node: Node) -> bool:
@@ -156,15 +163,14 @@ def _openmpi(
     return _recipe(cluster, "openmpi", options.openmpi, _configure(own, options.openmpi))
 
 
-def _nccl_tests(cluster: Cluster, node: Node, options: HpcStackOptions, group: GroupLock, mpi: str) -> Recipe:
-    release = options.nccl_tests or Release(version="0.0")
+def _nccl_tests(cluster: Cluster, release: Release, group: GroupLock, mpi: str, codes: str) -> Recipe:
     steps = render(
         "hpc_stack/nccl-tests.sh.j2",
         mpi=mpi,
         cuda=cuda_home(group),
         cuda_release=group.cuda,
         nccl=", ".join(group.packages[name] for name in group.components.get("nccl", ())),
-        gencode=gencode(capabilities(options, node)),
+        gencode=codes,
         flags=" ".join(quote(flag) for flag in release.flags),
     )
     return _recipe(cluster, "nccl_tests", release, steps)

@@ -22,7 +22,7 @@ def declared(options: HpcStackOptions, parts: tuple[Recipe, ...]) -> dict[str, s
     profile = options.environment == "profile"
     return {
         PROFILE: render("hpc_stack/profile.sh.j2", home=openmpi.link, profile=profile, modules=MODULES),
-        MODULEFILE: render("hpc_stack/modulefile.j2", prefix=openmpi.prefix, version=openmpi.release.version),
+        MODULEFILE: render("hpc_stack/modulefile.j2", home=openmpi.link, version=openmpi.release.version),
     }
 
 

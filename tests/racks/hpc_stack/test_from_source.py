@@ -74,7 +74,7 @@ def test_a_second_apply_is_empty_and_all_claims_hold(built: Site):
 def test_a_program_of_the_built_compiler_spans_both_workers_by_ucx(built: Site):
     for node in WORKERS:
         loaded = compile_on(built, node, "/opt/rackwright/openmpi/bin/mpicc")
-        assert "libmpi.so.40 => /opt/rackwright/openmpi-5.0.7-" in loaded
+        assert "libmpi.so.40 => /opt/rackwright/openmpi/lib/" in loaded
         assert "libpmix.so.2 => /lib/x86_64-linux-gnu/libpmix.so.2" in loaded  # the one Slurm's plugin loads
     lines, printed = run_job(
         built,
