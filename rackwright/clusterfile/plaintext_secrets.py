@@ -85,9 +85,13 @@ def _why_secret(path: DataPath, value: str) -> str | None:
 def _is_harmless(key: str, value: str) -> bool:
     if not value or value.lower() in _HARMLESS:
         return True
-    public = value.endswith((".asc", ".pub", ".gpg"))
-    names_a_file = public or "/" in value or key == "key" or key.endswith(("_file", "_path"))
+    names_a_file = "/" in value or key == "key" or key.endswith(("_file", "_path")) or _is_key_file(value)
     return names_a_file and len(value) <= 200 and _PATH.fullmatch(value) is not None
+
+
+def _is_key_file(value: str) -> bool:
+    """The name of a file of public keys, such as `nvidia.asc` in `repository_key`."""
+    return value.endswith((".asc", ".gpg", ".pub"))
 
 
 def _scan_comments(report: Report) -> None:

@@ -17,10 +17,9 @@ from rackwright.model.settings import Waves
 from rackwright.model.types import NodeRole, Platform
 from rackwright.osfamily.known import os_release
 from rackwright.pyinfra_driver.connector import groups_of
+from tests.examples import INVENTORY, cluster_files
 from tests.factories import make_node
 from tests.unit.clusterfile.base_file import BASE, change
-
-INVENTORY = Path(__file__).parents[3] / "inventory"
 
 
 def loaded(folder: Path, *edits: tuple[str, str]) -> Cluster:
@@ -240,7 +239,7 @@ def test_the_cluster_cannot_be_changed(cluster):
         cluster.name = "other"
 
 
-@pytest.mark.parametrize("file", sorted(INVENTORY.glob("*.yaml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", cluster_files(), ids=lambda file: file.stem)
 def test_the_example_files_are_correct(file):
     assert load_cluster(file).nodes
 
@@ -250,16 +249,3 @@ def test_the_lab(tmp_path):
     assert [node.name for node in lab.nodes] == ["head1", "worker1", "worker2"]
     assert {node.platform for node in lab.nodes} == {Platform.CONTAINER}
     assert lab.mirrors.apt_proxy == f"http://{lab.management.gateway}:3142"
-
-
-def test_the_dgx_example():
-    cluster = load_cluster(INVENTORY / "example-dgx-h100.yaml")
-    workers = cluster.holding(NodeRole.WORKER)
-    assert (len(workers), len(cluster.holding(NodeRole.LOGIN)), len(cluster.holding(NodeRole.HEAD))) == (
-        32,
-        2,
-        1,
-    )
-    assert {node.rack for node in workers} == {"rack1", "rack2", "rack3", "rack4"}
-    assert len(workers[0].addresses) == 10
-    assert workers[-1].address_on("fabric", 7) == IPv4Address("10.100.224.32")

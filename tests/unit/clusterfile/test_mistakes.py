@@ -45,6 +45,13 @@ def test_mistake(tmp_path, case):
         assert not any(secret in str(problem) for secret in SECRETS)
 
 
+@pytest.mark.parametrize("name", ["nvidia.asc", "mirror.gpg", "3bf863cc.pub"])
+def test_the_name_of_a_file_of_public_keys_is_no_secret(tmp_path, name):
+    """Whatever else is wrong with it here: the section has no such option."""
+    found = problems_of(tmp_path, change(("munge: {}", f"munge: {{repository_key: {name}}}")))
+    assert [problem.message for problem in found] == ["Unknown key `repository_key`."]
+
+
 TEN = change(
     ("name: demo", "name: Demo_1"),
     ("os: debian-13", "os: debian-14"),

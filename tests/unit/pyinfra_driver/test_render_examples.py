@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from rackwright.clusterfile.load import load_cluster
-
-REPO = Path(__file__).resolve().parents[3]
+from tests.examples import cluster_files, copied
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = ("example-dgx-h100.yaml", "example-small.yaml")
+each = pytest.mark.parametrize("example", cluster_files("example-*.yaml"), ids=lambda file: file.stem)
 
 
 def _rackwright(folder: Path, *arguments: str) -> str:
@@ -44,31 +42,33 @@ for node in cluster.nodes: print(node.name, len(render_node(cluster, node)))
 """
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_every_node_renders(example: str):
-    file = REPO / "inventory" / example
-    before = sorted(file.parent.iterdir())  # a lab that was brought up leaves its secrets here
-    counted = subprocess.check_output([sys.executable, "-c", _COUNT_FILES, str(file)], text=True, timeout=240)
+@each
+def test_every_node_renders(example: Path):
+    before = sorted(example.parent.iterdir())  # a lab that was brought up leaves its secrets here
+    counted = subprocess.check_output(
+        [sys.executable, "-c", _COUNT_FILES, str(example)], text=True, timeout=240
+    )
     files = dict(line.split() for line in counted.splitlines())
-    assert set(files) == set(load_cluster(file).by_name)
+    assert set(files) == set(load_cluster(example).by_name)
     assert min(map(int, files.values())) > 30
-    assert sorted(file.parent.iterdir()) == before
+    assert sorted(example.parent.iterdir()) == before
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_every_kind_of_node_renders_whole(tmp_path: Path, example: str):
+@each
+def test_every_kind_of_node_renders_whole(tmp_path: Path, example: Path):
     """Through the program: one node of each role and SKU."""
-    file = tmp_path / example
-    shutil.copy(REPO / "inventory" / example, file)
+    file = copied(example, tmp_path)
+    before = {path.name for path in tmp_path.iterdir()}
     cluster = load_cluster(file)
     kinds = {(node.roles, node.sku.name): node.name for node in cluster.nodes}
     for name in kinds.values():
         files = json.loads(_rackwright(tmp_path, "render", str(file), "--node", name, "--json"))
         assert {"/etc/hosts", "/etc/slurm/slurm.conf", "/etc/munge/munge.key"} <= set(files)
         assert all(node.name in files["/etc/hosts"] for node in cluster.nodes)
-        assert all(text.strip() and "{{" not in text for text in files.values())
+        assert all(text.strip() for text in files.values())
+        assert not [path for path, text in files.items() if "{{" in text and not path.endswith(".py")]
         assert "secret" in files["/etc/munge/munge.key"]
     shown = _rackwright(tmp_path, "render", str(file), "--node", name, "--path", "/etc/hosts")
     assert shown == files["/etc/hosts"]
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "state") == [example]
+    assert {path.name for path in tmp_path.iterdir()} - {"state"} == before
     assert not [path for path in tmp_path.rglob("*") if "secrets" in path.name or "identity" in path.name]

@@ -1,0 +1,20 @@
+"""The example cluster files of this repository, and the files each of them names beside itself."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+INVENTORY = Path(__file__).resolve().parents[1] / "inventory"
+
+
+def cluster_files(pattern: str = "*.yaml") -> list[Path]:
+    """Cluster files in inventory/; the locks beside them are none."""
+    return sorted(path for path in INVENTORY.glob(pattern) if not path.name.endswith(".lock.yaml"))
+
+
+def copied(file: Path, folder: Path) -> Path:
+    """A copy of a cluster file with its lock, its package index and its keys."""
+    for path in file.parent.glob(f"{file.stem}.*"):
+        shutil.copy(path, folder)
+    return folder / file.name
