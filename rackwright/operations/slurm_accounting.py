@@ -13,7 +13,7 @@ from pyinfra.context import host, state
 from rackwright.facts.slurm import AccountingRecords
 from rackwright.plan.changes import Change, record
 from rackwright.workload.slurm.accounting import sacctmgr_commands
-from rackwright.workload.slurm.records import Records, Unread
+from rackwright.workload.slurm.records import Records, Unread, countable, limited_tres
 
 # slurmdbd has just been started when this runs for the first time. A removal that Slurm refuses
 # (running jobs) must not keep the rest from being done, but it is an error all the same.
@@ -24,7 +24,7 @@ for try in $(seq {wait}); do
   [ "$try" -lt {wait} ] || {{ echo "slurmdbd did not answer within {wait} s: $answer" >&2; exit 1; }}
   sleep 1
 done
-failed=0
+{counted}failed=0
 run() {{
   out=$(timeout 60 sacctmgr -i "$@" 2>&1) && return
   echo "sacctmgr $*: $out" >&2; failed=1
@@ -33,16 +33,35 @@ run() {{
 exit $failed
 """
 
+# slurmctld has just been started, and tells slurmdbd a moment later what it counts.
+_COUNTED = """\
+for try in $(seq {wait}); do
+  counted=$(timeout 10 sacctmgr -nP show tres format=type,name | tr '|' /)
+  missing=
+  for one in {tres}; do echo "$counted" | grep -qxF "$one" || missing="$missing $one"; done
+  [ -n "$missing" ] || break
+  [ "$try" -lt {wait} ] || {{ echo "slurmctld has not registered$missing within {wait} s" >&2; exit 1; }}
+  sleep 1
+done
+"""
+
 
 @operation()
 def entities(
-    cluster: str, declared: Records, prune: bool, wait_seconds: int = 60, local: bool = True
+    cluster: str,
+    declared: Records,
+    prune: bool,
+    counted: bool,
+    wait_seconds: int = 60,
+    local: bool = True,
 ) -> Generator[StringCommand, None, None]:
     """QOS, accounts and users are as declared.
 
     + declared: all of them; the account and user `root` and the QOS `normal` always exist
     + prune: remove what is not declared
-    + wait_seconds: how long slurmdbd may take to answer
+    + counted: slurmctld has been started, so that slurmdbd knows, or will know, every TRES that is limited;
+      without that, limits on a TRES that slurmdbd does not know are left out
+    + wait_seconds: how long slurmdbd may take to answer, and to know a TRES
     + local: it runs on this node
     """
     found: Records | Unread | None
@@ -53,13 +72,21 @@ def entities(
         if found is Unread.STOPPED:  # its start is in the plan, and apply compares after it
             host.noop("slurmdbd does not run: compared once it does")
             return
+        if found is Unread.SILENT and counted:
+            host.noop("slurmdbd does not answer: compared before")
+            return
         if found is Unread.SILENT:
             record(Change("slurm", "accounting", "slurmdbd does not answer", "compared once it does"))
             yield StringCommand(":")
             return
     if isinstance(found, Unread):
         raise OperationError(f"slurmdbd is {found} and could not be asked within {wait_seconds} s")
-    needed = sacctmgr_commands(cluster, found or Records(), declared, prune=prune)
+    is_ = found or Records()
+    missing = limited_tres(declared) - is_.tres
+    wanted = declared if counted else countable(declared, is_.tres)
+    if counted and not state.is_executing:  # all else is in the plan already, before slurmctld
+        is_ = countable(declared, is_.tres)
+    needed = sacctmgr_commands(cluster, is_, wanted, prune=prune)
     if not needed:
         host.noop("accounting is as declared")
         return
@@ -68,4 +95,6 @@ def entities(
             Change("slurm", command.target, command.before, command.after, disruptive=command.after is None)
         )
     script = "\n".join(" ".join(["run", *map(quote, command.arguments)]) for command in needed)
-    yield StringCommand(_SCRIPT.format(wait=wait_seconds, commands=script))
+    tres = " ".join(map(quote, sorted(missing)))
+    ready = _COUNTED.format(wait=wait_seconds, tres=tres) if counted and missing else ""
+    yield StringCommand(_SCRIPT.format(wait=wait_seconds, counted=ready, commands=script))

@@ -62,6 +62,8 @@ def slurm(options: SlurmOptions) -> None:
         _slurmctld(site, options)
     elif site.node.holds(NodeRole.HEAD):
         units.unit(name="Stop slurmctld", unit="slurmctld.service", running=False, enabled=False)
+    if site.node.primary:  # where slurmctld now runs, wherever slurmdbd does
+        _entities(site, options, "Declare the limits on what slurmctld counts", counted=True)
     if placement.runs_slurmd(site.node):
         _slurmd(site, options)
     if placement.adopts_logins(site.node, options):
@@ -149,11 +151,17 @@ def _slurmdbd(site: Site, options: SlurmOptions) -> None:
 
 def _records(site: Site, options: SlurmOptions) -> None:
     # Before slurmctld: it refuses a partition whose QOS it has never heard of.
+    _entities(site, options, "Declare accounts, users and QOS", counted=False)
+
+
+def _entities(site: Site, options: SlurmOptions, name: str, *, counted: bool) -> None:
+    """Twice: slurmdbd takes no limit on a TRES such as gres/gpu before a slurmctld has named it."""
     entities(
-        name="Declare accounts, users and QOS",
+        name=name,
         cluster=site.cluster.name,
         declared=declared_records(site.cluster, options),
         prune=options.prune,
+        counted=counted,
         local=placement.runs_slurmdbd(site.node, options),
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from shlex import quote
 
@@ -41,6 +41,8 @@ LIMIT_COLUMNS = (
 )
 _LISTS = frozenset({"preempt", "flags", "qos"})
 _TRES = frozenset({"grptres", "maxtres", "maxtrespu", "maxtrespa"})
+BUILT_IN_TRES = frozenset({"cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages"})
+"""As a new slurmdbd 24.11 lists them (sacctmgr show tres, Debian 13, 2026-11-23)."""
 _MIB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
 
 
@@ -67,6 +69,8 @@ class Records:
     users: Mapping[str, Settings] = field(default_factory=dict)
     """`defaultaccount` and `adminlevel`."""
     members: Mapping[Member, Settings] = field(default_factory=dict)
+    tres: frozenset[str] = BUILT_IN_TRES
+    """What slurmdbd can count; others, such as `gres/gpu`, come with the first slurmctld that names them."""
 
 
 def normal(column: str, value: str) -> str:
@@ -93,6 +97,36 @@ def settings(columns: Iterable[str], values: Iterable[str]) -> dict[str, str]:
     """Columns to normal values, without those that are not set."""
     found = {column: normal(column, value) for column, value in zip(columns, values, strict=False)}
     return {column: value for column, value in found.items() if value}
+
+
+def limited_tres(records: Records) -> frozenset[str]:
+    """What any limit of these records counts."""
+    return frozenset(word.partition("=")[0] for value in _tres_values(records) for word in value.split(","))
+
+
+def _tres_values(records: Records) -> Iterator[str]:
+    for entities in (records.qos, records.accounts, records.members):
+        for settings in entities.values():
+            yield from (value for column, value in settings.items() if column in _TRES and value)
+
+
+def countable(declared: Records, tres: frozenset[str]) -> Records:
+    """The declaration without limits on what slurmdbd cannot count yet, which sacctmgr refuses."""
+
+    def kept(settings: Settings) -> dict[str, str]:
+        found = {key: _kept_tres(value, tres) if key in _TRES else value for key, value in settings.items()}
+        return {key: value for key, value in found.items() if value}
+
+    return replace(
+        declared,
+        qos={name: kept(settings) for name, settings in declared.qos.items()},
+        accounts={name: kept(settings) for name, settings in declared.accounts.items()},
+        members={member: kept(settings) for member, settings in declared.members.items()},
+    )
+
+
+def _kept_tres(value: str, tres: frozenset[str]) -> str:
+    return ",".join(word for word in value.split(",") if word.partition("=")[0] in tres)
 
 
 def _normal_tres(word: str) -> str:
@@ -137,6 +171,7 @@ echo '# qos'; ask qos format=name,{qos} || exit 0
 echo '# account'; ask account format=account,description,organization || exit 0
 echo '# user'; ask user format=user,defaultaccount,admin || exit 0
 echo '# association'; ask assoc wopl where cluster={cluster} format=account,user,partition,parentname,{limits} || exit 0
+echo '# tres'; ask tres format=type,name || exit 0
 echo '# complete'
 """
 
@@ -183,4 +218,5 @@ def parse(lines: Iterable[str]) -> Records | None:
             if name in here
         },
         members=members,
+        tres=frozenset("/".join(filter(None, row)) for row in sections["tres"]),
     )

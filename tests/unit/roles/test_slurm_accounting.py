@@ -12,12 +12,22 @@ from rackwright.facts.slurm import AccountingRecords
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records
 from rackwright.workload.slurm.accounting import sacctmgr_commands, undeclared
-from rackwright.workload.slurm.records import Member, Records, Unread, normal, parse, read_command
+from rackwright.workload.slurm.records import (
+    BUILT_IN_TRES,
+    Member,
+    Records,
+    Unread,
+    countable,
+    limited_tres,
+    normal,
+    parse,
+    read_command,
+)
 from tests.unit.roles.fake_host import commands, planned
 from tests.unit.roles.slurm_clusters import lab
 
 RECORDED = Path(__file__).parent / "recorded" / "slurm" / "records.txt"
-"""From a rack of Debian 13 containers, 2026-11-20."""
+"""From a rack of Debian 13 containers, 2026-11-20; its TRES from another one, 2026-11-23."""
 DECLARED = {
     "qos": {
         "high": {
@@ -74,6 +84,7 @@ def lines(records, want, *, prune=True):
 def test_what_was_recorded():
     records = there()
     assert records.qos["high"]["maxtrespu"] == "cpu=4,gres/gpu=8,mem=204800"
+    assert records.tres == BUILT_IN_TRES | {"gres/gpu"}
     assert records.accounts["lab1"] == {
         "parent": "phys",
         "fairshare": "1",
@@ -129,6 +140,60 @@ def test_from_nothing():
         "add user bob account=phys cluster=lab defaultaccount=phys adminlevel=none fairshare=1",
         "add user root account=burnin cluster=lab fairshare=1",
     ]
+
+
+def test_a_limit_that_a_new_slurmdbd_cannot_count_waits_for_slurmctld():
+    """sacctmgr 24.11 to a new slurmdbd: `no TRES known by type gres/gpu`, and the whole command is refused."""
+    want = wanted()
+    assert limited_tres(want) == {"cpu", "mem", "gres/gpu"}
+    first = countable(want, BUILT_IN_TRES)
+    assert first.qos["high"]["maxtrespu"] == "cpu=4,mem=204800"
+    assert first.accounts == want.accounts
+    assert not any("gres/gpu" in line for line in lines(Records(), first))
+    there = replace(first, clusters=frozenset({"lab"}))
+    assert lines(there, want) == ["modify qos where name=high set maxtrespu=cpu=4,gres/gpu=8,mem=204800"]
+    assert countable(want, BUILT_IN_TRES | {"gres/gpu"}) == want
+
+
+_AFTER = "Declare the limits on what slurmctld counts"
+
+
+def test_the_plan_of_a_new_head_has_these_limits_after_slurmctld():
+    cluster = lab(SlurmOptions.model_validate(DECLARED))
+    plan = planned(cluster, cluster.primary)
+    names = [operation.name for operation in plan.operations]
+    assert names.index("Run slurmctld with its settings") < names.index(_AFTER)
+    (script,) = commands(plan, "Declare accounts, users and QOS")
+    assert "gres/gpu" not in script
+    (script,) = commands(plan, _AFTER)
+    assert script.count("\nrun ") == 1
+    assert "run modify qos where name=high set maxtrespu=cpu=4,gres/gpu=8,mem=204800" in script
+
+
+def test_without_such_limits_nothing_is_left_for_later():
+    cluster = lab()
+    assert _AFTER not in [operation.name for operation in planned(cluster, cluster.primary).operations]
+
+
+@pytest.mark.parametrize(
+    ("counts", "status", "said"),
+    [("gres|gpu", 0, ""), ("cpu|", 1, "slurmctld has not registered gres/gpu within 2 s\n")],
+    ids=["registered", "never registered"],
+)
+def test_the_limits_wait_for_what_slurmctld_registers(tmp_path, counts, status, said):
+    cluster = lab(SlurmOptions.model_validate(DECLARED))
+    (script,) = commands(planned(cluster, cluster.primary), _AFTER)
+    fake = tmp_path / "sacctmgr"
+    fake.write_text(
+        f'#!/bin/sh\ncase "$*" in *tres*format*) echo "{counts}" ;; *show*) ;; *) echo "$*" >>{tmp_path}/ran ;; esac\n'
+    )
+    fake.chmod(0o755)
+    done = subprocess.run(
+        ["sh", "-c", script.replace("seq 60", "seq 2").replace("-lt 60", "-lt 2").replace("within 60", "within 2")],
+        capture_output=True, text=True, timeout=240, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (status, said)
+    assert (tmp_path / "ran").exists() == (status == 0)
 
 
 def test_what_is_not_declared_any_more_goes_children_first():
