@@ -36,6 +36,7 @@ if [ -s {says}/fails ]; then
 fi
 IFS=_
 [ $# -gt 0 ] && [ -f "{says}/{tool}/$*" ] && exec cat "{says}/{tool}/$*"
+[ -x /usr/bin/{tool} ] && exec /usr/bin/{tool} "$@" # an installed tool answers for itself, e.g. its version
 echo "{tool}, simulated by rackwright's lab, knows only:" $(cd {says}/{tool} && ls | tr '\\n_' ', ') >&2
 exit 2
 """

@@ -113,8 +113,9 @@ def test_a_gpu_without_nvlink_has_no_link_that_goes_down(tmp_path, monkeypatch):
 
 
 def tool(folder, name, *arguments):
-    """Run a tool as a node has it, its documents where they are placed."""
+    """Run a tool as a node has it, its documents where they are placed, installed programs below the folder."""
     text = (folder / name).read_text().replace(gpu_node.SAYS, shlex.quote(str(folder / "says")))
+    text = text.replace("/usr/bin/", f"{folder}/installed/")
     return subprocess.run(["sh", "-c", text, name, *arguments], capture_output=True, text=True, check=False)
 
 
@@ -137,6 +138,20 @@ def test_the_tools_print_what_was_placed_word_for_word(tmp_path, monkeypatch):
     )  # fmt: skip
     gpu_node.place("r", spec())
     assert tool(folder, "nvidia-smi", "-L").stdout.count("UUID") == 8
+
+
+def test_an_installed_tool_answers_what_was_not_placed(tmp_path, monkeypatch):
+    """dcgmi of a package names its version, and finds the simulated GPUs all the same."""
+    monkeypatch.setattr(names, "RUNTIME", tmp_path)
+    gpu_node.make("r", spec())
+    folder = names.node_state("r", "w1") / "gpus"
+    program = folder / "installed" / "dcgmi"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "dcgmi version: 4.6.0 ($*)"\n')
+    program.chmod(0o755)
+    assert tool(folder, "dcgmi", "--version").stdout == "dcgmi version: 4.6.0 (--version)\n"
+    assert tool(folder, "dcgmi", "discovery", "-l").stdout.startswith("8 GPUs found.")
+    assert tool(folder, "nvidia-smi", "--version").returncode == 2
 
 
 def test_what_leaves_a_line_in_the_kernels_log():
