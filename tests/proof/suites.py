@@ -246,6 +246,32 @@ SUITES = (
         smoke=("tests/racks/slurm/health", "-m", "lab and smoke"),
     ),
     Suite(
+        name="dgx-example",
+        proves="A head, a login node and two workers of `inventory/example-dgx-h100.yaml` as Debian 13 containers with "
+        "simulated GPUs take every role of it, from packages with NVIDIA's names and none of its files; a second "
+        "apply is empty, verify finds nothing wrong, and a job gets the eight GPUs of a node.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/example-dgx-h100.yaml",
+            "rackwright/catalog",
+            "rackwright/containers.py",
+            "rackwright/health",
+            "rackwright/lock",
+            "rackwright/verify",
+            "rackwright/workload",
+            "roles",
+            "templates",
+            "tests/examples.py",
+            "tests/gpu_repository.py",
+            "tests/racks/containers/site_files.py",
+            "tests/racks/dgx",
+            "tests/racks/gpu_companions/repository.py",
+        ),
+        tests=("tests/racks/dgx", "-m", "lab"),
+        smoke=("tests/racks/dgx", "-m", "lab and smoke"),
+    ),
+    Suite(
         name="kill-9",
         proves="An apply killed with SIGKILL at 40 random moments, in each of its stages, reaches the same end "
         "state when it is resumed; `lab up`, `lab down` and an image build, killed at each step, leave nothing "

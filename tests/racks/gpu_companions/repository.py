@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -95,7 +96,7 @@ _FM = _DAEMON.format(
 
 
 def _files(name: str, version: str) -> dict[str, str]:
-    """Files of one package, by path; those below /usr/bin are programs."""
+    """Files of one package, by path; scripts are programs."""
     upstream = version.partition("-")[0].rpartition(":")[2]
     sets = {
         "nvidia-fabricmanager": {
@@ -136,18 +137,29 @@ def _files(name: str, version: str) -> dict[str, str]:
     return sets.get(name, {f"/usr/share/doc/{name}/README": "Simulated.\n"})
 
 
-def build(folder: Path, packages: Mapping[str, str]) -> None:
+@dataclass(frozen=True)
+class Content:
+    """What a package holds, where it is more than `_files` has of its name."""
+
+    files: Mapping[str, str]
+    depends: str = ""
+    postinst: str = ""
+
+
+def build(folder: Path, packages: Mapping[str, str], contents: Mapping[str, Content] | None = None) -> None:
     """A repository: the packages and their index, in a new folder."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     entries = []
     for name, version in packages.items():
+        content = (contents or {}).get(name) or Content(_files(name, version))
         control = (
             f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: tests <root@localhost>\n"
-            "Description: stands for NVIDIA's package of this name in a test\n"
+            + (f"Depends: {content.depends}\n" if content.depends else "")
+            + "Description: stands for NVIDIA's package of this name in a test\n"
         )
         package = folder / f"{name}_{version.rpartition(':')[2]}_all.deb"
         with TemporaryDirectory() as tree:
-            _lay_out(Path(tree), control, _files(name, version))
+            _lay_out(Path(tree), control, content)
             subprocess.run(
                 ["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, str(package)],
                 check=True, capture_output=True, timeout=240,
@@ -158,22 +170,24 @@ def build(folder: Path, packages: Mapping[str, str]) -> None:
     (folder / "Packages").write_text("\n".join(entries))
 
 
-def _lay_out(tree: Path, control: str, files: Mapping[str, str]) -> None:
+def _lay_out(tree: Path, control: str, content: Content) -> None:
     """A package as dpkg-deb wants to find it."""
     tree.chmod(0o755)
+    files = content.files
     for path, text in files.items():
         target = tree / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
-        target.chmod(0o755 if path.startswith("/usr/bin/") else 0o644)
+        target.chmod(0o755 if text.startswith("#!") else 0o644)
     debian = tree / "DEBIAN"
     debian.mkdir()
     (debian / "control").write_text(control)
     conffiles = [path for path in files if path.startswith("/etc/")]
     if conffiles:
         (debian / "conffiles").write_text("\n".join(conffiles) + "\n")
-    if any(path.endswith(".service") for path in files):
-        (debian / "postinst").write_text("#!/bin/sh\nsystemctl daemon-reload\n")
+    reload = "systemctl daemon-reload\n" if any(path.endswith(".service") for path in files) else ""
+    if script := reload + content.postinst:
+        (debian / "postinst").write_text(f"#!/bin/sh\nset -e\n{script}")
         (debian / "postinst").chmod(0o755)
 
 
