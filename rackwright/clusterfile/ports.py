@@ -58,7 +58,8 @@ def _mismatches(report: Report, groups: list[Group], networks: Mapping[str, Netw
 
 def _mismatch(report: Report, group: Group, sku: Sku, network: Network) -> Iterator[_Mismatch]:
     ports = [nic for nic in sku.nics if nic.purpose is network.purpose]
-    kinds = {nic.kind for nic in (ports or sku.nics)}
+    shared = () if network.purpose is NetworkPurpose.FABRIC else sku.nics
+    kinds = {nic.kind for nic in (ports or shared)}
     if network.kind in kinds or (network.kind is LinkKind.ETHERNET and not (ports and _only_ib(ports))):
         return
     path: DataPath = (*group.path, "addresses", network.name)
@@ -92,7 +93,7 @@ def _only_ib(ports: list[Nic]) -> bool:
 
 
 def _warn_about_rails(report: Report, groups: list[Group], network: Network) -> None:
-    """Warn where a fabric has more rails than any node on it; nodes whose ports are not known end the question."""
+    """Warn where a fabric has more rails than any node on it; not where the ports of some node are not known."""
     here = [group for group in groups if network.name in group.entry.addresses and group.sku is not None]
     if network.rails < 2 or not here or not all(group.sku is not None and group.sku.rails for group in here):
         return

@@ -140,6 +140,18 @@ SITE = "declare the nodes as a SKU of the site under `skus`, with the ports they
             id="RoCE on Ethernet ports",
         ),
         pytest.param(
+            (
+                ("kind: infiniband", "kind: roce"),
+                own("{purpose: storage, kind: roce, speed_gbps: 200}"),
+                sku("own-node"),
+            ),
+            "nodes[1].addresses.ib",
+            "ib is RoCE, but own-node has no fabric port, so nothing is known of its links.",
+            "correct `skus.own-node.nics`, e.g. "
+            "`nics: [{purpose: fabric, kind: roce, speed_gbps: 400, rail: 0}, ...]`",
+            id="storage ports are not fabric ports",
+        ),
+        pytest.param(
             (("      ib: 10.3.0.11", "      store: 10.2.0.11"), sku("dgx-h100")),
             "nodes[1].addresses.store",
             "store is Ethernet, but the storage ports of dgx-h100 are InfiniBand as sold.",
