@@ -47,8 +47,8 @@ from tests.unit.roles.slurm_clusters import HEAD_SKU, cluster, dgx, lab, node, s
         ),
         ({"accounts": {"Physics": {}}}, "String should match pattern '^[a-z][a-z0-9_.-]{0,39}$'"),
         (
-            {"partitions": {"a": {"default": True, "max_time": "1 day"}}},
-            "String should match pattern '^(UNLIMITED|\\d+-\\d{2}:\\d{2}:\\d{2}|\\d{1,3}:\\d{2}:\\d{2})$'",
+            {"partitions": {"a": {"default": True, "max_time": "1 month"}}},
+            "Not a valid time.",
         ),
         ({"accounts": {"a": {"description": "a|b"}}}, "String should match pattern '^[^|\"\\\\\\n]*$'"),
         ({"memory_headroom_percent": 60}, "Input should be less than or equal to 50"),
