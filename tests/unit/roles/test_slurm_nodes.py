@@ -49,7 +49,7 @@ def gres_lines(made):
     return texts.gres_conf(made, made.primary.options["slurm"]).splitlines()[1:]
 
 
-def test_gpus_are_told_their_cores_where_the_catalogue_knows_their_sockets():
+def test_gpus_have_their_cores_where_the_catalogue_knows_their_sockets():
     assert gres_lines(one(H100)) == [
         "NodeName=gpu1 AutoDetect=off Name=gpu Type=h100 File=/dev/nvidia[0-3] Cores=0-55",
         "NodeName=gpu1 AutoDetect=off Name=gpu Type=h100 File=/dev/nvidia[4-7] Cores=56-111",
