@@ -90,7 +90,7 @@ def lock_problems_of(options: HpcStackOptions, cluster: Cluster) -> Iterator[Tro
     nodes = [node for node in cluster.running("hpc_stack", options) if options.has_nccl(cluster, node)]
     if not nodes:
         return
-    found = list(lock_problems(cluster, "hpc_stack", ("nccl", "cuda") if options.nccl_tests else ("nccl",)))
+    found = list(lock_problems(cluster, "hpc_stack"))
     yield from found or _missing(options, cluster, nodes)
 
 

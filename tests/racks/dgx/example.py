@@ -72,7 +72,9 @@ def _groups(groups: list[dict[str, Any]]) -> Any:
 def _resize(roles: dict[str, Any]) -> None:
     """What depends on the nodes that are left, and on the memory and the disks of a lab node."""
     slurm = roles["slurm"]
-    del slurm["backups"], slurm["state_dir"]  # one head
+    del slurm["backups"], slurm["state_dir"], slurm["state_mount"]  # one head
+    del slurm["packages"]  # the lab's archive has Debian's alone
+    del roles["hpc_stack"]["nccl_tests"]  # compiled by a real nvcc, of which the mirror has none
     slurm["mem_spec_limit_mib"] = 128
     for partition in slurm["partitions"].values():
         partition["nodes"] = str(NodeSet(partition["nodes"]) & NodeSet(",".join(NODES)))

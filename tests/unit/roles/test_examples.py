@@ -22,13 +22,13 @@ each = pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 
 ON_ALL = {"access", "base", "enroot_pyxis", "health", "munge", "slurm", "time", "tuning"}
 ON_GPUS = {
-    "cuda", "dcgm", "docker", "fabricmanager", "gdrcopy", "gpudirect", "nvidia_container_toolkit",
+    "cuda", "dcgm", "docker", "fabricmanager", "gdrcopy", "gpudirect", "hpc_stack", "nvidia_container_toolkit",
     "nvidia_driver", "persistence",
 }  # fmt: skip
 DGX = {
     "head1": ON_ALL | {"mariadb", "registry_cache"},
     "head2": ON_ALL,
-    "login1": ON_ALL,
+    "login1": ON_ALL | {"hpc_stack"},
     "gpu001": ON_ALL | ON_GPUS,
 }
 
