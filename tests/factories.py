@@ -81,7 +81,8 @@ def make_node(name: str, address: int | str, *roles: NodeRole, **changes: Any) -
     }
     options = changes.pop("options", {})
     if "switch" in changes:
-        fields["switches"] = (changes.pop("switch"),)
+        switch = changes.pop("switch")
+        fields["switches"] = () if switch is None else (switch,)
     return Node(**{**fields, **changes}).with_options(options)
 
 

@@ -50,6 +50,45 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid PCI ID: vendor and device as lspci -n prints them.",
         "10de:2330",
     ),
+    r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$": (f"Not a valid absolute path: {_FILE_RULE}.", "/shared"),
+    r"^(\d+-\d{2}:\d{2}:00|\d{1,3}:\d{2}:00)$": ("Not a time in whole minutes.", "2-00:00:00"),
+    r"^[0-9]+(\.[0-9]+){1,3}$": ("Not a valid release.", "5.0.10"),
+    r"^[0-9]+\.[0-9]$": ("Not a compute capability.", "9.0"),
+    r"^[0-9]{1,2}\.[0-9]$": ("Not a compute capability.", "9.0"),
+    r"^[0-9a-f]{64}$": (
+        "Not a SHA-256: 64 lower-case hexadecimal digits, as `sha256sum` prints them.",
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    ),
+    r"^[1-9]\d{0,3}(hour|day|month)s?$": (
+        "Not a valid age: a number with hours, days or months.",
+        "12months",
+    ),
+    r"^[A-Za-z0-9:_+-]+$": ("Not a valid list of ciphers.", "ECDHE-RSA-AES256-GCM-SHA384"),
+    r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$": (
+        "Not a valid host name or address.",
+        "db1.example.com",
+    ),
+    r"^[A-Za-z0-9][A-Za-z0-9._+~-]*\.tar\.(gz|bz2|xz)$": ("Not the name of a tar file.", "ucx-1.20.0.tar.gz"),
+    r"^[A-Za-z0-9_.-]{1,64}$": (
+        "Not a valid word: letters, digits, `_`, `.` and `-`, at most 64 characters.",
+        "fast-network",
+    ),
+    r"^[A-Za-z0-9_@%+=:,./ -]+$": ("Not a valid flag: no quotes, no shell characters.", "--enable-mt"),
+    r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$": (
+        "Not a valid name: letters, digits, `_`, `.` and `-`, a letter first, at most 40 characters.",
+        "matlab",
+    ),
+    r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$": (
+        "Not a valid name: letters, digits, `_`, `.` and `-`, a letter first, at most 64 characters.",
+        "maintenance",
+    ),
+    r"^[^\s|]+$": ("The text must not contain spaces or `|`.", "nfs1:/export/slurm"),
+    r"^[a-z0-9.-]+$": ("Not a valid type of file system.", "nfs4"),
+    r"^[a-z][a-z0-9_]{0,62}$": (
+        "Not a valid name: lower-case letters, digits and `_`, a letter first, at most 63 characters.",
+        "slurmdbd_password",
+    ),
+    r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:00)?$": ("Not a date with a time.", "2026-12-01T08:00"),
 }
 """Pattern of a field to (what is wrong, an example)."""
 

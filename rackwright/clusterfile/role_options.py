@@ -104,8 +104,11 @@ class RoleOptionsReader:
             return  # it may not fit the file because of the mistakes noted already
         found: dict[tuple[str, str | None], list[DataPath]] = {}
         for resolved, (where, message, hint) in self._asked(lambda options: options.lock_problems(cluster)):
-            places = found.setdefault((message, hint), [])
-            places.append(resolved.place(self._report, parse_path(where)))
+            place = resolved.place(self._report, parse_path(where))
+            if where:  # a mistake in an option, e.g. a key file that is not there
+                self._report.add(place, message, hint)
+            else:
+                found.setdefault((message, hint), []).append(place)
         mistakes = len(self._report) > 0
         for (message, hint), places in found.items():
             shared = cluster.gpu_stack is not None and (missing or len(places) > 1)

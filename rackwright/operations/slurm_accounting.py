@@ -48,12 +48,7 @@ done
 
 @operation()
 def entities(
-    cluster: str,
-    declared: Records,
-    prune: bool,
-    counted: bool,
-    wait_seconds: int = 60,
-    local: bool = True,
+    cluster: str, declared: Records, prune: bool, counted: bool, wait_seconds: int = 60, local: bool = True
 ) -> Generator[StringCommand, None, None]:
     """QOS, accounts and users are as declared.
 

@@ -13,122 +13,19 @@ from collections.abc import Sequence
 from shlex import quote
 
 from rackwright.osfamily import apt
+from rackwright.osfamily.debian_software import SOFTWARE
 from rackwright.osfamily.family import Family, PackageChange
-from rackwright.osfamily.names import BASE_TOOLS, HARDWARE_TOOLS, Names
 from rackwright.osfamily.release import NvidiaRepository, Release
 
 _KERNEL = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9a-z.+~-]*-[0-9a-z-]+")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-
-# All of them although they depend on each other: each needs the pinned version.
-_SLURM = ("slurm-client", "slurm-wlm-basic-plugins")
-_SCHEDMD = ("slurm-smd", "slurm-smd-client")
-
-_SOFTWARE = {
-    "base": Names((*BASE_TOOLS, "curl", "iproute2", "iputils-ping", "procps", "python3")),
-    "hardware": Names(HARDWARE_TOOLS),
-    "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
-    "curl": Names(("curl",)),
-    "locales": Names(("locales",)),
-    "openssh": Names(
-        ("openssh-client", "openssh-server", "sudo"),
-        "ssh.service",
-        {"keysign": "/usr/lib/openssh/ssh-keysign"},
-    ),
-    "tuned": Names(("tuned",), "tuned.service"),
-    "chrony": Names(
-        ("chrony",),
-        "chrony.service",
-        {
-            "conf": "/etc/chrony/chrony.conf",
-            "daemon_options": "/etc/default/chrony",
-            "drift": "/var/lib/chrony/chrony.drift",
-            "keys": "/etc/chrony/chrony.keys",
-        },
-        {"variable": "DAEMON_OPTS", "filter_level": "1"},
-    ),
-    "munge": Names(
-        ("munge",),
-        "munge.service",
-        {"key": "/etc/munge/munge.key", "daemon_options": "/etc/default/munge"},
-    ),
-    # read in the order of their names, so that ours comes after the distribution's
-    "mariadb": Names(
-        ("mariadb-server",), "mariadb.service", {"conf": "/etc/mysql/mariadb.conf.d/90-rackwright.cnf"}
-    ),
-    "slurmctld": Names(("slurmctld", *_SLURM), "slurmctld.service"),
-    "slurmdbd": Names(("slurmdbd", "slurm-wlm-mysql-plugin", *_SLURM), "slurmdbd.service"),
-    "slurmd": Names(("slurmd", *_SLURM), "slurmd.service"),
-    "slurm-client": Names(_SLURM),
-    "slurm-nvml": Names(("slurm-wlm-nvml-plugin",)),
-    "pam-slurm-adopt": Names(("libpam-slurm-adopt",)),
-    "schedmd/slurmctld": Names((*_SCHEDMD, "slurm-smd-slurmctld"), "slurmctld.service"),
-    "schedmd/slurmdbd": Names((*_SCHEDMD, "slurm-smd-slurmdbd"), "slurmdbd.service"),
-    "schedmd/slurmd": Names((*_SCHEDMD, "slurm-smd-slurmd"), "slurmd.service"),
-    "schedmd/slurm-client": Names(_SCHEDMD),
-    "schedmd/pam-slurm-adopt": Names(("slurm-smd-libpam-slurm-adopt",)),
-    "logrotate": Names(("logrotate",), "logrotate.timer"),
-    "mpi": Names(("openmpi-bin",), paths={"library": "libmpi.so.40", "programs": "/usr/bin"}),
-    "mpi-dev": Names(("libopenmpi-dev", "gcc", "g++", "libc6-dev")),
-    "mpi4py": Names(("python3-mpi4py", "python3-numpy")),
-    # hwloc and libevent are the OS's; autotools for a source without configure
-    "mpi-build": Names(
-        (
-            *(
-                "gcc",
-                "g++",
-                "gfortran",
-                "libc6-dev",
-                "make",
-                "binutils",
-                "perl",
-                "pkgconf",
-                "bzip2",
-                "xz-utils",
-            ),
-            *("autoconf", "automake", "libtool", "flex", "libevent-dev", "libhwloc-dev", "zlib1g-dev"),
-            *("libnuma-dev", "libibverbs-dev", "librdmacm-dev"),
-        )
-    ),
-    "pmix-dev": Names(("libpmix-dev",)),
-    "ucx-dev": Names(("libucx-dev",)),
-    # fingerprint: as docs.docker.com/engine/install publishes it, and as many public installation scripts
-    # that do not copy each other have it (read 2026-11-21); a wrong one refuses the key and lets no other in
-    "docker-archive": Names(
-        ("curl", "gpg"),
-        paths={
-            "key_folder": "/etc/apt/keyrings",
-            "key": "/etc/apt/keyrings/docker.asc",
-            "source": "/etc/apt/sources.list.d/docker.sources",
-        },
-        settings={
-            "fingerprint": "9DC858229FC7DD38854AE2D88D81803C0EBFCD88",
-            "template": "docker/docker.sources.j2",
-        },
-    ),
-    "nvidia-archive": Names(
-        (),
-        paths={
-            "key": "/usr/share/keyrings/rackwright-nvidia.asc",
-            "source": "/etc/apt/sources.list.d/rackwright-nvidia.sources",
-            "pin": "/etc/apt/preferences.d/rackwright-nvidia",
-        },
-        settings={"template": "nvidia_driver/apt.sources.j2"},
-    ),
-    "docker-registry": Names(("docker-registry",)),
-    "enroot": Names(("enroot",), settings={"revision": "1"}),
-    "pyxis-build": Names(("gcc", "libc6-dev", "libslurm-dev", "make", "binutils")),
-    # {version} is filled in. Source: packages/ of NVIDIA/gdrcopy, read 2026-11-21.
-    "gdrcopy": Names(("gdrdrv-dkms={version}", "libgdrapi={version}")),
-    "gdrcopy-tests": Names(("gdrcopy-tests={version}",)),
-}
 
 
 class DebianFamily(Family):
     """apt and dpkg, update-grub, initramfs-tools."""
 
     name = "debian"
-    software = _SOFTWARE
+    software = SOFTWARE
     package_tool = "apt"
     query_self, query_owner = "dpkg-query -W dpkg", "dpkg"
     apptainer_source = "release"

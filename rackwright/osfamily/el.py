@@ -10,114 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 
 from rackwright.osfamily import dnf
+from rackwright.osfamily.el_software import SOFTWARE
 from rackwright.osfamily.family import Family, PackageChange
-from rackwright.osfamily.names import BASE_TOOLS, HARDWARE_TOOLS, Names
 from rackwright.osfamily.release import NvidiaRepository, Release, RepositoryFile
 
 _KERNEL = re.compile(
     r"([0-9]+\.[0-9]+\.[0-9]+-[0-9.]+\.el[0-9]+(?:_[0-9]+)?)(?:\.(?:x86_64|aarch64))?(\+64k)?"
 )
 
-_SOFTWARE = {
-    # curl is left as installed: curl and curl-minimal conflict, and one of them is always there
-    "base": Names((*BASE_TOOLS, "iproute", "iputils", "procps-ng", "python3")),
-    "hardware": Names(HARDWARE_TOOLS),
-    "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
-    "curl": Names(()),
-    "locales": Names(("glibc-common", "glibc-locale-source")),
-    "openssh": Names(
-        ("openssh-clients", "openssh-server", "sudo"),
-        "sshd.service",
-        {"keysign": "/usr/libexec/openssh/ssh-keysign"},
-    ),
-    "tuned": Names(("tuned",), "tuned.service"),
-    "chrony": Names(
-        ("chrony",),
-        "chronyd.service",
-        {
-            "conf": "/etc/chrony.conf",
-            "daemon_options": "/etc/sysconfig/chronyd",
-            "drift": "/var/lib/chrony/drift",
-            "keys": "/etc/chrony.keys",
-        },
-        {"variable": "OPTIONS", "filter_level": "2"},
-    ),
-    "munge": Names(
-        ("munge",),
-        "munge.service",
-        {"key": "/etc/munge/munge.key", "daemon_options": "/etc/sysconfig/munge"},
-    ),
-    # read in the order of their names, so that ours comes after the distribution's
-    "mariadb": Names(("mariadb-server",), "mariadb.service", {"conf": "/etc/my.cnf.d/zz-rackwright.cnf"}),
-    "slurmctld": Names(("slurm", "slurm-slurmctld"), "slurmctld.service"),
-    "slurmdbd": Names(("slurm", "slurm-slurmdbd"), "slurmdbd.service"),
-    "slurmd": Names(("slurm", "slurm-slurmd"), "slurmd.service"),
-    "slurm-client": Names(("slurm",)),
-    "slurm-nvml": Names(()),  # not built there
-    "pam-slurm-adopt": Names(("slurm-pam_slurm",)),
-    # SchedMD's own packages have EPEL's names
-    "schedmd/slurmctld": Names(("slurm", "slurm-slurmctld"), "slurmctld.service"),
-    "schedmd/slurmdbd": Names(("slurm", "slurm-slurmdbd"), "slurmdbd.service"),
-    "schedmd/slurmd": Names(("slurm", "slurm-slurmd"), "slurmd.service"),
-    "schedmd/slurm-client": Names(("slurm",)),
-    "schedmd/pam-slurm-adopt": Names(("slurm-pam_slurm",)),
-    "logrotate": Names(("logrotate",), "logrotate.timer"),
-    # unconfirmed: hwloc-devel, libevent-devel and pmix-devel may need the repository CRB
-    "mpi": Names(
-        ("openmpi",),
-        paths={"library": "/usr/lib64/openmpi/lib/libmpi.so.40", "programs": "/usr/lib64/openmpi/bin"},
-    ),
-    "mpi-dev": Names(("openmpi-devel", "gcc", "gcc-c++", "glibc-devel")),
-    "mpi4py": Names(("python3-mpi4py-openmpi", "python3-numpy")),
-    "mpi-build": Names(
-        (
-            *(
-                "gcc",
-                "gcc-c++",
-                "gcc-gfortran",
-                "glibc-devel",
-                "make",
-                "binutils",
-                "perl",
-                "pkgconf-pkg-config",
-            ),
-            *("bzip2", "xz", "autoconf", "automake", "libtool", "flex", "libevent-devel", "hwloc-devel"),
-            *("zlib-devel", "numactl-devel", "rdma-core-devel"),
-        )
-    ),
-    "pmix-dev": Names(("pmix-devel",)),
-    "ucx-dev": Names(("ucx-devel",)),
-    # fingerprint: found as in `debian`
-    "docker-archive": Names(
-        ("gnupg2",),
-        paths={"key": "/etc/pki/rpm-gpg/RPM-GPG-KEY-docker", "source": "/etc/yum.repos.d/docker-ce.repo"},
-        settings={
-            "fingerprint": "060A61C51B558A7F742B77AAC52FEB6B621E9F35",
-            "template": "docker/docker-ce.repo.j2",
-        },
-    ),
-    "nvidia-archive": Names(
-        (),
-        paths={
-            "key": "/etc/pki/rpm-gpg/RPM-GPG-KEY-rackwright-nvidia",
-            "source": "/etc/yum.repos.d/rackwright-nvidia.repo",
-        },
-        settings={"template": "nvidia_driver/dnf.repo.j2"},
-    ),
-    "docker-registry": Names(()),
-    "enroot": Names(("enroot",), settings={"revision": "1.el8"}),  # one for EL 8 and later
-    "pyxis-build": Names(("gcc", "glibc-devel", "make", "slurm-devel", "binutils")),
-    # {version} is filled in; the module's release ends in `dkms`, and the tests are in gdrcopy
-    "gdrcopy": Names(("gdrcopy-kmod={version}dkms", "gdrcopy={version}")),
-    "gdrcopy-tests": Names(()),
-}
-
 
 class ElFamily(Family):
     """dnf and rpm, grubby, dracut, SELinux, firewalld, NetworkManager."""
 
     name = "el"
-    software = _SOFTWARE
+    software = SOFTWARE
     package_tool = "dnf"
     query_self, query_owner = "rpm -q rpm", "rpm"
     apptainer_source = "epel"

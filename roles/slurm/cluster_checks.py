@@ -18,7 +18,9 @@ from rackwright.workload.slurm.output import NodeReport, parse_fields, parse_hos
 from rackwright.workload.slurm.records import Records, normal, parse, read_command
 
 # A node at work is a healthy node.
-_READY = frozenset({"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESERVED", "CLOUD", "BLOCKED"})
+_READY = frozenset(
+    {"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESERVED", "MAINT", "CLOUD", "BLOCKED"}
+)
 
 _POWERED = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP"})
 """Where idle nodes are powered off, as declared."""

@@ -10,12 +10,12 @@ import pytest
 
 from rackwright.status import Status
 from rackwright.verify import verify
+from tests.examples import DGX
 from tests.gpu_repository import REVISION
 from tests.racks.dgx.example import NODES, WORKERS
 from tests.racks.dgx.mirror import OTHER_NSCQ
 from tests.racks.gpu_companions.repository import build
 from tests.racks.site import Site, operations
-from tests.unit.roles.test_examples import DGX
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 

@@ -127,7 +127,8 @@ def test_offers():
 def test_kernels():
     rows = table_files.kernel_table().rows
     kinds = [(str(os), row.cpu) for row in rows for os in row.os]
-    assert sorted(kinds) == sorted([*((os, "x86_64") for os in RELEASES), ("ubuntu-24.04", "aarch64")])
+    listed = [os for os in RELEASES if os != "centos-stream-9"]  # its kernels come before RHEL's
+    assert sorted(kinds) == sorted([*((os, "x86_64") for os in listed), ("ubuntu-24.04", "aarch64")])
     for row in rows:
         assert any(kernel.default for kernel in row.kernels) == (row.cpu == "x86_64")
         for os in row.os:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from rackwright.clusterfile.roles import options_class, role_names
+from tests.examples import INVENTORY, cluster_files
 
-INVENTORY = Path(__file__).parents[3] / "inventory"
 COMMITTED = INVENTORY / "cluster.schema.json"
 
 
@@ -24,7 +23,7 @@ def test_the_committed_schema_is_current(rackwright):
     )
 
 
-@pytest.mark.parametrize("file", sorted(INVENTORY.glob("*.yaml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", cluster_files(), ids=lambda file: file.stem)
 def test_the_example_files_point_to_it(file):
     first = file.read_text(encoding="utf-8").splitlines()[0]
     assert first == "# yaml-language-server: $schema=cluster.schema.json"

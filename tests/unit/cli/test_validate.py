@@ -227,11 +227,11 @@ def test_a_missing_lock_alone_names_the_command(rackwright, tmp_path):
     assert (problem["path"], problem["hint"]) == ("gpu_stack", AGAIN)
 
 
-def test_a_damaged_lock_is_one_entry_and_waits_until_the_file_is_right(rackwright, tmp_path):
+def test_a_damaged_lock_is_one_entry_after_the_mistakes(rackwright, tmp_path):
     path = tmp_path / "locked.yaml"
     (tmp_path / "locked.lock.yaml").write_text("no lock\n")
     found = entries(rackwright, path)
-    assert [where for where, _, _ in found] == ["roles.nvidia_driver.repository_key"]
+    assert [where for where, _, _ in found] == ["roles.nvidia_driver.repository_key", "gpu_stack"]
     path.write_text(change(*LOCKED).replace("  nvidia_driver: {}\n", ""))
     (problem,) = json.loads(rackwright("validate", path, "--json").out)["problems"]
     assert problem["message"] == f"The lock file {tmp_path}/locked.lock.yaml is damaged."

@@ -13,7 +13,7 @@ from rackwright.model.types import NodeRole
 from rackwright.roles.munge.options import MungeOptions
 from tests.unit.clusterfile.base_file import change
 
-SLURM = ("munge: {}", "munge: {}\n  slurm: {}")
+SLURM = ("munge: {}", "munge: {}\n  slurm: {packages: {source: schedmd, release: '26.05'}}")
 NO_FABRIC = ("      ib: 10.3.0.11\n", "")
 QUIET = ("burnin:\n  floor_busbw_gbs: 10\n  floor_source: measured here, 2026-11-20\n", "")
 OWN_SKU = "  own-node:\n    vendor: Example"
@@ -78,15 +78,12 @@ def test_no_driver_is_missed(tmp_path, edits):
 
 def test_a_role_that_installs_the_driver_is_enough(tmp_path):
     edits = (
-        ("munge: {}", "munge: {}\n  slurm: {}\n  nvidia_driver: {}"),
+        ("munge: {}", SLURM[1] + "\n  nvidia_driver: {}"),
         ("ssh:\n", STACK),
         NO_FABRIC,
         QUIET,
     )
-    with pytest.raises(ClusterFileError) as refused:
-        of(tmp_path, *edits, sku("dgx-h100"))
-    assert [one.path for one in refused.value.problems] == ["roles.nvidia_driver.repository_key"]
-    assert refused.value.warnings == ()
+    assert of(tmp_path, *edits, sku("dgx-h100")) == []
 
 
 # Ports and networks
@@ -263,7 +260,7 @@ def test_a_burnin_with_its_programs(tmp_path, monkeypatch):
     assert (
         of(
             tmp_path,
-            ("munge: {}", "munge: {}\n  slurm: {}\n  time: {}"),
+            ("munge: {}", SLURM[1] + "\n  time: {}"),
             ("kind: infiniband", "kind: ethernet"),
         )
         == []

@@ -14,23 +14,14 @@ from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import solve
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole
-from tests.examples import INVENTORY, cluster_files
+from tests.examples import DGX, INVENTORY, cluster_files
 from tests.unit.roles.fake_host import planned
 
 EXAMPLES = cluster_files("example-*.yaml")
 each = pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 
-ON_ALL = {"access", "base", "enroot_pyxis", "health", "munge", "slurm", "time", "tuning"}
-ON_GPUS = {
-    "cuda", "dcgm", "docker", "fabricmanager", "gdrcopy", "gpudirect", "hpc_stack", "nvidia_container_toolkit",
-    "nvidia_driver", "persistence",
-}  # fmt: skip
-DGX = {
-    "head1": ON_ALL | {"mariadb", "registry_cache"},
-    "head2": ON_ALL,
-    "login1": ON_ALL | {"hpc_stack"},
-    "gpu001": ON_ALL | ON_GPUS,
-}
+KEPT_OFF = {"fabricmanager", "imex"}
+"""Roles that only keep their daemon off where a node's GPUs have no need of it."""
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +47,7 @@ def _kinds(cluster: Cluster) -> list[Node]:
 def test_a_node_of_each_kind_is_planned(file: Path):
     cluster = load_cluster(file)
     for node in _kinds(cluster):
-        # without NVSwitches, Fabric Manager is only kept off
-        assert _unplanned(cluster, node) <= {"fabricmanager"}, node.name
+        assert _unplanned(cluster, node) <= KEPT_OFF, node.name
 
 
 @pytest.mark.slow
@@ -65,7 +55,7 @@ def test_a_node_of_each_kind_is_planned(file: Path):
 def test_every_node_is_planned(file: Path):
     cluster = load_cluster(file)
     for node in cluster.nodes:
-        assert _unplanned(cluster, node) <= {"fabricmanager"}, node.name
+        assert _unplanned(cluster, node) <= KEPT_OFF, node.name
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ CONTAINED = (
     .replace("jobacct_gather/linux", "jobacct_gather/cgroup")
     .replace("PrologFlags             = (null)", "PrologFlags             = Alloc,Contain")
 )
-QOS_ONLY = "# cluster\nlab\n# qos\nnormal|Normal QOS default|0||cluster|00:00:00||1.000000||||||||\n# account\nburnin|acceptance and burn-in runs|root\nroot|default root account|root\n# user\nroot|root|Administrator\n# association\nroot||||1||||||||normal|\nroot|root|||1|||||||||\nburnin|||root|1|||||||||\nburnin|root|||1|||||||||\n# complete\n"
+QOS_ONLY = "# cluster\nlab\n# qos\nnormal|Normal QOS default|0||cluster|00:00:00||1.000000||||||||\n# account\nburnin|acceptance and burn-in runs|root\nroot|default root account|root\n# user\nroot|root|Administrator\n# association\nroot||||1||||||||normal|\nroot|root|||1|||||||||\nburnin|||root|1|||||||||\nburnin|root|||1|||||||||\n# tres\ncpu|\ngres|gpu\n# complete\n"
 
 LOGROTATE = (
     "reading config file /etc/logrotate.d/slurmd\nReading state from file: /var/lib/logrotate/status\n"
