@@ -52,9 +52,8 @@ def slurm(options: SlurmOptions) -> None:
         units.unit(name="Rotate logs every day", unit=timer)
     if placement.runs_slurmdbd(site.node, options):
         _slurmdbd(site, options)
-    elif site.node.holds(
-        NodeRole.HEAD
-    ):  # declared on another head now: one too many would sum up usage twice
+    elif site.node.holds(NodeRole.HEAD):
+        # declared on another head now: one too many would sum up usage twice
         units.unit(name="Stop slurmdbd", unit="slurmdbd.service", running=False, enabled=False)
     if placement.declares_records(site.cluster, site.node, options):
         _records(site, options)
