@@ -32,7 +32,7 @@ FULL_MEMBER = 0x8000
 
 
 @check(
-    "fabric", "Every declared RDMA port is there", reads=("infiniband",), applies=scope.rdma, action=Action.REBOOT,
+    "fabric", "Every declared RDMA port is there", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",), action=Action.REBOOT,
     remedy="Reboot once; then reseat the NIC.", source="the declared SKU; gpud infiniband; ClusterMAX",
 )  # fmt: skip
 def rdma_ports(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -49,7 +49,7 @@ def rdma_ports(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "Every declared RDMA port is up", reads=("infiniband",), applies=scope.rdma, remedy=CABLE,
+    "fabric", "Every declared RDMA port is up", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",), remedy=CABLE,
     source="Azure ai-infrastructure-on-azure: state 4 ACTIVE, phys_state 5 LinkUp",
 )  # fmt: skip
 def rdma_active(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -64,7 +64,7 @@ def rdma_active(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "Every RDMA port runs at its declared speed", reads=("infiniband",), applies=scope.rdma, remedy=CABLE,
+    "fabric", "Every RDMA port runs at its declared speed", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",), remedy=CABLE,
     source="the declared SKU; Azure ai-infrastructure-on-azure",
 )  # fmt: skip
 def rdma_rate(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -92,7 +92,7 @@ def counted(document: Document, one: Port, counter: str, most: float, window: fl
 
 
 @check(
-    "fabric", "RDMA links are clean", reads=("infiniband", "history"), applies=scope.rdma,
+    "fabric", "RDMA links are clean", reads=("infiniband", "history"), applies=scope.rdma, needs=("kernel-modules",),
     limits=tuple(limit for limit, _ in LINK_COUNTERS.values()), remedy=CABLE,
     source="InfiniBand: bit error rate of 1e-12; NVIDIA NVSentinel, NIC health monitor",
 )  # fmt: skip
@@ -106,7 +106,7 @@ def rdma_link_errors(expected: Expected, document: Document) -> Iterator[Finding
 
 
 @check(
-    "fabric", "RDMA ports receive what was sent", reads=("infiniband", "history"), applies=scope.rdma,
+    "fabric", "RDMA ports receive what was sent", reads=("infiniband", "history"), applies=scope.rdma, needs=("kernel-modules",),
     limits=("ib_receive_errors",), remedy=CABLE, source="ai-infrastructure-on-azure ib_link_validation",
 )  # fmt: skip
 def rdma_traffic_errors(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -116,7 +116,7 @@ def rdma_traffic_errors(expected: Expected, document: Document) -> Iterator[Find
 
 
 @check(
-    "fabric", "RDMA ports discard little", reads=("infiniband", "history"), applies=scope.rdma, action=Action.NONE,
+    "fabric", "RDMA ports discard little", reads=("infiniband", "history"), applies=scope.rdma, needs=("kernel-modules",), action=Action.NONE,
     limits=("ib_transmit_discards",), remedy="Look for congestion on the fabric and for a receiver that stalls.",
     source="ai-infrastructure-on-azure ib_link_validation",
 )  # fmt: skip
@@ -129,7 +129,7 @@ def rdma_discards(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "Every InfiniBand port knows the subnet manager", reads=("infiniband",), applies=scope.infiniband,
+    "fabric", "Every InfiniBand port knows the subnet manager", reads=("infiniband",), applies=scope.infiniband, needs=("kernel-modules",),
     remedy="Is a subnet manager running (`sminfo`)? Then the cable.", source="InfiniBand: LID and SM LID are assigned by the SM",
 )  # fmt: skip
 def ib_subnet(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def ib_subnet(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "Every InfiniBand port is a full member of its partition", reads=("infiniband",), applies=scope.infiniband,
+    "fabric", "Every InfiniBand port is a full member of its partition", reads=("infiniband",), applies=scope.infiniband, needs=("kernel-modules",),
     remedy="Correct partitions.conf of the subnet manager.", source="ai-infrastructure-on-azure; ClusterMAX PKey",
 )  # fmt: skip
 def ib_pkeys(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -161,7 +161,7 @@ def ib_pkeys(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "Every RDMA device has its own GUID", reads=("infiniband",), applies=scope.rdma,
+    "fabric", "Every RDMA device has its own GUID", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",),
     remedy="Burn the NIC's GUID again (mstflint) or replace it.", source="InfiniBand: GUIDs are unique in a subnet",
 )  # fmt: skip
 def rdma_guids(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -177,7 +177,7 @@ def rdma_guids(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "Every RoCE port has a RoCE v2 address", reads=("infiniband",), applies=scope.roce,
+    "fabric", "Every RoCE port has a RoCE v2 address", reads=("infiniband",), applies=scope.roce, needs=("kernel-modules",),
     remedy="Give the interface its address again; NCCL needs the GID.", source="NCCL: NCCL_IB_GID_INDEX, RoCE v2",
 )  # fmt: skip
 def roce_gids(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -193,7 +193,7 @@ def roce_gids(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "Equal RDMA devices run one firmware, the declared one if any is", reads=("infiniband",), applies=scope.rdma,
+    "fabric", "Equal RDMA devices run one firmware, the declared one if any is", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",),
     action=Action.NONE, remedy="Update the firmware (mstflint), then reset the NIC or reboot.",
     source="imbue cluster-health: flint firmware; ClusterMAX minimum versions",
 )  # fmt: skip

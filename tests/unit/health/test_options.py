@@ -13,7 +13,7 @@ from rackwright.health.options import HealthOptions
 from rackwright.health.verdict import Action
 from rackwright.model.platforms import Capability
 from rackwright.status import Status
-from tests.unit.health.bases import BASES, SKUS, Base, in_cluster
+from tests.unit.health.bases import BASES, CONTAINER, SKUS, Base, in_cluster
 from tests.unit.health.bases import catalogue as skus
 from tests.unit.health.fake_node import NOW, document
 from tests.unit.health.faults import smi
@@ -89,6 +89,14 @@ def test_an_unreliable_margin_is_not_known():
     base = SKUS["dgx-h100"]
     results = judge(base.expected, document(base.node.with_fault(warm(35, -3))))
     assert worst(one for one in results if one.check == "gpu-temperature") is Status.UNKNOWN
+
+
+def test_the_fabric_of_a_container_is_out_of_scope():
+    """A lab node is declared as its SKU is, and has no RDMA device: nothing there is missing."""
+    results = judge(CONTAINER.expected, document(CONTAINER.node))
+    fabric = {one.check: (one.status, one.evidence) for one in results if one.check.startswith("rdma-")}
+    assert fabric["rdma-ports"] == (Status.OUT_OF_SCOPE, "a container cannot load kernel modules")
+    assert {status for status, _ in fabric.values()} == {Status.OUT_OF_SCOPE}
 
 
 def test_a_switched_off_check_is_shown_with_its_reason():
