@@ -151,8 +151,9 @@ SUITES = (
     ),
     Suite(
         name="hpc-stack",
-        proves="UCX and Open MPI are built from source on two nodes, after an interruption too, and a program of their "
-        "compiler runs over both under Slurm; the distribution's MPI likewise, with drift found and repaired.",
+        proves="UCX and Open MPI are built from source on a node, after an interruption too, and taken over as they are by "
+        "another one; a program of their compiler runs over both under Slurm; the distribution's MPI likewise, with "
+        "drift found and repaired.",
         paths=(
             *_ENGINE,
             *_RACKS,
