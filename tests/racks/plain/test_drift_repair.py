@@ -13,13 +13,13 @@ pytestmark = pytest.mark.lab
 
 def test_only_roles_that_allow_it_are_repaired(site: Site):
     # base only reports, tuning repairs
-    site.on("worker1", "chmod 600 /etc/hosts; chmod 600 /etc/sysctl.d/*rackwright*.conf")
+    site.on("worker1", "chmod 600 /etc/hosts; chmod 600 /etc/sysctl.d/90-rackwright.conf")
     ran = site.cli("drift", str(site.file), "--repair", "--json", expect=2)
     told = json.loads(ran.out)
     assert told["repair"] == {"repaired": {"worker1": 1}, "left": {}}
     operations = [one["role"] for node in told["nodes"] for one in node["operations"]]
     assert operations == ["base"]
-    assert site.on("worker1", "stat -c %a /etc/hosts /etc/sysctl.d/*rackwright*.conf").split() == [
+    assert site.on("worker1", "stat -c %a /etc/hosts /etc/sysctl.d/90-rackwright.conf").split() == [
         "600",
         "644",
     ]
