@@ -42,7 +42,7 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Found:
-    """What slurmctld has, and the controller's clock."""
+    """What slurmctld has, and the time in its zone."""
 
     now: datetime
     reservations: Mapping[str, Reservation]
@@ -66,7 +66,7 @@ until answer=$(SLURM_TIME_FORMAT=standard timeout 20 scontrol show reservation -
   [ "$(date +%s)" -lt $end ] || {{ echo '# silent'; exit 0; }}
   sleep 1
 done
-date '+# now %Y-%m-%dT%H:%M:%S'
+date '+# zone %z'
 printf '%s\\n' "$answer"
 echo '# complete'
 """
@@ -77,14 +77,20 @@ def read_command(patience: int = 5) -> str:
     return _READ.format(patience=patience)
 
 
+def clock(zone: str) -> datetime:
+    """The time now in the controller's zone, e.g. `+0100`. Not asked there: an unchanged node answers unchanged."""
+    there = datetime.strptime(zone, "%z").tzinfo
+    return datetime.now(there).replace(tzinfo=None, microsecond=0)
+
+
 def parse(lines: Iterable[str]) -> Found | None:
     """None where slurmctld did not answer. Raises ValueError or KeyError on what cannot be read."""
     rows = list(lines)
     if "# complete" not in rows:
         return None
-    now = next(row for row in rows if row.startswith("# now ")).removeprefix("# now ")
+    zone = next(row for row in rows if row.startswith("# zone ")).removeprefix("# zone ")
     fields = parse_fields("\n".join(row for row in rows if row.startswith("ReservationName=")))
-    return Found(datetime.fromisoformat(now), {row["ReservationName"]: _reservation(row) for row in fields})
+    return Found(clock(zone), {row["ReservationName"]: _reservation(row) for row in fields})
 
 
 def _reservation(row: Mapping[str, str]) -> Reservation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from datetime import datetime
 
 import pytest
 
@@ -19,6 +20,7 @@ from rackwright.roles.slurm.sections import Accounting, StorageTls
 from rackwright.roles.slurm.services import Reservation, StateMount
 from rackwright.roles.slurm.verify import CHECKS
 from rackwright.status import Status
+from rackwright.workload.slurm import reservations
 from tests.unit.roles.fake_facts import asked, file
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.slurm_clusters import cluster, node
@@ -441,7 +443,7 @@ MAINT = (
     "Nodes=w1 NodeCnt=1 CoreCnt=2 Features=(null) PartitionName=(null) Flags=SPEC_NODES,ALL_NODES TRES=cpu=2 "
     "Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) MaxStartDelay=(null)"
 )
-THERE = f"# now 2026-11-23T04:00:00\n{MAINT}\n# complete\n"
+THERE = f"# zone +0000\n{MAINT}\n# complete\n"
 GUARDED = file(GUARD, texts.state_mount_conf(StateMount.model_validate(MOUNT)))
 
 
@@ -484,7 +486,7 @@ def result(name, answers, made=MADE, where=None, always=None):
         (RESERVATIONS, {RESERVATION: THERE}, "PASS", "maint as declared"),
         (RESERVATIONS, {RESERVATION: THERE.replace("Nodes=w1", "Nodes=w2")}, "FAIL",
          "reservation maint: Nodes=w2, not Nodes=w1"),
-        (RESERVATIONS, {RESERVATION: THERE.replace("# now 2026", "# now 2031")}, "WARN",
+        (RESERVATIONS, {RESERVATION: THERE.replace("+0000", "+0500")}, "WARN",
          "maint is over: remove it from the cluster file"),
         (RESERVATIONS, {RESERVATION: THERE.replace(MAINT, MAINT + "\n" + MAINT.replace("=maint", "=other"))}, "PASS",
          "maint as declared; not declared: other"),
@@ -494,7 +496,9 @@ def result(name, answers, made=MADE, where=None, always=None):
         (RESERVATIONS, {}, "UNKNOWN", None),
     ],
 )  # fmt: skip
-def test_check(name, answers, status, evidence):
+def test_check(name, answers, status, evidence, monkeypatch):
+    years = {"+0000": 2026, "+0500": 2031}
+    monkeypatch.setattr(reservations, "clock", lambda zone: datetime(years[zone], 11, 23, 4))
     one = result(name, answers)
     assert (one.status, bool(one.evidence)) == (status, True), one
     assert evidence in (None, one.evidence)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from rackwright.facts.slurm import ReservationsFound
+from rackwright.workload.slurm import reservations
 from rackwright.workload.slurm.records import Unread
 from rackwright.workload.slurm.reservations import (
     Found,
@@ -21,7 +23,7 @@ from rackwright.workload.slurm.reservations import (
 )
 
 PRINTED = """\
-# now 2026-11-23T04:30:00
+# zone +0000
 ReservationName=maint StartTime=2030-01-01T08:00:00 EndTime=2030-01-01T12:00:00 Duration=04:00:00 \
 Nodes=w[1-2] NodeCnt=2 CoreCnt=4 Features=(null) PartitionName=(null) Flags=MAINT,IGNORE_JOBS,SPEC_NODES,ALL_NODES \
 TRES=cpu=4 Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) \
@@ -38,6 +40,11 @@ MAINT = Reservation(
 )
 
 
+@pytest.fixture(autouse=True)
+def the_clock_stands(monkeypatch):
+    monkeypatch.setattr(reservations, "clock", lambda zone: NOW)
+
+
 def moment(text):
     return datetime.fromisoformat(text)
 
@@ -52,8 +59,33 @@ def repeating(flag, start="2026-11-02T03:00:00", end="2026-11-02T04:00:00"):
 
 def test_what_is_printed():
     assert parse(PRINTED.splitlines()) == Found(NOW, {"maint": MAINT})
-    none = "# now 2026-11-23T04:30:00\nNo reservations in the system\n# complete\n"
+    none = "# zone +0000\nNo reservations in the system\n# complete\n"
     assert parse(none.splitlines()) == Found(NOW, {})
+
+
+def test_the_answer_of_an_unchanged_slurmctld_is_the_same_at_any_time(tmp_path):
+    """It is part of what a node in sync is recognised by."""
+    for tool, does in (("scontrol", "echo No reservations in the system"), ("systemctl", "exit 0")):
+        (tmp_path / tool).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / tool).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+
+    def answer() -> str:
+        return subprocess.run(
+            ["/bin/sh", "-c", read_command()], capture_output=True, text=True, check=True, env=environment
+        ).stdout
+
+    first = answer()
+    time.sleep(1.1)
+    assert answer() == first
+    assert parse(first.splitlines()) == Found(NOW, {})
+
+
+def test_the_clock_is_that_of_the_zone(monkeypatch):
+    monkeypatch.undo()
+    utc, east = reservations.clock("+0000"), reservations.clock("+0530")
+    assert timedelta(hours=5, minutes=29) < east - utc < timedelta(hours=5, minutes=31)
+    assert abs(utc - datetime.now(UTC).replace(tzinfo=None)) < timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("output", ["", "# silent\n", PRINTED.replace("# complete\n", "")])
