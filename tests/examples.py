@@ -8,7 +8,7 @@ from pathlib import Path
 INVENTORY = Path(__file__).resolve().parents[1] / "inventory"
 
 _ON_ALL = {"access", "base", "enroot_pyxis", "health", "munge", "slurm", "time", "tuning"}
-_ON_GPUS = {
+DGX_ON_GPUS = {
     "cuda", "dcgm", "docker", "fabricmanager", "gdrcopy", "gpudirect", "hpc_stack", "nvidia_container_toolkit",
     "nvidia_driver", "persistence",
 }  # fmt: skip
@@ -16,7 +16,7 @@ DGX = {
     "head1": _ON_ALL | {"mariadb", "registry_cache"},
     "head2": _ON_ALL,
     "login1": _ON_ALL | {"hpc_stack"},
-    "gpu001": _ON_ALL | _ON_GPUS,
+    "gpu001": _ON_ALL | DGX_ON_GPUS,
 }
 """Roles of a node of each kind of the DGX example."""
 

@@ -275,6 +275,7 @@ SUITES = (
         ),
         tests=("tests/racks/dgx", "-m", "lab"),
         smoke=("tests/racks/dgx", "-m", "lab and smoke"),
+        smoke_environment={"RACKWRIGHT_TEST_DGX": "head1 gpu001"},
     ),
     Suite(
         name="kill-9",

@@ -5,6 +5,7 @@ Everything is taken from inventory/example-dgx-h100.yaml; what is replaced here 
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import yaml
@@ -12,8 +13,11 @@ from ClusterShell.NodeSet import NodeSet
 
 from tests.examples import INVENTORY
 
-NODES = ("head1", "login1", "gpu001", "gpu002")
-WORKERS = NODES[2:]
+NODES = tuple(os.environ.get("RACKWRIGHT_TEST_DGX", "head1 login1 gpu001 gpu002").split())
+"""Nodes of the example that are booted; fewer in the smoke tier."""
+WORKERS = tuple(name for name in NODES if name.startswith("gpu"))
+CLIENT = "login1" if "login1" in NODES else "head1"
+"""Where users submit jobs."""
 BRIDGE = "10.96.0.1"
 SERVED = f"http://{BRIDGE}:8080"
 """The site's mirror of files and of NVIDIA's repository."""
@@ -79,6 +83,7 @@ def _resize(roles: dict[str, Any]) -> None:
     for partition in slurm["partitions"].values():
         partition["nodes"] = str(NodeSet(partition["nodes"]) & NodeSet(",".join(NODES)))
     roles["mariadb"] = {"buffer_pool_mib": 128}
+    roles["time"] = {}  # no NTP server is reached
     # the limits are below those of the machine's own processes, which a container cannot raise
     roles["docker"] |= {"data_root": "/scratch/docker", "memlock_mib": 4, "nofile": 16384}
     roles["enroot_pyxis"]["scratch"] = "/scratch"

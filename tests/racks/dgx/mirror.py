@@ -109,8 +109,11 @@ def served(site: Site, folder: Path) -> Iterator[None]:
     """The folder as a web server on the rack's bridge."""
     server = [sys.executable, "-m", "http.server", "--bind", BRIDGE, "--directory", str(folder), "8080"]
     command = network.inside(names.namespace(site.name), server)
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
         try:
             yield
+            assert process.poll() is None, "the mirror ended before the tests"
         finally:
             process.terminate()
