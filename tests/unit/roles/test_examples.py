@@ -37,10 +37,8 @@ def _unplanned(cluster: Cluster, node: Node) -> set[str]:
 
 
 def _kinds(cluster: Cluster) -> list[Node]:
-    """One node of each group: the last one, whose ranges end there."""
-    return list(
-        {(node.roles, node.primary, node.sku.name, node.rack): node for node in cluster.nodes}.values()
-    )
+    """The last node of each kind, whose ranges end there."""
+    return list({(node.roles, node.primary, node.sku.name): node for node in cluster.nodes}.values())
 
 
 @each
