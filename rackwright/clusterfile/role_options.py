@@ -93,9 +93,13 @@ class RoleOptionsReader:
             self._report.add(resolved.place(self._report, parse_path(where)), message, hint)
 
     def warn_about(self, cluster: Cluster) -> None:
-        """Note what the roles find allowed and rarely meant."""
+        """Note what the roles find allowed and rarely meant; what several find in the lock, once."""
+        found: dict[tuple[str, str | None], list[DataPath]] = {}
         for resolved, (where, message, hint) in self._asked(lambda options: options.warnings(cluster)):
-            self._report.warn(resolved.place(self._report, parse_path(where)), message, hint)
+            found.setdefault((message, hint), []).append(resolved.place(self._report, parse_path(where)))
+        for (message, hint), places in found.items():
+            roles = {place[1] for place in places if place[0] == "roles"}
+            self._report.warn(("gpu_stack",) if len(roles) > 1 else places[0], message, hint)
 
     def check_lock(self, cluster: Cluster) -> None:
         """Note what the roles find wrong with the lock; what several find, e.g. that there is none, once."""

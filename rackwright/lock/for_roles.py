@@ -118,28 +118,29 @@ def _gaps(cluster: Cluster, lock: Lock, nodes: list[Node]) -> Iterator[Trouble]:
             )
 
 
-def loose_versions(cluster: Cluster, role: str, parts: Iterable[str]) -> Iterator[Trouble]:
-    """Versions of the lock that end in `*`, of which two nodes may get different revisions. For RoleOptions.warnings."""
+def loose_versions(cluster: Cluster, role: str) -> Iterator[Trouble]:
+    """Kinds of node whose lock has versions that end in `*`: two nodes may get different revisions of them.
+
+    For RoleOptions.warnings; the same sentence for every role, so that it is printed once.
+    """
     nodes = [node for node in cluster.running(role) if has_stack(node)]
     if not nodes or any(True for _ in lock_problems(cluster, role)):
         return
-    lock, wanted = read_lock(cluster), tuple(parts)
+    lock = read_lock(cluster)
     kinds = {(node.sku.name, node.os): node for node in reversed(nodes)}
     for (sku, os), node in sorted(kinds.items(), key=lambda kind: (kind[0][0], kind[0][1].id)):
         group = lock.group_of(node)
-        if group is None:
+        loose = [] if group is None else [name for name, version in group.packages.items() if "*" in version]
+        if group is None or not loose:
             continue
-        names = [name for part in wanted for name in group.components.get(part, ())]
-        loose = [name for name in names if "*" in group.packages[name]]
-        if loose:
-            more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
-            indexes = listed(group.needs_index) if group.needs_index else "the source's indexes"
-            first = f"{loose[0]} {group.packages[loose[0]]}{more}"
-            yield (
-                "",
-                f"The lock has no revision of {first} for {sku} on {os}: two nodes may get different ones.",
-                f"name {indexes} in `gpu_stack.package_index`, then {_again(cluster)}",
-            )
+        more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
+        indexes = listed(group.needs_index) if group.needs_index else "the source's indexes"
+        first = f"{loose[0]} {group.packages[loose[0]]}{more}"
+        yield (
+            "",
+            f"The lock has no revision of {first} for {sku} on {os}: two nodes may get different ones.",
+            f"name {indexes} in `gpu_stack.package_index`, then {_again(cluster)}",
+        )
 
 
 def _again(cluster: Cluster) -> str:

@@ -42,7 +42,7 @@ class StackOptions(RoleOptions):
 
     def warnings(self, cluster: Cluster) -> Iterable[Trouble]:
         """Versions without a revision, which the lock says that it has not."""
-        return loose_versions(cluster, self.role, self.parts)
+        return loose_versions(cluster, self.role)
 
     def _missing(self, cluster: Cluster) -> Iterator[Trouble]:
         nodes = self.nodes(cluster)
