@@ -29,7 +29,6 @@ OUT_OF_SCOPE = {
     ("gpudirect", "nvidia-peermem is loaded only as declared"),
     ("gpudirect", "the IOMMU passes through"),
     ("gpudirect", "no PCI bridge redirects peers"),
-    ("nvidia_driver", "the locked kernel is installed and held"),
     ("nvidia_driver", "the locked kernel runs"),
     ("nvidia_driver", "the loaded driver is the locked one"),
     ("nvidia_driver", "the driver's parameters are the declared ones"),
@@ -39,8 +38,7 @@ OUT_OF_SCOPE = {
     ("persistence", "the persistence daemon runs"),
     ("persistence", "persistence mode is on for every GPU"),
 }
-"""What the roles of the GPU stack claim and no container can have; all else they claim passes. No kernel is locked: the
-tables have none for Debian 13 and NVIDIA's repository."""
+"""What the roles of the GPU stack claim and no container can have; all else they claim passes."""
 
 NOTHING_TO_DO = {"gpudirect"}
 """Kernel arguments, PCI bridges and modules: a container has none of its own."""

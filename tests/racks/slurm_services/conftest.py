@@ -31,7 +31,6 @@ roles:
   munge: {}
   mariadb: {node: head2}
   slurm:
-    mpi_packages: false
     accounting: {dbd_host: head2}
     licenses: {matlab: 20}
     partitions: {main: {nodes: worker1, default: true, qos: big, max_time: "01:00:00"}}
