@@ -56,7 +56,7 @@ class Floor:
 def floor_for(cluster: Cluster, sku: Sku, nodes: int, *, whole: bool = True) -> Floor | None:
     """The site's floor for this many nodes, else the SKU's, else None.
 
-    `floor_busbw_gbs` is the site's floor of all nodes together (`whole`); it says nothing of a part of them.
+    `floor_busbw_gbs` is the site's floor of all nodes together (`whole`); it does not apply to a subset.
     """
     settings = cluster.burnin
     source = settings.floor_source or f"{cluster.path.name}, without a source"

@@ -20,7 +20,7 @@ class Measurement:
 
     collective: str
     table: NcclTable | None
-    """None: what came back is no output of the program."""
+    """None: the program printed nothing that can be read."""
     findings: tuple[Finding, ...]
     output: str = field(repr=False, default="")
     """As it came back."""
@@ -34,7 +34,7 @@ class Measurement:
         return worst(Counter([Status.PASS, *(finding.status for finding in self.findings)]))
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data; the end of the output is kept where it is no pass."""
+        """As plain JSON data; the end of the output is kept unless the run passed."""
         return {
             "collective": self.collective,
             "status": self.status.value,

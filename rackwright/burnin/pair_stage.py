@@ -1,4 +1,4 @@
-"""Runs the pairs: rounds of disjoint pairs side by side, judged by a floor of their own size."""
+"""Runs the pairs: rounds of disjoint pairs side by side, judged by the floor for their message size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measure_pairs(
 
 
 def pair_floor(cluster: Cluster, members: tuple[Node, ...]) -> Floor | None:
-    """The floor of two nodes; None where pairs may lie in different NVLink domains, which is another fabric."""
+    """The floor of two nodes; None where the nodes of a pair may be in different NVLink domains."""
     gpus = members[0].sku.gpus
     racks = {node.rack for node in members}
     if gpus is not None and gpus.nvswitch is NvSwitch.RACK and (len(racks) > 1 or None in racks):

@@ -104,7 +104,9 @@ class Soaking:
         """Rounds until the time is over; Ctrl-C and a workload manager that stops answering end it early."""
         ended = ""
         try:
-            self._readings.append(self._load.read())  # what fails already is no effect of the load
+            self._readings.append(
+                self._load.read()
+            )  # a check that fails already is not an effect of the load
             ended = self._rounds()
         except KeyboardInterrupt:
             ended = "interrupted"
@@ -181,7 +183,7 @@ class Soaking:
 
 
 def _subject(text: str) -> str:
-    """A finding without its figures: the same GPU a little slower is no new finding."""
+    """A finding without its figures: the same GPU slightly slower is the same finding."""
     return _FIGURE.sub("", text.split(" (first seen")[0])
 
 

@@ -1,4 +1,4 @@
-"""The patterns of text options in words: what is expected, and a value that fits. No message shows a pattern itself."""
+"""What to print when a text option does not match its pattern: what is expected, and an example."""
 
 from __future__ import annotations
 

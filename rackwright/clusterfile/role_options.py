@@ -93,7 +93,7 @@ class RoleOptionsReader:
             self._report.add(resolved.place(self._report, parse_path(where)), message, hint)
 
     def warn_about(self, cluster: Cluster) -> None:
-        """Note what the roles find allowed and rarely meant; what several find in the lock, once."""
+        """Note the roles' warnings; a warning of several roles, e.g. about the lock, once."""
         found: dict[tuple[str, str | None], list[DataPath]] = {}
         for resolved, (where, message, hint) in self._asked(lambda options: options.warnings(cluster)):
             found.setdefault((message, hint), []).append(resolved.place(self._report, parse_path(where)))
@@ -102,7 +102,7 @@ class RoleOptionsReader:
             self._report.warn(("gpu_stack",) if len(roles) > 1 else places[0], message, hint)
 
     def check_lock(self, cluster: Cluster) -> None:
-        """Note what the roles find wrong with the lock; what several find, e.g. that there is none, once."""
+        """Note what the roles find wrong with the lock; a finding of several roles, e.g. a missing lock, once."""
         missing = not cluster.lock_path.exists()
         if len(self._report) and not missing:
             return  # it may not fit the file because of the mistakes noted already

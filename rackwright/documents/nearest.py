@@ -12,7 +12,7 @@ _WORD = 60
 _CHOICE = 3
 """Most words that a hint offers."""
 _SHORTEST_PART = 4
-"""Letters that a part of a known word needs to stand for all of it."""
+"""Length from which a part of a known word is enough to suggest the word."""
 
 
 def short(word: object) -> str:

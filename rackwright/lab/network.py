@@ -1,7 +1,7 @@
 """The rack's networks: bridges in a namespace without any way out, and one namespace per node.
 
 A node has a cable to the bridge of the management network, eth0, and one more for each further address,
-eth1 and so on, each to the bridge of its own network: as many ports as a real node has.
+eth1 and so on, each to that network's bridge, so that it has as many ports as a real node.
 """
 
 from collections.abc import Iterator, Sequence

@@ -68,7 +68,7 @@ def _from_index(index: Index, os: OsRelease, wanted: GpuStack, row: Offer | None
 
 
 def _kinds(name: str) -> list[Modules]:
-    """Kernel modules that a package stands for."""
+    """Kinds of kernel modules that a package provides."""
     kinds: list[Modules] = ["open"] if _OPEN.fullmatch(name) else []
     return kinds + (["proprietary"] if _PROPRIETARY.fullmatch(name) else [])
 

@@ -16,7 +16,7 @@ def default_networks(networks: Mapping[str, Network], node: Node) -> tuple[Netwo
     """The networks whose gateway is the node's way out; empty where none is declared.
 
     The external ones on nodes that have an address there, else the management network: fabric and
-    storage networks reach further subnets of their own, never the world outside.
+    storage networks reach other subnets of the same kind, never the outside world.
     """
     own = [networks[entry.network] for entry in node.addresses if entry.rail == 0]
     for purpose in _IN_ORDER:

@@ -49,7 +49,7 @@ def statements(
         *_database(there, database),
         *(one for account in accounts for one in _account(there, account, proof)),
         *(one for account in accounts for one in _rights(there, account, database)),
-        *_nobody_else(there, user, accounts),
+        *_drop_other_accounts(there, user, accounts),
     ]
 
 
@@ -87,7 +87,9 @@ def _rights(there: DatabaseServer, account: DatabaseAccount, database: str) -> I
     )
 
 
-def _nobody_else(there: DatabaseServer, user: str, ours: list[DatabaseAccount]) -> Iterator[Statement]:
+def _drop_other_accounts(
+    there: DatabaseServer, user: str, ours: list[DatabaseAccount]
+) -> Iterator[Statement]:
     """root over the socket alone; no anonymous users; ours and root from nowhere else."""
     if there.plugins.get(ROOT, "unix_socket") != "unix_socket":
         sql = f"ALTER USER {_who(ROOT)} IDENTIFIED VIA unix_socket;"

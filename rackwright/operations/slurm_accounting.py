@@ -33,7 +33,7 @@ run() {{
 exit $failed
 """
 
-# slurmctld has just been started, and tells slurmdbd a moment later what it counts.
+# slurmctld has just been started, and registers its TRES with slurmdbd a moment later.
 _COUNTED = """\
 for try in $(seq {wait}); do
   counted=$(timeout 10 sacctmgr -nP show tres format=type,name | tr '|' /)

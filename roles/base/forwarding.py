@@ -44,7 +44,7 @@ def wanted(node: Node, options: BaseOptions) -> bool | None:
 
 
 def text(wanted: bool | None) -> str | None:
-    """The file that makes it last; None: there is none."""
+    """The file that keeps it across reboots; None: the role writes no file."""
     return None if wanted is None else render("base/forwarding.conf.j2", forwarding=wanted)
 
 

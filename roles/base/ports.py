@@ -99,7 +99,7 @@ def _own_port(name: str, of_network: Mapping[str, list[Port]], others: Iterable[
             for theirs in of_network[other]:
                 if mine.interface == theirs.interface:
                     fail(
-                        f"{name} and {other} are both on {mine.interface}; external access needs a port of its own"
+                        f"{name} and {other} are both on {mine.interface}; external access needs a separate port"
                     )
                 if mine.device == theirs.device:
                     raise Warned(f"{name} and {other} are VLANs of one port, {mine.device}")

@@ -199,7 +199,7 @@ def _uses_dnf(node: Node, options: object) -> bool:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("the declared addresses are there, external ones on ports of their own", ports.addresses_on_ports),
+    Check("the declared addresses are present, external ones on separate ports", ports.addresses_on_ports),
     Check(
         "the default route leaves by the declared network",
         ports.default_route,

@@ -38,7 +38,7 @@ UPSTREAM: dict[Part, tuple[str, str]] = {
     "pmix": ("https://github.com/openpmix/openpmix/releases/download/v{version}/", "pmix-{version}.tar.bz2"),
     "nccl_tests": ("https://github.com/NVIDIA/nccl-tests/archive/refs/tags/v{version}.tar.gz", ""),
 }
-"""Folder and file; GitHub's archive of a tag is no file with a name, and has no published checksum."""
+"""Folder and file; GitHub's archive of a tag has neither a file name nor a published checksum."""
 
 # Each in two places that do not copy each other, read 2026-11-23: EasyBuild's and Spack's package files (ucx,
 # pmix 5.0.8), EasyBuild's OpenMPI-5.0.10-GCC-15.2.0.eb and an RPM spec (openmpi), Spack and the source index of

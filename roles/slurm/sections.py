@@ -81,7 +81,7 @@ class Timeouts(Frozen):
         default=300,
         ge=5,
         le=65533,
-        description="Slurm: infinite, so that a hanging prolog holds its node for ever.",
+        description="Slurm: infinite, so that a hanging prolog blocks its node forever.",
     )
     tcp: int = Field(default=10, ge=2, le=65533, description="To open a connection. Slurm: 2.")
 
@@ -161,7 +161,7 @@ class Accounting(Frozen):
         description="Where purged records are written, on the node that slurmdbd runs on; `sacctmgr archive load` "
         "reads them. Nothing removes these files. None: purged records are gone.",
     )
-    purge_jobs: Purge = Field(default="12months", description="Age, e.g. 12months. None: kept for ever.")
+    purge_jobs: Purge = Field(default="12months", description="Age, e.g. 12months. None: kept forever.")
     purge_steps: Purge = "3months"
     purge_events: Purge = "12months"
     purge_reservations: Purge = "12months"

@@ -32,7 +32,7 @@ _ADVISED = "26.05"
 
 
 def support_warnings(options: SlurmOptions, cluster: Cluster, today: date | None = None) -> Iterator[Problem]:
-    """One for each release that is past its end. A rack of containers is no production site."""
+    """One for each release that is past its end. Racks of containers are not warned about."""
     if not placement.confined(cluster):
         return
     now = today or date.today()

@@ -56,7 +56,7 @@ def _nodes_of_domain(node: Node) -> int:
 
 
 def groups(cluster: Cluster, kind: str) -> tuple[SwitchGroup, ...]:
-    """Leaf switches of a tree or blocks (racks). A rack never stands in for a switch."""
+    """Leaf switches of a tree or blocks (racks). A rack is never used as a switch."""
     members: dict[str, list[str]] = defaultdict(list)
     for node in workers(cluster):
         name = place(node, kind)

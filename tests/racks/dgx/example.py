@@ -87,4 +87,4 @@ def _resize(roles: dict[str, Any]) -> None:
     # the limits are below those of the machine's own processes, which a container cannot raise
     roles["docker"] |= {"data_root": "/scratch/docker", "memlock_mib": 4, "nofile": 16384}
     roles["enroot_pyxis"]["scratch"] = "/scratch"
-    roles["health"] |= {"probe_seconds": 30, "prolog_seconds": 30}  # a busy machine is no fault of the node
+    roles["health"] |= {"probe_seconds": 30, "prolog_seconds": 30}  # the nodes share a busy machine

@@ -41,7 +41,7 @@ OUT_OF_SCOPE = {
 """What the roles of the GPU stack claim and no container can have; all else they claim passes."""
 
 NOTHING_TO_DO = {"gpudirect"}
-"""Kernel arguments, PCI bridges and modules: a container has none of its own."""
+"""Kernel arguments, PCI bridges and modules: a container has none."""
 
 
 @pytest.mark.smoke

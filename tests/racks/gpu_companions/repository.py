@@ -155,7 +155,7 @@ def build(folder: Path, packages: Mapping[str, str], contents: Mapping[str, Cont
         control = (
             f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: tests <root@localhost>\n"
             + (f"Depends: {content.depends}\n" if content.depends else "")
-            + "Description: stands for NVIDIA's package of this name in a test\n"
+            + "Description: replaces NVIDIA's package of this name in a test\n"
         )
         package = folder / f"{name}_{version.rpartition(':')[2]}_all.deb"
         with TemporaryDirectory() as tree:

@@ -44,7 +44,7 @@ def test_second_apply_touches_nothing(rack: Site):
 
 
 def test_slurmctld_has_taken_what_slurm_conf_says(rack: Site):
-    """What a daemon does not know it leaves out of its own answer, or complains of in its log."""
+    """A daemon leaves unknown settings out of `scontrol show config`, or logs an error."""
     config = rack.on("head1", "scontrol show config")
     for key, value in {
         "PriorityFlags": "MAX_TRES",

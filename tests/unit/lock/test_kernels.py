@@ -33,7 +33,7 @@ def _index(**packages: str) -> Index:
 
 
 def _archive(*releases: str, extra: bool = True) -> Index:
-    """An index of Ubuntu's own archive, where every kernel has names of its own."""
+    """An index of Ubuntu's own archive, where every kernel has separate package names."""
     names = ["linux-image", "linux-headers", "linux-modules", *(["linux-modules-extra"] if extra else [])]
     packages = {
         f"{name}-{release}": (Entry(f"{name}-{release}", f"{release.rpartition('-')[0]}.1", "ab" * 32),)

@@ -69,7 +69,7 @@ ADDRESSES = json.dumps(
         {"ifname": "ib1", "addr_info": [{"family": "inet", "local": "10.11.128.11"}]},
     ]
 )
-PORTS = "the declared addresses are there, external ones on ports of their own"
+PORTS = "the declared addresses are present, external ones on separate ports"
 ROUTE = "the default route leaves by the declared network"
 FORWARDING = "packets are forwarded only where that is declared"
 ASK_FORWARDING = asked(Answer().command(forwarding.READ[False]))

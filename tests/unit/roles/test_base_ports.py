@@ -30,7 +30,7 @@ from tests.unit.roles.fake_facts import asked, file
 from tests.unit.roles.fake_host import FakeHost, content, judged, planned
 from tests.unit.roles.sites import expected
 
-PORTS = "the declared addresses are there, external ones on ports of their own"
+PORTS = "the declared addresses are present, external ones on separate ports"
 ROUTE = "the default route leaves by the declared network"
 FORWARDING = "packets are forwarded only where that is declared"
 NETWORKS = {
@@ -129,7 +129,7 @@ TWO = {
         (
             addr(**TWO),
             "FAIL",
-            "external and management are both on eth2; external access needs a port of its own",
+            "external and management are both on eth2; external access needs a separate port",
         ),
         (
             addr(eth0="10.9.0.10", eth1="10.10.0.10", eth0_7=VLAN),

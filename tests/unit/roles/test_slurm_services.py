@@ -191,7 +191,7 @@ def test_what_is_mounted_is_read_from_the_node(tmp_path):
         ),
         (
             {"state_dir": "/shared/slurm", "state_mount": {**MOUNT, "fstype": "ext4", "source": "/dev/sdb1"}},
-            [],  # one controller may have its state on a disk of its own
+            [],  # a single controller may keep its state on a local disk
         ),
         ({"accounting": {"dbd_host": "h2"}}, [("accounting.storage_host",
          "slurmdbd runs on h2, but the mariadb role on h1, not on localhost.")]),
