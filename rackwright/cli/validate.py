@@ -26,7 +26,7 @@ def validate_command(
 
     A mistake is refused by every command; a warning is about what is allowed and rarely meant.
 
-    Works offline and reads nothing but the file. The JSON has `version` (1), `file`, `valid` and
+    Works offline; reads the file, the lock next to it and the key files it names. The JSON has `version` (1), `file`, `valid` and
     `problems` and `warnings`, each in file order with `file`, `line` and `column` (from 1), `path`, `value`,
     `message` and `hint`; `path` is empty for the file as a whole, and `value` and `hint` may be null.
 

@@ -57,7 +57,7 @@ def slurm(options: SlurmOptions) -> None:
         units.unit(name="Stop slurmdbd", unit="slurmdbd.service", running=False, enabled=False)
     if placement.declares_records(site.cluster, site.node, options):
         _records(site, options)
-    if placement.runs_slurmctld(site.cluster, site.node, options):
+    if placement.runs_slurmctld(site.node, options):
         _slurmctld(site, options)
     elif site.node.holds(NodeRole.HEAD):
         units.unit(name="Stop slurmctld", unit="slurmctld.service", running=False, enabled=False)

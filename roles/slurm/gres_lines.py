@@ -19,13 +19,17 @@ SIMULATED_GPUS = "/run/rackwright-gpu"
 def gres_lines(cluster: Cluster, options: SlurmOptions) -> tuple[str, ...]:
     """One for each set of nodes with equal GPUs; several where GPUs belong to different sockets."""
     kinds: dict[str, list[str]] = {}
-    detect = options.gres_autodetect or (
-        "nvidia" if placement.release(cluster, options) >= (24, 11) else "off"
-    )
+    detect = detection(cluster, options)
     for node in placement.workers(cluster):
         for line in _node_lines(node, detect):
             kinds.setdefault(line, []).append(node.name)
     return tuple(f"NodeName={fold(names)} {line}" for line, names in kinds.items())
+
+
+def detection(cluster: Cluster, options: SlurmOptions) -> str:
+    """AutoDetect= of nodes without MIG."""
+    found_by_slurm = placement.release(cluster, options) >= (24, 11)
+    return options.gres_autodetect or ("nvidia" if found_by_slurm else "off")
 
 
 def _node_lines(node: Node, detect: str) -> Iterator[str]:

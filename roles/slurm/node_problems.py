@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import RangeMistake, expand, fold
 from rackwright.model.sku import NvSwitch
-from rackwright.roles.slurm import placement, scheduling, topology
+from rackwright.model.types import Platform
+from rackwright.roles.slurm import gres_lines, placement, scheduling, topology
 from rackwright.roles.slurm.service_problems import Problem, nearest_name
 
 if TYPE_CHECKING:
@@ -56,8 +57,24 @@ def release_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[Proble
             "Slurm has SuspendExcStates from 23.02 on.",
             "leave it out, or take newer packages",
         )
+    yield from _display(options, cluster)
     yield from _imex(options, cluster, release)
     yield from _topology(options, cluster, release)
+
+
+def _display(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    """A GPU for screens has a number among /dev/nvidiaN, so that counting from 0 would hand it to jobs."""
+    if gres_lines.detection(cluster, options) != "off":
+        return
+    for node in placement.workers(cluster):
+        gpus = node.sku.gpus
+        if gpus is not None and gpus.display_pci_id is not None and node.platform is not Platform.CONTAINER:
+            yield (
+                "gres_autodetect",
+                f"{node.name}'s GPU for screens would be given to jobs, as one of /dev/nvidia[0-{gpus.count - 1}].",
+                "set `gres_autodetect: nvml`",
+            )
+            return
 
 
 def _imex(options: SlurmOptions, cluster: Cluster, release: tuple[int, int]) -> Iterator[Problem]:

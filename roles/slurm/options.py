@@ -256,9 +256,11 @@ class SlurmOptions(
     def reserved_mib(self, node: Node) -> int:
         """Memory of slurmctld and slurmdbd on this node."""
         from rackwright.roles.slurm.layout import hardware
+        from rackwright.roles.slurm.placement import runs_slurmctld
 
         share = self.controller_memory_mib
         if share is None:
             share = min(_CONTROLLER_MIB, hardware(node).memory_mib // 16)
-        controls = node.primary or node.name in self.backups
-        return (share if controls else 0) + (share // 2 if self.accounting.runs_slurmdbd(node) else 0)
+        return (share if runs_slurmctld(node, self) else 0) + (
+            share // 2 if self.accounting.runs_slurmdbd(node) else 0
+        )

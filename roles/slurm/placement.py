@@ -53,9 +53,9 @@ def reservations_due(options: SlurmOptions) -> bool:
     return bool(options.reservations) or options.prune
 
 
-def runs_slurmctld(cluster: Cluster, node: Node, options: SlurmOptions) -> bool:
+def runs_slurmctld(node: Node, options: SlurmOptions) -> bool:
     """The primary head and the backups do."""
-    return node.name in {controller.name for controller in controllers(cluster, options)}
+    return node.primary or node.name in options.backups
 
 
 def runs_slurmd(node: Node) -> bool:
@@ -66,7 +66,7 @@ def runs_slurmd(node: Node) -> bool:
 def daemons(cluster: Cluster, node: Node, options: SlurmOptions) -> tuple[str, ...]:
     """Slurm's daemons of a node; none on a login node."""
     found = {
-        "slurmctld": runs_slurmctld(cluster, node, options),
+        "slurmctld": runs_slurmctld(node, options),
         "slurmdbd": runs_slurmdbd(node, options),
         "slurmd": runs_slurmd(node),
     }

@@ -150,12 +150,8 @@ def _reservations(context: CheckContext[SlurmOptions]) -> str:
     return f"{', '.join(declared) or 'none'} as declared{named}"
 
 
-def _on_controllers(node: Node, options: SlurmOptions) -> bool:
-    return node.primary or node.name in options.backups
-
-
 def _with_state_mount(node: Node, options: SlurmOptions) -> bool:
-    return _on_controllers(node, options) and options.state_mount is not None
+    return placement.runs_slurmctld(node, options) and options.state_mount is not None
 
 
 def _with_backups(node: Node, options: SlurmOptions) -> bool:
@@ -176,7 +172,12 @@ def _with_reservations(node: Node, options: SlurmOptions) -> bool:
 
 NODE_CHECKS = (
     Check("slurmctld's state is on its declared file system", _state_mounted, applies=_with_state_mount),
-    Check("slurmdbd answers this controller", _reaches_slurmdbd, settle_seconds=15, applies=_on_controllers),
+    Check(
+        "slurmdbd answers this controller",
+        _reaches_slurmdbd,
+        settle_seconds=15,
+        applies=placement.runs_slurmctld,
+    ),
     Check("purged accounting records are archived", _archive, settle_seconds=15, applies=_with_archive),
 )
 CLUSTER_CHECKS = (

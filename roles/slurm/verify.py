@@ -136,12 +136,8 @@ def _adopts(context: CheckContext[SlurmOptions]) -> str:
     return "sshd asks pam_slurm_adopt, after the groups that may always log in"
 
 
-def _on_controllers(node: Node, options: SlurmOptions) -> bool:
-    return node.primary or node.name in options.backups
-
-
 def _saves_power(node: Node, options: SlurmOptions) -> bool:
-    return _on_controllers(node, options) and options.power_saving.active
+    return placement.runs_slurmctld(node, options) and options.power_saving.active
 
 
 def _with_slurmdbd(node: Node, options: SlurmOptions) -> bool:
@@ -153,7 +149,7 @@ def _on_workers(node: Node, options: SlurmOptions) -> bool:
 
 
 def _with_daemons(node: Node, options: SlurmOptions) -> bool:
-    return _on_controllers(node, options) or placement.runs_slurmd(node)
+    return placement.runs_slurmctld(node, options) or placement.runs_slurmd(node)
 
 
 def _with_private_tmp(node: Node, options: SlurmOptions) -> bool:
@@ -171,9 +167,12 @@ CHECKS = (
     Check("slurmdbd runs", partial(runs, unit="slurmdbd.service"), settle_seconds=15, applies=_with_slurmdbd),
     Check("slurmdbd.conf is readable by slurm alone", _password_file, applies=_with_slurmdbd),
     Check(
-        "slurmctld runs", partial(runs, unit="slurmctld.service"), settle_seconds=15, applies=_on_controllers
+        "slurmctld runs",
+        partial(runs, unit="slurmctld.service"),
+        settle_seconds=15,
+        applies=placement.runs_slurmctld,
     ),
-    Check("slurmctld can write its state", _state_folder, applies=_on_controllers),
+    Check("slurmctld can write its state", _state_folder, applies=placement.runs_slurmctld),
     *service_checks.NODE_CHECKS,
     Check("slurmctld can run the programs of power saving", _power_programs, applies=_saves_power),
     Check("slurmd runs", partial(runs, unit="slurmd.service"), settle_seconds=15, applies=_on_workers),

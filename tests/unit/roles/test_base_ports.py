@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from ipaddress import IPv4Address
 
@@ -310,8 +309,6 @@ def test_declared_forwarding(replies, status, evidence):
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_the_commands_themselves(tmp_path, shell):
     """In a real shell, on a /proc/sys of plain files."""
-    if shutil.which(shell) is None:
-        pytest.skip(f"no {shell}")
 
     def run(command: str) -> str:
         text = command.replace("/proc/sys", str(tmp_path))

@@ -123,6 +123,16 @@ def test_a_backup_keeps_memory_for_slurmctld_alone():
 
 
 @pytest.mark.parametrize(
+    ("detect", "refused"),
+    [(None, True), ("off", True), ("nvml", False)],
+)
+def test_a_gpu_for_screens_is_not_handed_to_jobs(detect, refused):
+    made = one(catalogue()["dgx-station-a100"], slurm=SlurmOptions(gres_autodetect=detect))
+    problems = [(path, hint) for path, _, hint in found(made)]
+    assert (("gres_autodetect", "set `gres_autodetect: nvml`") in problems) == refused
+
+
+@pytest.mark.parametrize(
     ("made", "kind"),
     [
         (lab(), "flat"),
