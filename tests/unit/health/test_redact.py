@@ -59,6 +59,7 @@ def test_the_verdict_is_the_same(name, documents):
     assert verdict(expected, redacted(documents[name])) == verdict(expected, documents[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
 def test_the_verdict_over_a_fault_is_the_same(fault, documents):
     base, reads = BASES[fault.base], CHECKS[fault.check].reads
