@@ -58,6 +58,16 @@ def printable_lines(text: str) -> str:
     return "".join(one if one in "\n\t" else _escaped(one) for one in text)
 
 
+def printable_block(text: str, limit: int) -> str:
+    """As `printable_lines`, at most `limit` characters, each line but the first indented by four spaces or more.
+
+    So no line that a node wrote looks like one of ours.
+    """
+    first, *rest = printable_lines(text[:limit]).split("\n")
+    shown = "\n".join([first, *(line if line.startswith("    ") else f"    {line}" for line in rest)])
+    return shown if len(shown) <= limit and len(text) <= limit else shown[: limit - 3] + "..."
+
+
 def last_line(stdout: str, stderr: str = "") -> str:
     """The last line that a command printed, on stderr if there is one, for a message; `nothing` without."""
     lines = (stderr[-4096:].strip() or stdout[-4096:].strip()).splitlines()

@@ -17,8 +17,12 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from rackwright.atomic_write import write_atomically
+from rackwright.boundary import Refused, last_line, read_json_as
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift import paths
 from rackwright.drift.notify import message, send, urls_of
@@ -35,12 +39,31 @@ from rackwright.drift.states import (
 )
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.model.cluster import Cluster, Node
-from rackwright.ssh import TIMED_OUT, connect, run
+from rackwright.ssh import TIMED_OUT, TOO_MUCH_OUTPUT, connect, run
 
 PARALLEL = 32
 NODE_SECONDS = 330
 """A little more than the time limit of the program on the node."""
+REPLY_MAX_BYTES = 64 * 2**10
+"""The program on the node names 50 answers of up to 200 characters: some 12 KiB."""
 _SHOWN = 10
+_COUNT_MAX = 1_000_000
+
+
+class _Reply(BaseModel):
+    """What rackwright/drift/node.py prints. A newer program may print more."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    state: Literal["in sync", "drifted", "unknown"]
+    changed: list[str]
+    expected: str | None
+    count: int = Field(0, ge=0, le=_COUNT_MAX)
+    operations: dict[str, Annotated[int, Field(ge=0, le=_COUNT_MAX)]] = {}
+    reason: str = ""
+
+
+_REPLY = TypeAdapter(_Reply)
 
 
 def main(folder: Path, state: Path) -> int:
@@ -96,17 +119,25 @@ def _as_checking_user(cluster: Cluster, folder: Path) -> Cluster:
 
 def _node(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
     try:
-        client = connect(cluster, node)
-        try:
-            answer = run(client, paths.WORD, sudo=False, stdin=None, timeout=NODE_SECONDS)
-        finally:
-            client.close()
+        return _ask(cluster, expected, node)
     except ConnectionFailed as error:
         return Found(State.UNREACHABLE, (error.message,))
+    except Exception as problem:  # noqa: BLE001 - this node's own, whatever it is
+        return Found(State.UNKNOWN, (f"it could not be asked: {type(problem).__name__}: {problem}",))
+
+
+def _ask(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
+    client = connect(cluster, node)
+    try:
+        answer = run(client, paths.WORD, sudo=False, stdin=None, timeout=NODE_SECONDS, limit=REPLY_MAX_BYTES)
+    finally:
+        client.close()
     if answer.exit_status == TIMED_OUT:
         return Found(State.UNKNOWN, ("its check timed out",))
+    if answer.exit_status == TOO_MUCH_OUTPUT:
+        return Found(State.UNKNOWN, (f"its answer was refused: {last_line('', answer.stderr)}",))
     if answer.exit_status != 0:
-        last = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()[-1][:200]
+        last = last_line(answer.stdout, answer.stderr)
         return Found(State.UNKNOWN, (f"its check exited {answer.exit_status}: {last}",))
     return judge(answer.stdout, expected.get(node.name), node.options)
 
@@ -114,17 +145,15 @@ def _node(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
 def judge(reply: str, expected: str | None, roles: Iterable[str] = ()) -> Found:
     """The state behind a node's reply, given the digest expected of it and its roles."""
     try:
-        answer = json.loads(reply)
-        state, changed, baseline = State(answer["state"]), answer["changed"], answer["expected"]
-        detail = tuple(str(one)[:200] for one in changed[:_SHOWN])
-        count = int(answer.get("count", 0))
-        counts = answer.get("operations", {})
-        operations = {role: int(counts[role]) for role in roles if role in counts}
-    except (ValueError, KeyError, TypeError):
-        return Found(State.UNKNOWN, ("its check printed something other than its JSON",))
+        answer = read_json_as(_REPLY, reply, REPLY_MAX_BYTES)
+    except Refused as refused:
+        return Found(State.UNKNOWN, (f"its answer was refused: {refused}",))
+    state, count = State(answer.state), answer.count
+    detail = tuple(one[:200] for one in answer.changed[:_SHOWN])
+    operations = {role: answer.operations[role] for role in roles if role in answer.operations}
     if state is State.UNKNOWN:
-        return Found(state, (str(answer.get("reason", ""))[:200],))
-    if baseline != expected:
+        return Found(state, (answer.reason[:200],))
+    if answer.expected != expected:
         # another user's apply updated it, or a user of the node accepted a change made there
         return Found(State.UNKNOWN, ("its expected answers were not installed by this checker",))
     if count > len(detail):

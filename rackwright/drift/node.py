@@ -13,6 +13,7 @@ import datetime
 import fcntl
 import hashlib
 import json
+import math
 import os
 import signal
 import sys
@@ -115,17 +116,45 @@ def unknown(reason):
     return {"state": "unknown", "reason": reason, "changed": [], "expected": None}
 
 
+def loaded(text):
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_about(about):
+    """Whether it is what `rackwright drift install` writes: questions, and the operations behind them."""
+    if not isinstance(about, dict):
+        return False
+    asked, askers = about.get("questions"), about.get("askers", [])
+    lists = isinstance(asked, list) and isinstance(askers, list)
+    return (
+        lists and all(isinstance(one, dict) for one in asked) and all(isinstance(one, str) for one in askers)
+    )
+
+
+def is_expected(kept):
+    """Whether it is what `adopt` writes."""
+    if not isinstance(kept, dict) or not isinstance(kept.get("answers"), list):
+        return False
+    return all(isinstance(one, str) for one in (kept.get("digest"), kept.get("asked"), *kept["answers"]))
+
+
 def check():
     """What is known of this node now."""
     try:
-        text = read("questions.json")
-        about = json.loads(text)
-        asked = about["questions"]
-        expected = json.loads(read("expected.json"))
-    except (OSError, ValueError, KeyError):
+        text, kept = read("questions.json"), read("expected.json")
+    except (OSError, ValueError):
         return unknown("nothing says yet what is expected of this node")
+    about, expected = loaded(text), loaded(kept)
+    if not is_about(about) or not is_expected(expected):
+        return unknown("questions.json or expected.json in %s is damaged: apply to this node" % FOLDER)
     if expected["asked"] != asked_digest(text):
         return unknown("the questions or this program are newer than the expected answers")
+    asked = about["questions"]
+    if len(asked) != len(expected["answers"]):
+        return unknown("expected.json in %s has answers to other questions: apply to this node" % FOLDER)
     _, each = ask(asked)
     changed = [label(one) for one, then, now in zip(asked, expected["answers"], each) if then != now]
     return {
@@ -150,9 +179,16 @@ def adopt(digest):
 def last_in_sync():
     try:
         with open(os.path.join(STATE, "last.json")) as handle:
-            return float(json.load(handle)["in_sync"])
-    except (OSError, ValueError, KeyError, TypeError):
+            at = float(json.load(handle)["in_sync"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
+    return at if math.isfinite(at) else None
+
+
+def quoted(value):
+    """The value of a label as the text format of Prometheus has it, in one line."""
+    text = "".join(one if one.isprintable() else "?" for one in str(value))
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def metrics():
@@ -163,10 +199,13 @@ def metrics():
     if found["state"] == "in sync":
         replace(os.path.join(STATE, "last.json"), json.dumps({"in_sync": now}), 0o644)
     try:
-        about = json.loads(read("questions.json"))
+        about = loaded(read("questions.json"))
     except (OSError, ValueError):
+        about = None
+    if not isinstance(about, dict):
         about = {}
-    where = '{cluster="%s",node="%s"}' % (about.get("cluster", ""), about.get("node", os.uname().nodename))
+    names = about.get("cluster", ""), about.get("node", os.uname().nodename)
+    where = '{cluster="%s",node="%s"}' % tuple(map(quoted, names))
     values = [
         ("drifted", "1 if the node is not as declared.", int(found["state"] == "drifted")),
         ("answers", "Answers that are not the expected ones.", found.get("count", 0)),
@@ -181,7 +220,7 @@ def metrics():
         name = "rackwright_drift_operations"
         text += "# HELP %s Operations that would change something, by role.\n# TYPE %s gauge\n" % (name, name)
         for role, count in roles:
-            text += '%s%s,role="%s"} %d\n' % (name, where[:-1], role, count)
+            text += '%s%s,role="%s"} %d\n' % (name, where[:-1], quoted(role), count)
     for name, told, value in values:
         if value is not None:
             shown = "%d" % value if isinstance(value, int) else "%.3f" % value

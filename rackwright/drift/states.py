@@ -8,6 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from rackwright.boundary import printable
+
+_DETAIL_MAX = 1000
+
 
 class State(StrEnum):
     """What a check found."""
@@ -29,6 +33,10 @@ class Found:
     """Answers that are not the expected ones."""
     operations: dict[str, int] = field(default_factory=dict)
     """Operations with such answers, by role; empty if unknown."""
+
+    def __post_init__(self) -> None:
+        """What a node said becomes printable: it goes into mails and chats."""
+        object.__setattr__(self, "detail", tuple(printable(one, _DETAIL_MAX) for one in self.detail))
 
 
 @dataclass(frozen=True)

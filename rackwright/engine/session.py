@@ -14,13 +14,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from rackwright.engine.workers import EVALUATED_PER_WORKER, IN_SYNC_PER_WORKER, Event, Worker, Workers, split
+from rackwright.engine.workers import (
+    EVALUATED_PER_WORKER,
+    IN_SYNC_PER_WORKER,
+    Event,
+    Worker,
+    Workers,
+    outcome_of,
+    split,
+)
 from rackwright.factcache.cache import FactCache, version_key
 from rackwright.factcache.host_classes import host_class
 from rackwright.factcache.quick_check import QUICK_CHECK_MAX, quick_check
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.selection import pick
-from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation, PlanResult
+from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlanResult
 from rackwright.secrets.store import store_of
 from rackwright.state_folder import state_folder
 
@@ -172,7 +180,7 @@ class Session:
                 successor.apply_when_ready = True
             return
         if event["event"] == "applied":
-            outcome = _outcome_of(event["outcome"])
+            outcome = outcome_of(event["outcome"])
             outcomes[outcome.node] = outcome
             worker.waiting_for.discard(outcome.node)
         elif event["event"] == "ready" and worker.apply_when_ready:
@@ -201,8 +209,3 @@ def _generate_secrets(cluster: Cluster, nodes: Iterable[Node]) -> None:
         store = store_of(cluster)
         for name in sorted(names):
             store.get(name)
-
-
-def _outcome_of(data: dict[str, Any]) -> NodeOutcome:
-    operations = tuple(PlannedOperation.from_json(operation) for operation in data["operations"])
-    return NodeOutcome(**{**data, "operations": operations})

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from rackwright.factcache.host_classes import shards
 from rackwright.model.cluster import Node
+from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation
 from rackwright.state_folder import state_folder
 
 IN_SYNC_PER_WORKER = 150
@@ -83,6 +84,25 @@ class Worker:
         return "\n    ".join([f"its worker process ended (status {status}), log {self.log}:", *lines])
 
 
+def _event_of(line: str) -> Event | None:
+    """The event in a line; None where there is none that the session can take."""
+    try:
+        event = json.loads(line)
+        if event["event"] == "planned":
+            NodePlan.from_json(event["plan"])
+        elif event["event"] == "applied":
+            outcome_of(event["outcome"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return dict(event)
+
+
+def outcome_of(data: dict[str, Any]) -> NodeOutcome:
+    """The outcome in an `applied` event."""
+    operations = tuple(PlannedOperation.from_json(operation) for operation in data["operations"])
+    return NodeOutcome(**{**data, "operations": operations})
+
+
 class Workers:
     """All worker processes of a run; `job` is sent to every one of them."""
 
@@ -145,6 +165,10 @@ class Workers:
     def _read(self, worker: Worker) -> None:
         assert worker.process.stdout is not None  # Popen was given a pipe
         for line in worker.process.stdout:
-            self._events.put((worker, json.loads(line)))
+            event = _event_of(line)
+            if event is None:  # it died while it wrote, or is out of its mind
+                worker.process.kill()
+                break
+            self._events.put((worker, event))
         worker.process.wait()
         self._events.put((worker, None))

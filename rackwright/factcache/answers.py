@@ -5,6 +5,9 @@ batch (see rackwright.factcache.helper) and answered from it; a new question is 
 and prefetched next time. While a plan is applied, a command that is not a known question changes the
 node: earlier answers are dropped, and the questions up to the next planned change are fetched again
 in one batch.
+
+A node without a working Python is asked one by one. One whose helper ends well and prints something other
+than answers is broken or hostile: Refused, which the caller turns into that node's error.
 """
 
 from __future__ import annotations
@@ -13,18 +16,23 @@ import base64
 import binascii
 import json
 import marshal
+import re
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from rackwright.boundary import Refused, decompressed, last_line, printable, read_json
 from rackwright.command import CommandResult
 from rackwright.node_programs import FACT_HELPER, one_text
 
 Asked = dict[str, Any]
 Ask = Callable[[str, bytes], CommandResult]
 """(command, stdin) -> result, run with the node's privileges."""
+AnswerLines = list[Any]
+"""[exit status, lines of output, lines of errors]."""
 
 _BOOT = (
     "python3 -IS -c 'import sys,zlib;r=sys.stdin.buffer;"
@@ -33,6 +41,10 @@ _BOOT = (
 _WORTH_A_BATCH = 3
 """Starting Python on the node costs about as much as two or three single executions."""
 _NO_PYTHON = (126, 127)
+_DIGEST = re.compile("[0-9a-f]{64}")
+_STATUS_MAX = 2**31
+_reading = threading.Lock()
+"""One reply is decompressed and read at a time: 64 threads must not hold 64 large ones at once."""
 
 
 def key_of(question: Asked) -> str:
@@ -49,6 +61,53 @@ def _helper() -> bytes:
 def pack(questions: Sequence[Asked]) -> bytes:
     """Questions as the helper reads them: plain data in marshal's oldest format, which every Python reads."""
     return zlib.compress(marshal.dumps(json.loads(json.dumps(list(questions))), 2), 6)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the helper sent."""
+
+    digest: str | None
+    """Of the answers; None: they are the expected ones, and none is in it."""
+    answers: list[AnswerLines] = field(default_factory=list)
+    """As many as were asked."""
+
+
+def read_reply(text: str, count: int, *, may_be_same: bool) -> Reply:
+    """The helper's reply to `count` questions; Refused where it is anything else.
+
+    `may_be_same`: it was given a digest that its answers may still have.
+    """
+    try:
+        packed = base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        raise Refused(f"it is not what the fact helper prints: {printable(text, 80)}") from None
+    data = read_json(decompressed(packed))
+    if may_be_same and data == {"same": True}:
+        return Reply(None)
+    if not isinstance(data, dict) or data.keys() != {"digest", "answers"}:
+        raise Refused("it has no digest and answers")
+    digest, answers = data["digest"], data["answers"]
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise Refused("its digest is not a SHA-256")
+    if not isinstance(answers, list) or len(answers) != count:
+        raise Refused(f"it has not {count} answers, as many as were asked")
+    if not all(map(_is_answer, answers)):
+        raise Refused("an answer is not an exit status with lines of output and of errors")
+    return Reply(digest, answers)
+
+
+def _is_answer(one: Any) -> bool:  # noqa: ANN401 - JSON data
+    if not isinstance(one, list) or len(one) != 3:
+        return False
+    status, out, err = one
+    return (
+        type(status) is int
+        and abs(status) < _STATUS_MAX
+        and all(
+            isinstance(lines, list) and all(isinstance(line, str) for line in lines) for lines in (out, err)
+        )
+    )
 
 
 @dataclass
@@ -80,16 +139,16 @@ class Answers:
     _applying: bool = False
 
     def fetch_all(self, expect: str | None) -> bool:
-        """Fetch every prefetched answer; True if they still have the digest `expect`."""
+        """Fetch every prefetched answer; True if they still have the digest `expect`. Refused: see read_reply."""
         if not self.prefetched:
             return False
-        reply = self._batch(self.packed or pack(self.prefetched), expect)
+        reply = self._batch(self.packed or pack(self.prefetched), expect, len(self.prefetched))
         if reply is None:
             return False
-        if reply.get("same"):
+        if reply.digest is None:
             return True
-        self.digest = reply["digest"]
-        self._note_answers(self.prefetched, reply["answers"])
+        self.digest = reply.digest
+        self._note_answers(self.prefetched, reply.answers)
         return False
 
     @property
@@ -144,11 +203,11 @@ class Answers:
         ahead = self.in_order[start:end]
         if len(ahead) < _WORTH_A_BATCH:
             return
-        reply = self._batch(pack(ahead), None)
+        reply = self._batch(pack(ahead), None, len(ahead))
         if reply is not None:
-            self._note_answers(ahead, reply["answers"])
+            self._note_answers(ahead, reply.answers)
 
-    def _batch(self, packed: bytes, expect: str | None) -> dict[str, Any] | None:
+    def _batch(self, packed: bytes, expect: str | None, count: int) -> Reply | None:
         if self.note is not None:
             return None
         result = self.ask(_BOOT, _helper() + f"{expect or '-'}\n".encode() + packed)
@@ -156,19 +215,19 @@ class Answers:
         if result.exit_status in _NO_PYTHON:
             self.note = "no python3 on the node: answered by plain executions"
             return None
-        try:
-            reply: dict[str, Any] = json.loads(
-                zlib.decompress(base64.b64decode(result.stdout, validate=True))
-            )
-        except (ValueError, zlib.error, binascii.Error):
-            output = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1][:200]
+        if result.exit_status != 0:
+            output = last_line(result.stdout, result.stderr)
             self.note = (
                 f"the fact helper exited {result.exit_status} saying {output}: answered by plain executions"
             )
             return None
-        return reply
+        try:
+            with _reading:
+                return read_reply(result.stdout, count, may_be_same=expect is not None)
+        except Refused as refused:
+            raise Refused(f"its answer was refused: {refused}") from None
 
-    def _note_answers(self, questions: Sequence[Asked], answers: Sequence[list[Any]]) -> None:
+    def _note_answers(self, questions: Sequence[Asked], answers: Sequence[AnswerLines]) -> None:
         for question, (status, out, err) in zip(questions, answers, strict=True):
             self._known[key_of(question)] = CommandResult(
                 question["command"], status, "\n".join(out), "\n".join(err)

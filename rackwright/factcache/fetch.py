@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rackwright.boundary import Refused, last_line
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.factcache.answers import Answers, Ask
 from rackwright.factcache.cache import ClassCache, FactCache
 from rackwright.model.cluster import Cluster, Node
 from rackwright.plan.node_plan import NodePlan
-from rackwright.ssh import TIMED_OUT, connect, run
+from rackwright.ssh import TIMED_OUT, TOO_MUCH_OUTPUT, connect, run
 
 if TYPE_CHECKING:
     import paramiko
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 120
 """A node that needs longer for its answers counts as unreachable; a tenth of a second is usual."""
+REPLY_MAX_BYTES = 4 * 2**20
+"""Of the compressed answers. A working head with every role sends some 30 KiB."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ class Opened:
 def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None) -> Opened | NodePlan:
     """Connect and, in one execution, prefetch the answers to the questions of the last evaluation.
 
-    A NodePlan comes back when there is nothing left to do: the node has not changed since it was
-    last in sync (its connection is closed), or it is unreachable, or it does not answer in time.
+    A NodePlan comes back when there is nothing left to do: the node has not changed since it was last in
+    sync (its connection is closed), it is unreachable, it does not answer in time, or its answer is refused.
     """
     try:
         client = connect(cluster, node)
@@ -47,7 +50,10 @@ def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None
 
     def ask(command: str, stdin: bytes) -> CommandResult:
         limit = min(ANSWER_SECONDS, cluster.ssh.command_timeout_seconds)
-        result = run(client, command, sudo=cluster.ssh.become == "sudo", stdin=stdin, timeout=limit)
+        sudo = cluster.ssh.become == "sudo"
+        result = run(client, command, sudo=sudo, stdin=stdin, timeout=limit, limit=REPLY_MAX_BYTES)
+        if result.exit_status == TOO_MUCH_OUTPUT:
+            raise Refused(f"its answer was refused: {last_line('', result.stderr)}")
         if result.exit_status == TIMED_OUT:
             raise ConnectionFailed(
                 f"{node.name} did not report its state within {limit} s.",
@@ -60,6 +66,9 @@ def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None
     except ConnectionFailed as error:
         client.close()
         return _unreachable(node, error, executions=1)
+    except Refused as refused:
+        client.close()
+        return NodePlan(node.name, error=str(refused), executions=1)
     if same:
         client.close()
         return NodePlan(node.name, executions=answers.executions)
@@ -72,7 +81,10 @@ def _unreachable(node: Node, error: ConnectionFailed, executions: int = 0) -> No
 
 
 def prefetch(ask: Ask, cache: ClassCache | FactCache, name: str) -> tuple[Answers, bool]:
-    """The answers to a node's cached questions, and whether they still have the digest of its last sync."""
+    """The answers to a node's cached questions, and whether they still have the digest of its last sync.
+
+    Refused where the node answers something else.
+    """
     cached = cache.get(name)
     answers = Answers(ask, cached.questions, cached.packed)
     return answers, answers.fetch_all(cached.digest)

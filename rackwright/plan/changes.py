@@ -9,10 +9,13 @@ collector registered, they are logged.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
+
+from rackwright.boundary import printable
 
 if TYPE_CHECKING:  # plans are read and shown by processes that never load pyinfra
     from pyinfra.api.host import Host
@@ -24,6 +27,10 @@ Kind = Literal[
 
 MASK = "(sensitive)"
 _DIFF_LINES_MAX = 2000
+_VALUE_MAX = 10_000
+"""Characters of a value. Longer ones are cut off: they are shown, not used."""
+_EQUAL_PAIRS_MAX = 100_000
+"""Pairs of equal lines in two texts that are compared line by line: of more difflib makes minutes of work."""
 _CHANGES = " changes"
 
 
@@ -46,6 +53,17 @@ class Change:
     """Interrupts something that runs: a restart, a reboot, a stop."""
     content: str | None = field(default=None, repr=False)
     """The whole text of a file that is not sensitive, for `rackwright render`; not in the plan."""
+
+    def __post_init__(self) -> None:
+        """What a node said becomes printable: it is shown to operators, in plans, journals and reports."""
+        shown = {
+            name: printable(value, _VALUE_MAX)
+            for name in ("target", "before", "after", "because")
+            if (value := getattr(self, name)) is not None
+        }
+        for name, value in shown.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "diff", tuple(map(_printable_line, self.diff)))
 
     def is_because_of(self, target: str) -> bool:
         """Whether a change of `target`, or of something it holds, causes this one."""
@@ -120,12 +138,34 @@ def _among(targets: tuple[str, ...], known: set[str]) -> tuple[str, ...]:
     )
 
 
+def _printable_line(line: str) -> str:
+    """With its tabs."""
+    return line if line.isprintable() else "\t".join(map(printable, line.split("\t")))
+
+
+def _equal_pairs(before: list[str], after: list[str]) -> int:
+    """How many pairs of equal lines difflib has to consider; of 200 lines or more it leaves out the frequent ones."""
+    there = Counter(before)
+    frequent = len(after) // 100 + 1 if len(after) >= 200 else len(after)
+    return sum(there[line] * count for line, count in Counter(after).items() if count <= frequent)
+
+
 def text_diff(path: str, before: str | None, after: str | None) -> tuple[str, ...]:
-    """Unified diff of two texts, three lines of context, at most 2000 lines."""
+    """Unified diff of two texts, three lines of context, at most 2000 lines.
+
+    Of texts that repeat the same lines too often, which a node may make up to keep us busy, it has their sizes.
+    """
+    was, becomes = (before or "").splitlines(), (after or "").splitlines()
+    if _equal_pairs(was, becomes) > _EQUAL_PAIRS_MAX:
+        return (
+            f"--- {path} (on the node)",
+            f"+++ {path}",
+            f"@@ -1,{len(was)} +1,{len(becomes)} @@ not compared: too many lines are equal",
+        )
     lines = list(
         difflib.unified_diff(
-            (before or "").splitlines(),
-            (after or "").splitlines(),
+            was,
+            becomes,
             fromfile=f"{path} (on the node)" if before is not None else "/dev/null",
             tofile=path if after is not None else "/dev/null",
             lineterm="",

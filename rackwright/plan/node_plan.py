@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rackwright import __version__
+from rackwright.boundary import printable, printable_block, printable_lines
 from rackwright.errors import ExitCode
 from rackwright.plan.changes import Change
 
 SCHEMA_VERSION = 1
+_ERROR_MAX = 20_000
+"""Characters of an error or a note."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,12 @@ class PlannedOperation:
     changes: tuple[Change, ...]
     commands: tuple[str, ...]
     """As they would run, hidden values masked; what goes through stdin is not part of them."""
+
+    def __post_init__(self) -> None:
+        """Names and commands may hold what a node said: they become printable."""
+        object.__setattr__(self, "role", printable(self.role))
+        object.__setattr__(self, "name", printable(self.name))
+        object.__setattr__(self, "commands", tuple(map(printable_lines, self.commands)))
 
     @property
     def disruptive(self) -> bool:
@@ -45,6 +54,13 @@ class PlannedOperation:
         return cls(data["role"], data["name"], changes, tuple(data["commands"]))
 
 
+def _make_printable(one: NodePlan | NodeOutcome, *names: str) -> None:
+    for name in names:
+        text = getattr(one, name)
+        if text is not None:
+            object.__setattr__(one, name, printable_block(text, _ERROR_MAX))
+
+
 @dataclass(frozen=True)
 class NodePlan:
     """What would change on one node, or why that is not known."""
@@ -58,6 +74,10 @@ class NodePlan:
     executions: int = 0
     """Remote executions it took."""
     note: str | None = None
+
+    def __post_init__(self) -> None:
+        """What a node said becomes printable."""
+        _make_printable(self, "error", "note")
 
     @property
     def changes(self) -> int:
@@ -151,7 +171,7 @@ class PlanResult:
             nodes = {node["node"]: NodePlan.from_json(node) for node in data["nodes"]}
             roles = tuple(data["roles"]) if data["roles"] is not None else None
             return cls(data["cluster"], data["file"], data["file_sha256"], nodes, data["code"], roles)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a valid plan: {error}") from error
 
 
@@ -194,6 +214,10 @@ class NodeOutcome:
     """Failed operation with its last command and output, or why the node was lost."""
     unreachable: bool = False
     seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        """What a node said becomes printable."""
+        _make_printable(self, "error")
 
     @property
     def changed(self) -> int:

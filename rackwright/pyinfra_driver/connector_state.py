@@ -10,6 +10,7 @@ from pyinfra.api.command import StringCommand
 from pyinfra.connectors.util import CommandOutput, OutputLine
 from typing_extensions import Unpack
 
+from rackwright.boundary import Refused
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.factcache.answers import Answers, Asked
@@ -17,6 +18,13 @@ from rackwright.factcache.fetch import Opened
 from rackwright.facts.question import Question
 from rackwright.ssh import TIMED_OUT
 
+LINES_MAX = 200_000
+"""Of one answer: each becomes an object of pyinfra's. A listing of every module of ours has some hundred."""
+_FAILED_LINES = 100
+_FAILED_CHARACTERS = 1000
+"""Of a failed command pyinfra logs every line."""
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""What str.splitlines splits at."""
 _APART = ("_sudo_user", "_su_user", "_doas", "_chdir", "_env", "_stdin", "_use_sudo_login")
 
 
@@ -42,21 +50,24 @@ class ConnectorState:
         print_input: bool = False,
         **arguments: Unpack[ConnectorArguments],
     ) -> tuple[bool, CommandOutput]:
-        """Run one command, or take the answer that is there already; (succeeded, output)."""
+        """Run one command, or take the answer that is there already; (succeeded, output).
+
+        Refused where the answer has more lines than pyinfra could hold for all nodes.
+        """
         given: dict[str, Any] = dict(arguments)
         answer = self.prefetched_answer(command, given)
         if answer is None:
             answer = self.execute(command, arguments)
             self.ran(command, given, answer)
-        output = CommandOutput(
-            [OutputLine("stdout", text) for text in answer.stdout.splitlines()]
-            + [OutputLine("stderr", text) for text in answer.stderr.splitlines()]
-        )
         good = given.get("_success_exit_codes") or [0]
         if answer.exit_status not in good or answer.exit_status == TIMED_OUT:
-            self.last = CommandResult(str(command), answer.exit_status, answer.stdout, answer.stderr)
-            return False, output
-        return True, output
+            self.last = CommandResult(
+                str(command), answer.exit_status, _end(answer.stdout), _end(answer.stderr)
+            )
+            return False, _output(self.last)
+        if sum(map((answer.stdout + answer.stderr).count, _LINE_ENDS)) > LINES_MAX:
+            raise Refused(f"its answer was refused: it has more than {LINES_MAX} lines")
+        return True, _output(answer)
 
     def adopt(self, opened: Opened) -> None:
         """Take over a connection and the answers prefetched over it."""
@@ -93,6 +104,19 @@ class ConnectorState:
         question = asked_of(command)
         if self.answers.is_question(question):
             self.answers.learn(question, result)
+
+
+def _output(answer: CommandResult) -> CommandOutput:
+    return CommandOutput(
+        [OutputLine("stdout", text) for text in answer.stdout.splitlines()]
+        + [OutputLine("stderr", text) for text in answer.stderr.splitlines()]
+    )
+
+
+def _end(text: str) -> str:
+    """The last lines of what a failed command printed, each cut off where it is long."""
+    lines = text[-_FAILED_LINES * _FAILED_CHARACTERS :].splitlines()[-_FAILED_LINES:]
+    return "\n".join(line[:_FAILED_CHARACTERS] for line in lines)
 
 
 def asked_of(command: StringCommand | str) -> Asked:

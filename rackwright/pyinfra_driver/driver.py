@@ -35,7 +35,7 @@ from rackwright.plan.changes import Change, collect_with
 from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation
 from rackwright.pyinfra_driver.connector import RackwrightConnector, groups_of, host_data
 from rackwright.pyinfra_driver.connector_state import ConnectorState
-from rackwright.pyinfra_driver.failures import in_words, what_failed
+from rackwright.pyinfra_driver.failures import what_failed, why
 from rackwright.pyinfra_driver.pyinfra_caches import FlatData, install_caches
 
 
@@ -146,7 +146,7 @@ class Driver:
             if host in self._state.failed_hosts:
                 error = what_failed(_connector_state(host)) or "a fact could not be read"
         except Exception as problem:  # noqa: BLE001 - this host's own, whatever it is
-            error = what_failed(_connector_state(host)) or in_words(problem)
+            error = why(_connector_state(host), problem, failed=host in self._state.failed_hosts)
         operations = () if error else tuple(self._plans[host.name])
         if error is None:
             self._store(host, in_sync=not operations)
@@ -251,7 +251,7 @@ class Driver:
             else:
                 changed = self._state.get_op_data_for_host(host, op_hash).operation_meta.did_change()
         except Exception as problem:  # noqa: BLE001 - this host's own, whatever it is
-            error = what_failed(_connector_state(host)) or in_words(problem)
+            error = why(_connector_state(host), problem, failed=host in self._state.failed_hosts)
         self._reporter.finished(host.name, role, name, changed, error)
         if error is not None:
             return f"{role}: {name}: {error}" if role else f"{name}: {error}"

@@ -98,7 +98,11 @@ class _Shard:
         opened: dict[str, Opened] = {}
 
         def check(name: str) -> None:
-            found = open_node(self._cluster, self._cluster.by_name[name], cache)
+            try:
+                found = open_node(self._cluster, self._cluster.by_name[name], cache)
+            except Exception as problem:  # this node's own, whatever it is
+                logging.getLogger(__name__).warning("unexpected", exc_info=problem)
+                found = NodePlan(name, error=f"it could not be asked: {type(problem).__name__}: {problem}")
             if isinstance(found, NodePlan):
                 self._events.planned(found)
             else:

@@ -31,14 +31,20 @@ _LINGER_SECONDS = 1.0
 
 
 def run(
-    client: paramiko.SSHClient, command: str, *, sudo: bool, stdin: str | bytes | None, timeout: float
+    client: paramiko.SSHClient,
+    command: str,
+    *,
+    sudo: bool,
+    stdin: str | bytes | None,
+    timeout: float,
+    limit: int = OUTPUT_MAX_BYTES,
 ) -> CommandResult:
     """Run a shell command to its end and return its output.
 
     `sudo` runs it as root through `sudo -n`. After `timeout` seconds the channel is closed and
     the exit status is 124 (what the command left running is not killed: a command that may hang
-    should be given to timeout(1)). More than 16 MiB of output closes it with 125, so that truncated
-    output is never taken for complete. Raises ConnectionFailed when the connection is lost, or
+    should be given to timeout(1)). More than `limit` bytes of output and errors close it with 125, so
+    that truncated output is never taken for complete. Raises ConnectionFailed when the connection is lost, or
     when the node did not begin the command although it had ten seconds or more for it.
     """
     line = f"sudo -n -H sh -c {shlex.quote(command)}" if sudo else command
@@ -49,7 +55,7 @@ def run(
         try:
             channel.settimeout(max(timeout, 0.001))
             start(channel, line, min(max(timeout, 0.001), OPEN_SECONDS))
-            return _converse(channel, command, data, deadline, timeout)
+            return _converse(channel, command, data, deadline, timeout, limit)
         finally:
             channel.close()
     except (paramiko.SSHException, OSError, EOFError) as error:
@@ -69,7 +75,7 @@ def run(
 
 
 def _converse(
-    channel: paramiko.Channel, command: str, stdin: bytes, deadline: float, timeout: float
+    channel: paramiko.Channel, command: str, stdin: bytes, deadline: float, timeout: float, limit: int
 ) -> CommandResult:
     """Feed stdin and collect both outputs in one loop, so that neither side can block the other."""
     arrived = threading.Event()
@@ -81,12 +87,12 @@ def _converse(
     quiet_since = time.monotonic()
     exited: float | None = None
     while True:
-        if _drain(channel, out, err):
+        if _drain(channel, out, err, limit):
             quiet_since = time.monotonic()
-            if len(out) + len(err) > OUTPUT_MAX_BYTES:
-                why = f"more than {OUTPUT_MAX_BYTES >> 20} MiB of output: stopped reading"
-                return _result(command, TOO_MUCH_OUTPUT, out[:OUTPUT_MAX_BYTES], f"{why}\n".encode())
-            continue  # look again before waiting: draining may have cleared the event
+            if len(out) + len(err) > limit:
+                return _too_much(command, out, limit)
+            if quiet_since < deadline:
+                continue  # look again before waiting: draining may have cleared the event
         now = time.monotonic()
         if sending:
             to_send, sending = _feed(channel, to_send)
@@ -103,7 +109,9 @@ def _converse(
         arrived.wait(min(left, 0.01 if to_send else _LINGER_SECONDS))
         if arrived.is_set() and channel.eof_received:
             channel.status_event.wait(min(max(deadline - time.monotonic(), 0), 0.1))
-    _drain(channel, out, err)
+    _drain(channel, out, err, limit)
+    if len(out) + len(err) > limit:
+        return _too_much(command, out, limit)
     status = channel.recv_exit_status()
     if status < 0:  # no exit status came: the connection broke, or a signal ended the command
         _raise_if_lost(channel)
@@ -130,19 +138,21 @@ def _feed(channel: paramiko.Channel, to_send: memoryview) -> tuple[memoryview, b
     return memoryview(b""), False
 
 
-def _drain(channel: paramiko.Channel, out: bytearray, err: bytearray) -> bool:
+def _drain(channel: paramiko.Channel, out: bytearray, err: bytearray, limit: int) -> bool:
     got = False
-    while channel.recv_ready():
+    while channel.recv_ready() and len(out) + len(err) <= limit:
         out += channel.recv(_CHUNK)
         got = True
-        if len(out) > OUTPUT_MAX_BYTES:
-            return True
-    while channel.recv_stderr_ready():
+    while channel.recv_stderr_ready() and len(out) + len(err) <= limit:
         err += channel.recv_stderr(_CHUNK)
         got = True
-        if len(err) > OUTPUT_MAX_BYTES:
-            return True
     return got
+
+
+def _too_much(command: str, out: bytearray, limit: int) -> CommandResult:
+    size = f"{limit >> 20} MiB" if limit >= 2**20 else f"{limit >> 10} KiB"
+    why = f"more than {size} of output: stopped reading\n"
+    return _result(command, TOO_MUCH_OUTPUT, out[:limit], why.encode())
 
 
 def _result(command: str, status: int, out: bytes | bytearray, err: bytes | bytearray) -> CommandResult:

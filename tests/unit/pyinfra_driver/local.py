@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import gevent
 from pyinfra.api.command import StringCommand
 
+from rackwright.boundary import Refused
 from rackwright.command import CommandResult
 from rackwright.data import Site
 from rackwright.engine.reports import Reports
@@ -87,7 +88,11 @@ class LocalRun:
             if self.ask is None or cache is None:
                 opened[node.name] = Opened(None, None)
                 continue
-            answers, same = prefetch(self.ask, cache, node.name)
+            try:
+                answers, same = prefetch(self.ask, cache, node.name)
+            except Refused as refused:
+                self.told.planned(NodePlan(node.name, error=str(refused), executions=1))
+                continue
             if same:
                 self.told.planned(NodePlan(node.name, executions=answers.executions))
             else:

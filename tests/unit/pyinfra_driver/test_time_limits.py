@@ -32,7 +32,7 @@ def test_every_command_of_plan_and_apply_has_it():
 def test_the_batch_of_facts_has_it_up_to_two_minutes(monkeypatch, tmp_path, declared, limit):
     cluster, used = cluster_with(declared), []
 
-    def run(client, command, *, sudo, stdin, timeout):
+    def run(client, command, *, sudo, stdin, timeout, limit):
         used.append(timeout)
         return CommandResult(command, fetch.TIMED_OUT, "", "")
 
