@@ -18,6 +18,7 @@ import typer.core
 import typer.main
 
 from rackwright import __version__
+from rackwright.boundary import printable_lines
 from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
 
@@ -150,9 +151,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_error(message: str, hint: str | None, status: ExitCode) -> int:
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {printable_lines(message)}", file=sys.stderr)
     if hint is not None:
-        print(f"hint: {hint}", file=sys.stderr)
+        print(f"hint: {printable_lines(hint)}", file=sys.stderr)
     return int(status)
 
 

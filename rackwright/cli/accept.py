@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from rackwright.accept import accept
 from rackwright.accept.write import default_folder, write_report
 from rackwright.cli.accept_view import Acceptance, show_verdict
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError
 

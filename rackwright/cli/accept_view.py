@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from rackwright.accept import AcceptReport, Stages
@@ -12,7 +11,7 @@ from rackwright.burnin import BurninReport, burnin
 from rackwright.cli.burnin_view import show_burnin
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
-from rackwright.cli.terminal import STYLES, wide_console
+from rackwright.cli.terminal import STYLES, Console, wide_console
 from rackwright.cli.verify_view import show_verify
 from rackwright.drift.install import update_digests
 from rackwright.engine.run import Applied, apply, plan

@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 
 from rackwright.cli.arguments import ClusterFile, Limit, Role
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
+from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.install import update_digests
 from rackwright.engine.run import Applied, apply

@@ -6,13 +6,12 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from rackwright.burnin import burnin
 from rackwright.burnin.profiles import Profile
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.burnin_view import show_burnin
-from rackwright.cli.terminal import wide_console
+from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import BurninError
 

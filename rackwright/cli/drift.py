@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 import typer.core
-from rich.console import Console
 
 from rackwright.atomic_write import write_atomically
 from rackwright.cli.arguments import ClusterFile, Limit
 from rackwright.cli.plan_view import show_outcome, show_plan, summary
 from rackwright.cli.progress import Progress
+from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.declaration import Declaration, read_declaration, seconds_of
 from rackwright.drift.install import Done, Operations, install, uninstall

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from rackwright.cli.arguments import Limit
 from rackwright.cli.health_view import show_health
-from rackwright.cli.terminal import wide_console
+from rackwright.cli.terminal import Console, wide_console
 from rackwright.cli.would_view import show_would
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from rackwright.cli.terminal import Console
 from rackwright.errors import LabError
 from rackwright.lab import faults
 from rackwright.lab.from_cluster import load_rack_spec

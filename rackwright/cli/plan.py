@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from rackwright.cli.arguments import ClusterFile, Limit, Role
 from rackwright.cli.plan_view import show_plan
 from rackwright.cli.progress import Progress
+from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.engine.run import plan
 from rackwright.model.selection import pick

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
 _SHOWN_NODES = 8
@@ -73,7 +74,7 @@ class Progress:
             f"planned {self._counts['planned']}/{self._nodes}", f"applied {self._counts['applied']}"
         )
         for node, doing in list(self._doing.items())[:_SHOWN_NODES]:
-            table.add_row(node, doing)
+            table.add_row(node, escape(doing))
         if len(self._doing) > _SHOWN_NODES:
             table.add_row("", f"and {len(self._doing) - _SHOWN_NODES} more nodes")
         return table

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from rackwright.cli.terminal import Console
 from rackwright.engine.journal import Run, read_run, runs
 from rackwright.model.ranges import fold
 

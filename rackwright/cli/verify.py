@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from rackwright.cli.arguments import ClusterFile, Limit, Role
-from rackwright.cli.terminal import wide_console
+from rackwright.cli.terminal import Console, wide_console
 from rackwright.cli.verify_view import show_verify
 from rackwright.clusterfile.load import load_cluster
 from rackwright.verify import verify

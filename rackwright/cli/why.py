@@ -6,10 +6,10 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError

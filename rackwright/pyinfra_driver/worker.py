@@ -35,6 +35,7 @@ import gevent
 from gevent.fileobject import FileObject
 from gevent.pool import Pool
 
+from rackwright.boundary import printable_block
 from rackwright.clusterfile.load import load_cluster
 from rackwright.factcache.cache import FactCache
 from rackwright.factcache.fetch import Opened, open_node
@@ -66,7 +67,8 @@ class _Events:
         self.send("started", node=node, role=role, name=name)
 
     def finished(self, node: str, role: str, name: str, changed: bool, error: str | None) -> None:
-        self.send("finished", node=node, role=role, name=name, changed=changed, error=error)
+        shown = printable_block(error, 20_000) if error is not None else None
+        self.send("finished", node=node, role=role, name=name, changed=changed, error=shown)
 
     def applied(self, outcome: NodeOutcome) -> None:
         data = {
