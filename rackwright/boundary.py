@@ -29,8 +29,8 @@ DEPTH_MAX = 32
 ITEMS_MAX = 1_000_000
 """Of list elements and object members. Each takes up to 100 bytes of memory once read, and two to write."""
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
-_UNPRINTABLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-"""Categories of characters that move the cursor, reorder or hide text, or cannot be encoded."""
+_UNPRINTABLE = ("Cc", "Cf", "Cn", "Cs", "Co", "Zl", "Zp")
+"""Categories of characters that move the cursor, reorder or hide text, have no meaning yet, or cannot be encoded."""
 
 
 class Refused(ValueError):  # noqa: N818 - reads as the sentence it is

@@ -10,6 +10,7 @@ import base64
 import copy
 import json
 import resource
+import unicodedata
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -197,6 +198,11 @@ def strings_of(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for one in value:
             yield from strings_of(one)
+
+
+def is_harmless(text: str, allowed: str = "") -> bool:
+    """Whether no character of it moves the cursor, hides text or cannot be encoded; blanks of any width are fine."""
+    return all(one.isprintable() or one in allowed or unicodedata.category(one) == "Zs" for one in text)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from rackwright.boundary import (
     decompressed,
     last_line,
     printable,
+    printable_block,
     printable_lines,
     read_json,
     read_json_as,
@@ -131,7 +132,7 @@ def test_a_type_is_validated_and_the_member_is_named() -> None:
         ("\x1b[2J\x1b]0;owned\x07", "\\x1b[2J\\x1b]0;owned\\x07"),
         ("a\nb\tc\rd", "a\\x0ab\\x09c\\x0dd"),
         ("\u202eevil\u2028\u200b\ud800\x9b1m", "\\u202eevil\\u2028\\u200b\\ud800\\x9b1m"),
-        ("\U000e0001", "\\U000e0001"),
+        ("\U000e0001\ufdd0", "\\U000e0001\\ufdd0"),
     ],
 )
 def test_text_is_made_printable(text: str, shown: str) -> None:
@@ -140,6 +141,15 @@ def test_text_is_made_printable(text: str, shown: str) -> None:
 
 def test_lines_keep_their_breaks_and_lose_the_rest() -> None:
     assert printable_lines("a\n\tb\r\x1b[1m") == "a\n\tb\\x0d\\x1b[1m"
+
+
+def test_no_line_of_a_node_looks_like_one_of_ours() -> None:
+    assert printable_block("`x` exited 1 saying:\n    out\n\ttab\nplan: nothing to change\x1b[8m", 1000) == (
+        "`x` exited 1 saying:\n    out\n    \ttab\n    plan: nothing to change\\x1b[8m"
+    )
+    assert printable_block("one line", 8) == "one line"
+    assert printable_block("one line more", 8) == "one l..."
+    assert len(printable_block("\n" * 100, 40)) == 40
 
 
 def test_long_text_is_cut() -> None:

@@ -10,6 +10,9 @@ from rackwright.workload.states import HEALTH_PREFIX, ROLLOUT_PREFIX, DrainedBy,
 SINFO = ("sinfo", "-N", "-h", "-o", "%R|%N|%T|%u|%H|%E")
 """Partition, node, state, who set the reason, when, reason; a row per node and partition."""
 
+NODES_MAX = 65_536
+"""Names of one hostlist; Slurm's own limit is 65,533 nodes."""
+_DIGITS_MAX = 40
 _MARKS = "*+~#!%$@^-"
 """What Slurm puts behind a state: not responding, powering up or down, rebooting, planned (sinfo(1))."""
 _DRAINED = frozenset(("DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "MAINT"))
@@ -142,10 +145,15 @@ def parse_config(output: str) -> dict[str, str]:
 
 
 def parse_hostlist(text: str) -> list[str]:
-    """The names of a hostlist such as `gpu[001-003,007],login1`, in its order."""
+    """The names of a hostlist such as `gpu[001-003,007],login1`, in its order.
+
+    ValueError where they are more than Slurm can have: a compromised head must not fill our memory.
+    """
     names: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip()):
         names += _expanded(part)
+        if len(names) > NODES_MAX:
+            raise ValueError(f"a hostlist has more than {NODES_MAX} names: {text[:40]}")
     return names
 
 
@@ -157,5 +165,11 @@ def _expanded(part: str) -> list[str]:
     numbers: list[str] = []
     for piece in inside.split(","):
         first, _, last = piece.partition("-")
-        numbers += [str(number).zfill(len(first)) for number in range(int(first), int(last or first) + 1)]
-    return [f"{stem}{number}{end}" for number in numbers for end in _expanded(tail)]
+        wanted = range(int(first), int(last or first) + 1)
+        if len(piece) > _DIGITS_MAX or len(numbers) + len(wanted) > NODES_MAX:
+            raise ValueError(f"a hostlist has more than {NODES_MAX} names: {part[:40]}")
+        numbers += [str(number).zfill(len(first)) for number in wanted]
+    ends = _expanded(tail)
+    if len(numbers) * len(ends) > NODES_MAX:
+        raise ValueError(f"a hostlist has more than {NODES_MAX} names: {part[:40]}")
+    return [f"{stem}{number}{end}" for number in numbers for end in ends]

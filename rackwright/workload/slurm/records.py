@@ -39,6 +39,8 @@ LIMIT_COLUMNS = (
     "qos",
     "defaultqos",
 )
+_TIME_MAX = 40
+"""Characters of a time."""
 _LISTS = frozenset({"preempt", "flags", "qos"})
 _TRES = frozenset({"grptres", "maxtres", "maxtrespu", "maxtrespa"})
 BUILT_IN_TRES = frozenset({"cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages"})
@@ -138,6 +140,8 @@ def _normal_tres(word: str) -> str:
 
 def _seconds(text: str) -> int:
     """Of `[D-]HH:MM:SS`, or a plain number of seconds."""
+    if len(text) > _TIME_MAX:
+        raise ValueError(f"not a time of Slurm's: {text[:_TIME_MAX]}")
     days, _, clock = text.rpartition("-")
     total = 0
     for part in clock.split(":"):

@@ -1,0 +1,1 @@
+"""Facts: what they make of a node's answers."""
