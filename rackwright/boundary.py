@@ -82,7 +82,7 @@ def decompressed(data: bytes, limit: int = ANSWER_MAX_BYTES) -> bytes:
     except zlib.error as error:
         raise Refused(f"it cannot be decompressed: {error}") from None
     if len(content) > limit:
-        raise Refused(f"it is more than {limit >> 20} MiB when decompressed")
+        raise Refused(f"it is more than {_size(limit)} when decompressed")
     if not stream.eof or stream.unused_data:
         raise Refused("its compressed data is incomplete, or more follows it")
     return content
@@ -94,7 +94,7 @@ def read_json(text: str | bytes, limit: int = ANSWER_MAX_BYTES) -> Any:  # noqa:
     A lone surrogate in a string becomes U+FFFD, so that every string can be encoded.
     """
     if len(text) > limit:
-        raise Refused(f"it is {len(text) >> 20} MiB, and {limit >> 20} MiB are read at most")
+        raise Refused(f"it is {_size(len(text))}, and {_size(limit)} are read at most")
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     if sum(map(text.count, ",[{")) > ITEMS_MAX and _structure(text) > ITEMS_MAX:
@@ -121,6 +121,10 @@ def read_json_as(adapter: TypeAdapter[T], text: str | bytes, limit: int = ANSWER
         first = error.errors()[0] if hasattr(error, "errors") else {"loc": (), "msg": str(error)}
         place = ".".join(str(part) for part in first["loc"]) or "the answer"
         raise Refused(f"{place}: {first['msg']}") from None
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 2**20 else f"{count / 1024:.3g} KiB"
 
 
 def _is_plain(text: str) -> bool:

@@ -165,6 +165,8 @@ class PlanResult:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PlanResult:
         """Inverse of to_json; ValueError if it is not a plan document or has another schema version."""
+        if not isinstance(data, Mapping):
+            raise ValueError("not a valid plan: it is not an object")
         if data.get("schema") != SCHEMA_VERSION:
             raise ValueError(f"its schema version is {data.get('schema')}, and this is {SCHEMA_VERSION}")
         try:

@@ -57,15 +57,20 @@ def site(rack: Site, put_right: Callable[[Site], None]) -> Site:
 
 
 @contextmanager
-def answering(site: Site, answer: bytes, *, node: str = HOSTILE, status: int = 0) -> Iterator[None]:
+def answering(
+    site: Site, answer: bytes, *, node: str = HOSTILE, status: int = 0, then: str = ""
+) -> Iterator[None]:
     """Within the block, every command that rackwright runs on the node as root prints this and nothing else.
 
     Its sudo is replaced, which is what root on a compromised node would do; ssh and host keys stay as they are.
+    `then` is shell that it runs after that, e.g. `sleep 600`.
     """
     folder = site.folder / "answering"
     folder.mkdir(exist_ok=True)
     (folder / "answer").write_bytes(answer)
-    (folder / "sudo").write_text(f"#!/bin/sh\ncat >/dev/null\ncat /run/answering/answer\nexit {status}\n")
+    (folder / "sudo").write_text(
+        f"#!/bin/sh\ncat >/dev/null\ncat /run/answering/answer\n{then}\nexit {status}\n"
+    )
     (folder / "sudo").chmod(0o755)
     site.send(node, folder, "answer", "sudo", to="/run/answering")
     site.on(node, "chmod 755 /run/answering; mount --bind /run/answering/sudo /usr/bin/sudo")
