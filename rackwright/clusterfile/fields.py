@@ -27,6 +27,18 @@ def known_keys(model: type[BaseModel], path: DataPath) -> tuple[str, ...]:
     )
 
 
+def may_have_lines(model: type[BaseModel], path: DataPath) -> bool:
+    """Whether the field that holds the value at a path below a model is one of `several_lines`."""
+    kinds: list[Annotation] = [model]
+    allowed = False
+    for part in path:
+        owners = [kind for kind in kinds if _is_model(kind) and part in kind.model_fields]
+        if owners:  # items of a list or mapping are as their field
+            allowed = any(part in getattr(kind, "several_lines", ()) for kind in owners)
+        kinds = [inner for kind in kinds for inner in _inner(kind, part)]
+    return allowed
+
+
 def _inner(kind: Annotation, part: str | int) -> list[Annotation]:
     """The types one step below a type."""
     if _is_model(kind):

@@ -19,6 +19,7 @@ from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.role_options import RoleOptionsReader
 from rackwright.clusterfile.sections import read_section
 from rackwright.clusterfile.site import read_burnin, read_mirrors, read_skus, read_ssh
+from rackwright.clusterfile.unprintable import find_unprintable
 from rackwright.clusterfile.warnings import find_warnings
 from rackwright.documents.document import Document, read_document
 from rackwright.documents.syntax import DocumentError
@@ -67,6 +68,7 @@ def load(path: Path, *, locked: bool = True, warn: bool = False) -> Loaded:
     for mistake in document.mistakes:
         report.add_at(mistake)
     find_plaintext_secrets(report)
+    find_unprintable(report)
     loaded = _read(report, path, locked=locked, warn=warn)
     if len(report) or loaded is None:
         raise ClusterFileError(report.problems(), report.warnings())

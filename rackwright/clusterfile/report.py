@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from rackwright.boundary import printable
 from rackwright.documents.document import DataPath, Document
 from rackwright.documents.syntax import SyntaxMistake
 from rackwright.documents.yaml_data import Data
@@ -27,6 +28,8 @@ class Report:
         self._paths: set[DataPath] = set()
         self._roots: set[DataPath] = set()
         self._secret: set[DataPath] = set()
+        self._unprintable: set[DataPath] = set()
+        self._short_of_keys: set[DataPath] = set()
         self._fragments: set[str] = set()
 
     def add(self, path: DataPath, message: str, hint: str | None = None, *, key: bool = False) -> None:
@@ -48,8 +51,10 @@ class Report:
             self._warned.setdefault((path, message), problem)
 
     def _problem(self, path: DataPath, message: str, hint: str | None, key: bool) -> Problem | None:
-        if self._is_secret(path) or self._repeats_secret(f"{message} {hint}"):
+        if _below(path, self._secret) or self._repeats_secret(f"{message} {hint}"):
             return None  # the secret is noted already, and this message would show it
+        if _below(path, self._unprintable) or path in self._short_of_keys:
+            return None  # its characters are noted already, and the rest follows from them
         line, column = self.document.position(path, key=key)
         value = show_value(self.document.value(path))
         return Problem(self.document.file, line, column, show_path(path), value, message, hint)
@@ -63,6 +68,13 @@ class Report:
         self._fragments.update(
             value[start : start + _FRAGMENT] for start in range(max(1, len(value) - _FRAGMENT))
         )
+
+    def add_unprintable(self, path: DataPath, message: str, hint: str, *, key: bool) -> None:
+        """Note a text with control characters; other mistakes in it are not shown."""
+        self.add(path, message, hint, key=key)
+        self._unprintable.add(path)
+        if key:
+            self._short_of_keys.add(path[:-1])
 
     def add_at(self, mistake: SyntaxMistake) -> None:
         """Note a mistake at a position in the text rather than in a value."""
@@ -99,8 +111,10 @@ class Report:
         """Whether a message quotes a secret of the file."""
         return any(fragment in text for fragment in self._fragments)
 
-    def _is_secret(self, path: DataPath) -> bool:
-        return any(path[:length] in self._secret for length in range(len(path) + 1))
+
+def _below(path: DataPath, roots: set[DataPath]) -> bool:
+    """Whether a path is one of these, or below one."""
+    return any(path[:length] in roots for length in range(len(path) + 1))
 
 
 def _in_order(problems: Iterable[Problem]) -> list[Problem]:
@@ -116,7 +130,7 @@ def show_path(path: DataPath) -> str:
         elif _PLAIN_KEY.fullmatch(part):
             text += f".{part}" if text else part
         else:
-            text += f'["{part[:40]}"]'
+            text += f'["{printable(part[:40])}"]'
     return text
 
 
@@ -130,5 +144,5 @@ def show_value(value: Data) -> str | None:
         return f"a list of {len(value)}"
     if isinstance(value, bool):
         return str(value).lower()
-    text = " ".join(str(value).split()) if isinstance(value, str) else str(value)
+    text = printable(str(value))
     return text if len(text) <= _VALUE_WIDTH else text[: _VALUE_WIDTH - 3] + "..."

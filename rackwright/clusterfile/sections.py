@@ -12,6 +12,7 @@ from rackwright.clusterfile.messages import explain
 from rackwright.clusterfile.report import Report
 from rackwright.documents.document import DataPath
 from rackwright.documents.yaml_data import Data
+from rackwright.model.plain_text import REFUSED
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -49,6 +50,8 @@ def note_errors(
     """Note pydantic's errors of one validation, each at the value that caused it."""
     grouped: dict[DataPath, list[ErrorDetails]] = {}
     for error in errors:
+        if error["type"] == REFUSED:
+            continue  # the whole file was searched for such text before
         grouped.setdefault(data_path(raw, error), []).append(error)
     for below, group in grouped.items():
         if group[0]["type"] == "too_short" and any(

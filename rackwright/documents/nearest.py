@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from rackwright.boundary import printable
 from rackwright.documents.synonyms import SYNONYMS
 
 _LISTED = 12
@@ -17,7 +18,7 @@ _SHORTEST_PART = 4
 
 def short(word: object) -> str:
     """A word of the file as messages quote it, cut to 60 characters."""
-    text = " ".join(str(word).split())
+    text = printable(" ".join(str(word).split()))
     return text if len(text) <= _WORD else text[: _WORD - 3] + "..."
 
 

@@ -207,7 +207,7 @@ class YamlBuilder:
                 SyntaxMistake(
                     line,
                     column,
-                    f"Tags such as `{tag.replace('tag:yaml.org,2002:', '!!')}` are not allowed.",
+                    f"Tags such as `{short(tag.replace('tag:yaml.org,2002:', '!!'))}` are not allowed.",
                     "remove the tag; put text in quotes",
                 )
             )

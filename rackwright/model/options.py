@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from rackwright.model.plain_text import refuse_unprintable
 from rackwright.model.types import NodeRole
 
 if TYPE_CHECKING:
@@ -14,9 +15,18 @@ if TYPE_CHECKING:
 
 
 class Frozen(BaseModel):
-    """Immutable; an unknown key is an error."""
+    """Immutable; an unknown key is an error, and so is a line break or control character in any text."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    several_lines: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose text may hold line feeds and tabs, e.g. a message of the day."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_one_line(cls, value: object, info: ValidationInfo) -> object:
+        refuse_unprintable(value, several_lines=info.field_name in cls.several_lines)
+        return value
 
 
 class RoleOptions(Frozen):

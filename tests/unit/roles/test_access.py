@@ -76,10 +76,10 @@ def test_options_that_are_refused(given, sentence):
     ("key", "sentence"),
     [
         (
-            "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\n",
+            "-----BEGIN OPENSSH PRIVATE KEY-----b3BlbnNzaC1rZXktdjEA",
             "This is a private key; only public keys belong here. Treat it as leaked.",
         ),
-        (f"{KEY}\n{KEY}", "An authorized key is one line; give each key its own list entry."),
+        (f"{KEY}\n{KEY}", "The text at `0` holds a line break."),
         (CUT, "The ssh-ed25519 key does not hold a key of that type; was it cut off while copying?"),
         (KEY[:61], "The ssh-ed25519 key is not valid base64; was it cut off while copying?"),
         (OTHER_KIND, "The ssh-rsa key does not hold a key of that type; was it cut off while copying?"),

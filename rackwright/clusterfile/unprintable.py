@@ -1,0 +1,58 @@
+"""Finds line breaks, control characters and invisible ones in every text of the file, each with its place."""
+
+from __future__ import annotations
+
+from rackwright.clusterfile.fields import may_have_lines
+from rackwright.clusterfile.report import Report
+from rackwright.clusterfile.roles import options_class, role_names
+from rackwright.documents.document import DataPath
+from rackwright.documents.syntax import SyntaxMistake
+from rackwright.model.plain_text import hidden_direction, mistake_in, texts_in
+
+
+def find_unprintable(report: Report) -> None:
+    """Note each such text, and characters that reverse a line of the file, in comments too.
+
+    What has such a key is left out of the data, so that no name of a thing holds them.
+    """
+    wrong_keys: list[DataPath] = []
+    for path, text, is_key in texts_in(report.document.data):
+        if text.isprintable():
+            continue
+        allowed = not is_key and _takes_lines(path)
+        found = mistake_in(text, several_lines=allowed, what="key" if is_key else "text")
+        if found is not None:
+            report.add_unprintable(path, *found, key=is_key)
+            wrong_keys += [path] * is_key
+    for path in reversed(wrong_keys):
+        parent = report.document.value(path[:-1])
+        if isinstance(parent, dict):  # None below a key that is gone
+            parent.pop(path[-1], None)
+    _scan_lines(report)
+
+
+def _takes_lines(path: DataPath) -> bool:
+    """Whether the option at a path of the file may have several lines."""
+    if path[:1] == ("roles",):
+        role, below = path[1:2], path[2:]
+    elif path[:1] == ("nodes",) and path[2:3] == ("options",):
+        role, below = path[3:4], path[4:]
+    else:
+        return False
+    name = role[0] if role else None
+    return isinstance(name, str) and name in role_names() and may_have_lines(options_class(name), below)
+
+
+def _scan_lines(report: Report) -> None:
+    for number, line in enumerate(report.document.text.split("\n"), 1):
+        for at in () if line.isprintable() else hidden_direction(line):
+            report.add_at(
+                SyntaxMistake(
+                    number,
+                    at + 1,
+                    f"The character U+{ord(line[at]):04X} reverses the direction of this line, so that it shows "
+                    "something else than what is read.",
+                    "remove it",
+                )
+            )
+            break
