@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import Field, field_validator
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.strings import HttpUrl, RegistryName
 from rackwright.model.types import NodeRole
 
 Problem = tuple[str, str, str | None]
-
-_REGISTRY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
-_PATH = re.compile(r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*")
-
-
-def _is_path(path: str) -> str:
-    if not _PATH.fullmatch(path):
-        raise ValueError(f"{path!r} is not an absolute path of letters, digits, `_`, `.`, `-` and `/`.")
-    return path
-
-
-NodePath = Annotated[str, AfterValidator(_is_path)]
-"""An absolute path on a node that needs quoting in no file and no shell."""
 
 
 class RuntimeOptions(RoleOptions):
@@ -47,7 +34,7 @@ class RuntimeOptions(RoleOptions):
 class PullingOptions(RuntimeOptions):
     """Of runtimes that pull images: through the cluster's `mirrors.containers`, where it names one."""
 
-    insecure_registries: tuple[str, ...] = Field(
+    insecure_registries: tuple[RegistryName, ...] = Field(
         default=(),
         description="Registries (host[:port]) reached by plain HTTP, the mirror among them if it has "
         "no TLS. An attacker on the path can change the images.",
@@ -60,14 +47,6 @@ class PullingOptions(RuntimeOptions):
     nofile: int = Field(
         default=1048576, ge=1024, le=1073741816, description="Files a process in a container may open."
     )
-
-    @field_validator("insecure_registries")
-    @classmethod
-    def _are_registries(cls, registries: tuple[str, ...]) -> tuple[str, ...]:
-        for name in registries:
-            if not _REGISTRY.fullmatch(name):
-                raise ValueError(f"{name!r} is not a registry: write `host` or `host:port`.")
-        return registries
 
     @field_validator("memlock_mib")
     @classmethod
@@ -95,9 +74,8 @@ class DaemonOptions(PullingOptions):
     """
 
     source: Literal["distribution", "docker"] = "distribution"
-    repository: str = Field(
+    repository: HttpUrl = Field(
         default="https://download.docker.com/linux",
-        pattern=r"^https?://[A-Za-z0-9./:_-]+$",
         description="Base URL of Docker's repository or of the site's copy of it, for `source: docker`.",
     )
 

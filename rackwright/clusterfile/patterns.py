@@ -29,6 +29,37 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "/var/spool/slurmctld",
     ),
     r"^(/[A-Za-z0-9._-]+)+$": (f"Not a valid absolute path: {_FILE_RULE}.", "/var/lib/node-exporter"),
+    r"^[a-z_][a-z0-9_-]{0,30}$": (
+        "Not a valid user name: lower-case letters, digits, `_` and `-`, a letter or `_` first, at most 31 characters.",
+        "admin",
+    ),
+    r"^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}$": (
+        "Not a valid group name: letters, digits, `_`, `.`, `@` and `-`, at most 64 characters.",
+        "hpc-admins",
+    ),
+    r"^([a-z_][a-z0-9_-]{0,30}@)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$": (
+        "Not a valid jump host: write `user@host` or `user@host:port`.",
+        "admin@bastion.example.com:22",
+    ),
+    r"^[A-Za-z0-9][A-Za-z0-9@._:-]{0,199}$": ("Not a valid name of a systemd unit.", "nfs-client.target"),
+    r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$": (
+        "Not a valid name of an interface or block device: letters, digits, `_`, `.` and `-`, at most 15 characters.",
+        "bond0",
+    ),
+    r"^[A-Za-z0-9][A-Za-z0-9+._:-]{0,199}$": ("Not a valid name of a package.", "linux-headers-amd64"),
+    r"^[A-Za-z0-9][A-Za-z0-9+._~-]{0,254}$": ("Not a valid name of a file.", "apptainer_1.4.5_amd64.deb"),
+    r"^[0-9][A-Za-z0-9._+~-]{2,63}$": ("Not a kernel release as `uname -r` prints it.", "6.8.0-139-generic"),
+    r"^[0-9A-Za-z][0-9A-Za-z._+~:() -]{0,63}$": ("Not a valid version.", "580.65.06"),
+    r"^[a-z][a-z0-9-]{0,30}$": (
+        "Not a valid name: lower-case letters, digits and `-`, a letter first, at most 31 characters.",
+        "docker-io",
+    ),
+    r"^[A-Za-z0-9_]{1,80}$": ("Not a valid name: letters, digits and `_`.", "RMIntrLockingMode"),
+    r"^[A-Za-z]+(/[A-Za-z0-9:_.-]+)?$": ("Not a valid resource of Slurm.", "GRES/gpu"),
+    r"^[A-Za-z][A-Za-z0-9_]*(=[A-Za-z0-9_.:/+*-]+)?$": (
+        "Not a valid parameter of Slurm's scheduler: `name` or `name=value`, one each.",
+        "bf_window=10080",
+    ),
     r"^/": ("Not an absolute path.", "/scratch"),
     r"^https?://\S+$": ("Not a valid http or https URL.", "https://mirror.example.com/cuda"),
     r"^https?://[A-Za-z0-9./:_-]+$": ("Not a valid http or https URL.", "https://mirror.example.com/docker"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from rackwright.catalog.read import catalogue
 from rackwright.clusterfile.report import Report
@@ -14,9 +13,6 @@ from rackwright.model.settings import Burnin, Mirrors, Ssh
 from rackwright.model.sku import Sku, SkuEntry
 from rackwright.model.text import label_mistake
 
-_USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
-_JUMP = re.compile(r"([a-z_][a-z0-9_-]{0,30}@)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
-_HOST_PORT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
 _NCCL_NAME = re.compile(r"(NCCL|UCX|OMPI_MCA|CUDA|UCC|SHARP)_[A-Z0-9_a-z]+")
 
 
@@ -47,12 +43,6 @@ def read_ssh(report: Report, raw: Data, file: Path) -> Ssh | None:
             "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.",
             "name an unprivileged user, e.g. `admin`",
         )
-    elif not _USER.fullmatch(ssh.user):
-        report.add(
-            ("ssh", "user"), "Not a valid user name.", "e.g. `admin`; lower-case letters, digits, `_` and `-`"
-        )
-    if ssh.jump_host is not None and not _JUMP.fullmatch(ssh.jump_host):
-        report.add(("ssh", "jump_host"), "Not a valid jump host.", "write `user@host` or `user@host:port`")
     folder = file.absolute().parent
     return ssh.model_copy(
         update={
@@ -64,26 +54,7 @@ def read_ssh(report: Report, raw: Data, file: Path) -> Ssh | None:
 
 def read_mirrors(report: Report, raw: Data) -> Mirrors:
     """The site's mirrors."""
-    mirrors = read_section(report, Mirrors, raw, ("mirrors",)) or Mirrors()
-    for name, value in mirrors:
-        if value is None or not report.clean(("mirrors", name)):
-            continue
-        if name == "containers":
-            if not _HOST_PORT.fullmatch(value):
-                report.add(("mirrors", name), "Not a valid registry mirror.", "write `host` or `host:port`")
-        elif not _is_url(value):
-            report.add(
-                ("mirrors", name), "Not a valid http or https URL.", "e.g. `http://mirror.example.com/debian`"
-            )
-    return mirrors
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
+    return read_section(report, Mirrors, raw, ("mirrors",)) or Mirrors()
 
 
 def read_burnin(report: Report, raw: Data) -> Burnin:

@@ -10,6 +10,7 @@ from rackwright.documents.nearest import suggest
 from rackwright.health.judge import all_checks
 from rackwright.health.limits import LIMITS
 from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.strings import InterfaceName, KernelRelease, UnitName, Version
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
 
@@ -43,15 +44,19 @@ class HealthOptions(RoleOptions):
     disabled: dict[str, str] = Field(
         default_factory=dict, description="Checks switched off: name and reason. Shown as DISABLED."
     )
-    services: tuple[str, ...] = Field(default=(), description="More units that must be active.")
+    services: tuple[UnitName, ...] = Field(default=(), description="More units that must be active.")
     mounts: tuple[RequiredMount, ...] = Field(default=(), description="Filesystems besides /.")
-    bonds: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="Members by bond.")
-    arrays: tuple[str, ...] = Field(default=(), description="md arrays, e.g. md0.")
+    bonds: dict[InterfaceName, tuple[InterfaceName, ...]] = Field(
+        default_factory=dict, description="Members by bond."
+    )
+    arrays: tuple[InterfaceName, ...] = Field(default=(), description="md arrays, e.g. md0.")
     compute_mode: Literal["Default", "Exclusive_Process", "Prohibited"] = "Default"
-    driver_version: str | None = Field(default=None, description="The exact driver; the lock sets it.")
+    driver_version: Version | None = Field(default=None, description="The exact driver; the lock sets it.")
     driver_open: bool | None = None
     hold_packages: bool = True
-    kernel: str | None = Field(default=None, description="The exact kernel release; the lock sets it.")
+    kernel: KernelRelease | None = Field(
+        default=None, description="The exact kernel release; the lock sets it."
+    )
     kernel_arguments: tuple[str, ...] = ()
     acs: Literal["off", "as-is"] = Field(
         default="off", description="off: no bridge may redirect peers. HGX B300 guests need as-is."

@@ -8,12 +8,13 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from rackwright.model.options import Frozen
+from rackwright.model.strings import HttpUrl, Identifier, JumpHost, RegistryName, UserName
 
 
 class Ssh(Frozen):
     """How rackwright reaches the nodes. Paths are absolute once resolved."""
 
-    user: str = Field(description="Unprivileged login on every node; becomes root with sudo.")
+    user: UserName = Field(description="Unprivileged login on every node; becomes root with sudo.")
     port: int = Field(default=22, ge=1, le=65535)
     key: Path | None = Field(
         default=None, description="Private key, relative to the cluster file. None: ssh agent."
@@ -22,7 +23,7 @@ class Ssh(Frozen):
         default=Path("known_hosts"),
         description="Host keys of the nodes, relative to the cluster file; always checked.",
     )
-    jump_host: str | None = Field(default=None, description="`user@host[:port]` to go through.")
+    jump_host: JumpHost | None = Field(default=None, description="`user@host[:port]` to go through.")
     become: Literal["sudo", "none"] = "sudo"
     connect_timeout_seconds: int = Field(default=10, ge=1, le=300)
     command_timeout_seconds: int = Field(
@@ -39,15 +40,21 @@ class Ssh(Frozen):
 class Mirrors(Frozen):
     """Site mirrors, so that nodes need no route to the internet. URLs without credentials."""
 
-    apt_proxy: str | None = Field(default=None, description="HTTP proxy for apt only, e.g. apt-cacher-ng.")
-    apt: str | None = Field(default=None, description="Base URL that replaces the distribution's archive.")
-    apt_security: str | None = Field(default=None, description="Base URL that replaces the security archive.")
-    dnf: str | None = Field(
+    apt_proxy: HttpUrl | None = Field(
+        default=None, description="HTTP proxy for apt only, e.g. apt-cacher-ng."
+    )
+    apt: HttpUrl | None = Field(
+        default=None, description="Base URL that replaces the distribution's archive."
+    )
+    apt_security: HttpUrl | None = Field(
+        default=None, description="Base URL that replaces the security archive."
+    )
+    dnf: HttpUrl | None = Field(
         default=None, description="Base URL that replaces the distribution's repositories."
     )
-    pypi: str | None = Field(default=None, description="Index URL for pip.")
-    containers: str | None = Field(default=None, description="Registry mirror, host[:port].")
-    files: str | None = Field(default=None, description="Base URL of plain files (tarballs, firmware).")
+    pypi: HttpUrl | None = Field(default=None, description="Index URL for pip.")
+    containers: RegistryName | None = Field(default=None, description="Registry mirror, host[:port].")
+    files: HttpUrl | None = Field(default=None, description="Base URL of plain files (tarballs, firmware).")
 
 
 class Waves(Frozen):
@@ -110,7 +117,7 @@ class Burnin(Frozen):
     engine: Literal["nccl-tests", "mpi"] | None = Field(
         default=None, description="None: nccl-tests where the workers' SKU has GPUs, else mpi."
     )
-    partition: str | None = None
+    partition: Identifier | None = None
     min_bytes: int = Field(default=8, ge=8)
     max_bytes: int | None = Field(
         default=None, ge=8, description="None: 16 GiB for nccl-tests, 64 MiB for mpi."

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from rackwright.model.interfaces import DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.strings import not_climbing
 
 if TYPE_CHECKING:  # the model imports rackwright.model.options, so a run-time import would be a circle
     from rackwright.model.cluster import Cluster
@@ -124,7 +125,7 @@ class AdminUser(Frozen):
     def _is_path(cls, shell: str) -> str:
         if not _SHELL.fullmatch(shell):
             raise ValueError(f"{shell!r} is not the absolute path of a shell.")
-        return shell
+        return not_climbing(shell)
 
 
 class AccessOptions(RoleOptions, DeclaresUsers):

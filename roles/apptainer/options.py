@@ -7,8 +7,9 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.containers import NodePath, RuntimeOptions
+from rackwright.containers import RuntimeOptions
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.strings import NodePath, PackageFile, Sha256
 from rackwright.model.types import NodeRole
 
 
@@ -25,7 +26,7 @@ class ApptainerOptions(RuntimeOptions):
     version: str | None = Field(
         default=None, pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$", description="Release, for `source: release`."
     )
-    sha256: dict[str, str] = Field(
+    sha256: dict[PackageFile, Sha256] = Field(
         default_factory=dict,
         description="SHA-256 by package file, for `source: release`, e.g. {apptainer_1.4.5_amd64.deb: ...}; the "
         "project publishes them in sha256sums of each release.",

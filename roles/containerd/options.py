@@ -7,9 +7,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from rackwright.containers import DaemonOptions, NodePath, source_problems
+from rackwright.containers import DaemonOptions, source_problems
 from rackwright.model.cluster import Cluster
 from rackwright.model.interfaces import NeedsForwarding
+from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
 
 

@@ -11,13 +11,13 @@ from pydantic import Field, model_validator
 from rackwright.containers import (
     AddressPool,
     DaemonOptions,
-    NodePath,
     pool_problems,
     source_problems,
     user_problems,
 )
 from rackwright.model.cluster import Cluster
 from rackwright.model.interfaces import NeedsForwarding
+from rackwright.model.strings import Identifier, NodePath, UserName
 from rackwright.model.types import NodeRole
 
 
@@ -31,7 +31,7 @@ class DockerOptions(DaemonOptions, NeedsForwarding):
         description="`distribution`: docker.io of Debian or Ubuntu. `docker`: docker-ce of Docker's own repository, "
         "whose key is checked by its published fingerprint; the only one on EL.",
     )
-    users: tuple[str, ...] = Field(
+    users: tuple[UserName, ...] = Field(
         default=(),
         description="Members of the group docker, all of them. Each is root on every node of the role: "
         "`docker run -v /:/host` needs no password.",
@@ -57,11 +57,11 @@ class DockerOptions(DaemonOptions, NeedsForwarding):
     cgroup_driver: Literal["systemd", "cgroupfs"] = Field(
         default="systemd", description="systemd, so that one manager owns the cgroup tree."
     )
-    runtimes: dict[str, NodePath] = Field(
+    runtimes: dict[Identifier, NodePath] = Field(
         default_factory=dict,
         description="OCI runtimes besides runc, name to program, e.g. {nvidia: /usr/bin/nvidia-container-runtime}.",
     )
-    default_runtime: str = Field(default="runc", description="runc, or one of `runtimes`.")
+    default_runtime: Identifier = Field(default="runc", description="runc, or one of `runtimes`.")
     cdi: bool | None = Field(
         default=None,
         description="Devices by CDI (`--device nvidia.com/gpu=all`); docker from 25 on. None: where the SKU "

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from rackwright.containers import NodePath, RuntimeOptions
+from rackwright.containers import RuntimeOptions
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.strings import NodePath, PackageFile, Sha256
 from rackwright.model.types import NodeRole
 from rackwright.osfamily.names import names
 
@@ -37,7 +38,7 @@ class EnrootPyxisOptions(RuntimeOptions):
         description="`build`: each node compiles pyxis-<version>.tar.gz against its own Slurm. `package`: "
         "nvslurm-plugin-pyxis, built by the site for its Slurm and laid on `mirrors.files`.",
     )
-    sha256: dict[str, str] = Field(
+    sha256: dict[PackageFile, Sha256] = Field(
         description="SHA-256 by file, e.g. {enroot_4.1.2-1_amd64.deb: ..., pyxis-0.24.0.tar.gz: ...}."
     )
     scratch: NodePath | None = Field(

@@ -12,6 +12,7 @@ from rackwright.health.guard.memory import Policy
 from rackwright.health.options import HealthOptions
 from rackwright.model.interfaces import ChecksNodeHealth
 from rackwright.model.options import Frozen
+from rackwright.model.strings import NodePath
 from rackwright.workload.lookup import runs_jobs
 
 if TYPE_CHECKING:
@@ -90,9 +91,8 @@ class HealthRoleOptions(HealthOptions, ChecksNodeHealth):
         description="A query of the GPUs (nvidia-smi) is used again by prologs and beside running jobs for "
         "this long. Idle nodes are queried in each pass, and after each job.",
     )
-    textfile_dir: str = Field(
+    textfile_dir: NodePath = Field(
         default=places.TEXTFILES,
-        pattern=r"^(/[A-Za-z0-9._-]+)+$",
         description="node_exporter's textfile folder, used where there is one (Debian's own).",
     )
 

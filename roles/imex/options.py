@@ -18,6 +18,7 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import ManagesImexChannels
 from rackwright.model.ranges import RangeMistake, expand
 from rackwright.model.sku import NvSwitch
+from rackwright.model.strings import Identifier
 
 
 class ImexOptions(StackOptions):
@@ -26,7 +27,7 @@ class ImexOptions(StackOptions):
     role: ClassVar[str] = "imex"
     parts: ClassVar[tuple[str, ...]] = ("imex",)
 
-    domains: dict[str, str] = Field(
+    domains: dict[Identifier, str] = Field(
         default_factory=dict,
         description="NVLink domain to its nodes as a NodeSet. Empty: the nodes of one rack are one domain.",
     )

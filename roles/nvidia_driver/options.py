@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from rackwright.lock.for_roles import Trouble, known_bad
 from rackwright.lock.lock_file import read_lock
@@ -14,8 +14,12 @@ from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster
 from rackwright.model.interfaces import SetsUpGpuRepository
 from rackwright.model.options import Frozen
+from rackwright.model.strings import HttpUrl, NodePath, PackageName
 from rackwright.roles.nvidia_driver.keys import fingerprint_of
 from rackwright.roles.nvidia_driver.sources import origin
+
+DwordKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,80}$")]
+"""The file of modprobe joins them: `NVreg_RegistryDwords="key=value;"`."""
 
 
 class ModuleOptions(Frozen):
@@ -47,7 +51,7 @@ class ModuleOptions(Frozen):
         description="nvidia_uvm uvm_disable_hmm=1: for kernels on which CUDA fails with "
         "request_free_mem_region err -34.",
     )
-    registry_dwords: dict[str, int] = Field(
+    registry_dwords: dict[DwordKey, int] = Field(
         default_factory=dict, description="NVreg_RegistryDwords: what has no option of its own, by key."
     )
 
@@ -55,8 +59,8 @@ class ModuleOptions(Frozen):
 class Signing(Frozen):
     """The site's module-signing key (MOK), on the nodes already: it is never sent there."""
 
-    key: str = Field(pattern=r"^/", description="Path on the node of the private key.")
-    certificate: str = Field(pattern=r"^/", description="Path on the node of the certificate, DER.")
+    key: NodePath = Field(description="Path on the node of the private key.")
+    certificate: NodePath = Field(description="Path on the node of the certificate, DER.")
 
 
 class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
@@ -65,9 +69,8 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
     role: ClassVar[str] = "nvidia_driver"
     parts: ClassVar[tuple[str, ...]] = ("modules", "pin", "driver")
 
-    repository: str | None = Field(
+    repository: HttpUrl | None = Field(
         default=None,
-        pattern=r"^https?://\S+$",
         description="A mirror of NVIDIA's repository for the nodes' OS, flat as NVIDIA's own, whose place is "
         "the default. With `gpu_stack.source: distribution` it is not asked.",
     )
@@ -85,7 +88,7 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
     signing: Signing | None = Field(
         default=None, description="What DKMS signs modules with. None: DKMS's own key of each node."
     )
-    headers: tuple[str, ...] | None = Field(
+    headers: tuple[PackageName, ...] | None = Field(
         default=None,
         description="Packages of kernel headers where the lock has no kernel. None: those of the release's "
         "usual kernel.",

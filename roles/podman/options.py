@@ -8,9 +8,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.containers import AddressPool, NodePath, PullingOptions, pool_problems
+from rackwright.containers import AddressPool, PullingOptions, pool_problems
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import DeclaresUsers, NeedsForwarding
+from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
 
 SUBIDS = 65536

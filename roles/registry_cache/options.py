@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.containers import NodePath
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.strings import NodePath, Slug
 from rackwright.model.types import NodeRole
 from rackwright.osfamily.names import names
-
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 
 
 class Registry(Frozen):
@@ -51,7 +48,7 @@ class RegistryCacheOptions(RoleOptions):
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
     secrets: ClassVar[tuple[str, ...]] = ("registry_http_secret",)
 
-    registries: dict[str, Registry] = Field(
+    registries: dict[Slug, Registry] = Field(
         default={"docker-io": Registry(port=5000, upstream="https://registry-1.docker.io")},
         min_length=1,
         description="Registries by name: lower-case words joined by `-`.",
@@ -65,8 +62,6 @@ class RegistryCacheOptions(RoleOptions):
     def _fits_together(self) -> Self:
         ports: dict[int, str] = {}
         for name, registry in self.registries.items():
-            if not _NAME.fullmatch(name):
-                raise ValueError(f"{name!r} is not a registry's name: lower-case words joined by `-`.")
             first = ports.setdefault(registry.port, name)
             if first != name:
                 raise ValueError(f"The registries {first} and {name} have the same port {registry.port}.")

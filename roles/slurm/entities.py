@@ -7,14 +7,16 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from rackwright.model.options import Frozen
+from rackwright.model.strings import GroupName
 from rackwright.roles.slurm.durations import EXAMPLE, PATTERN, duration
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,39}$")]
 """sacctmgr folds names to lower case, so another spelling would never compare equal."""
 PartitionName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")]
-Tres = dict[
-    Annotated[str, StringConstraints(pattern=r"^[a-z]+(/[A-Za-z0-9:_.-]+)?$")], Annotated[int, Field(ge=0)]
-]
+TresName = Annotated[str, StringConstraints(pattern=r"^[a-z]+(/[A-Za-z0-9:_.-]+)?$")]
+Tres = dict[TresName, Annotated[int, Field(ge=0)]]
+BillingTres = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]+(/[A-Za-z0-9:_.-]+)?$")]
+"""slurm.conf(5) writes them `CPU`, `Mem` and `GRES/gpu` here."""
 Duration = Annotated[
     str,
     BeforeValidator(duration),
@@ -66,10 +68,10 @@ class Partition(Frozen):
     allow_qos: tuple[Name, ...] = ()
     allow_accounts: tuple[Name, ...] = ()
     deny_accounts: tuple[Name, ...] = ()
-    allow_groups: tuple[str, ...] = Field(default=(), description="Unix groups.")
+    allow_groups: tuple[GroupName, ...] = Field(default=(), description="Unix groups.")
     hidden: bool = False
     root_only: bool = False
-    tres_billing_weights: dict[str, float] = Field(
+    tres_billing_weights: dict[BillingTres, float] = Field(
         default_factory=dict, description='e.g. {"CPU": 1.0, "Mem": 0.25, "GRES/gpu": 16.0}; memory per GiB.'
     )
 

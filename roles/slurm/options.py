@@ -15,6 +15,7 @@ from rackwright.model.interfaces import (
     UsesAccountingDatabase,
 )
 from rackwright.model.options import RoleOptions
+from rackwright.model.strings import GroupName
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.roles.slurm.entities import (
@@ -35,6 +36,7 @@ from rackwright.roles.slurm.sections import (
     HealthCheck,
     Packages,
     Priority,
+    SchedulerParameter,
     Timeouts,
 )
 from rackwright.roles.slurm.services import Count, LicenseName, Reservation, ReservationName, StateMount
@@ -170,7 +172,7 @@ class SlurmOptions(
     preempt_mode: Preemption = Field(
         default="REQUEUE", description="The cluster's, where `preempt` is not none."
     )
-    scheduler_parameters: tuple[str, ...] = Field(
+    scheduler_parameters: tuple[SchedulerParameter, ...] = Field(
         default=("bf_continue", "nohold_on_prolog_fail", "salloc_wait_nodes", "sbatch_wait_nodes"),
         description="bf_window is added unless named here: as long as the longest max_time (7 days for UNLIMITED, "
         "at most Slurm's limit of 30), and bf_resolution in proportion, at most 600 s.",
@@ -203,7 +205,7 @@ class SlurmOptions(
         default=True,
         description="On workers, ssh is for users with a job there, and is counted to it (pam_slurm_adopt).",
     )
-    pam_admin_groups: tuple[str, ...] = Field(
+    pam_admin_groups: tuple[GroupName, ...] = Field(
         default=("sudo", "wheel", "admin"),
         description="Unix groups that may always log in; so may rackwright's own user.",
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
 from rackwright.model.options import Frozen
-from rackwright.roles.slurm.entities import Duration, Tres
+from rackwright.model.strings import SecretName, not_climbing
+from rackwright.roles.slurm.entities import Duration, Tres, TresName
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Node
@@ -16,11 +17,16 @@ Release = Annotated[
     Literal["22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05"],
     BeforeValidator(lambda value: f"{value:.2f}" if isinstance(value, float) else value),  # YAML's 24.11
 ]
-AbsolutePath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._%-]+)+$")]
+AbsolutePath = Annotated[
+    str, StringConstraints(pattern=r"^(/[A-Za-z0-9._%-]+)+$"), AfterValidator(not_climbing)
+]
 Purge = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,3}(hour|day|month)s?$")] | None
 """slurmdbd reads a number with hours, days or months (slurmdbd.conf(5), 22.05 to 26.05, read 2026-11-23)."""
 Host = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$")]
-SecretName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+SchedulerParameter = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*(=[A-Za-z0-9_.:/+*-]+)?$")
+]
+"""A space would begin the next setting of slurm.conf, and a comma the next parameter."""
 Debug = Literal["quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3"]
 
 
@@ -127,7 +133,7 @@ class Accounting(Frozen):
         "qos",
         "safe",
     )
-    tres: tuple[str, ...] = Field(
+    tres: tuple[TresName, ...] = Field(
         default=(),
         description="Tracked beyond cpu, mem, energy, node, billing; gres/gpu and license/NAME are added.",
     )

@@ -95,6 +95,6 @@ class TuningOptions(RoleOptions):
                 raise ValueError(f"{key!r} is not a sysctl key such as 'vm.swappiness'.")
             if key.replace("/", ".") in _OF_BASE:
                 raise ValueError(f"{key} is declared as the option `forwarding` of the base role.")
-            if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_./: \t-]+", value):
+            if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_./: -]+", value):
                 raise ValueError(f"{value!r} is not a value for {key}: letters, digits, spaces and '_./:-'.")
         return values

@@ -21,14 +21,18 @@ def test_the_known_ways_from_a_text_to_configuration(tmp_path):
     text = change(
         (
             "apt: http://mirror.example.com/debian",
-            'apt: "http://mirror.example.com/debian\\nTrusted: yes"\n'
-            '  apt_proxy: "http://p/\\";DPkg::Pre-Invoke {\\"reboot\\";};\\n//"',
+            (
+                'apt: "http://mirror.example.com/debian\\nTrusted: yes"\n'
+                '  apt_proxy: "http://p/\\";DPkg::Pre-Invoke {\\"reboot\\";};\\n//"'
+            ),
         ),
         (
             "  munge: {}",
-            "  munge: {}\n"
-            '  slurm: {scheduler_parameters: ["bf_continue\\nPrologSlurmctld=/tmp/x"], '
-            'accounting: {storage_host: "db\\nStoragePass=x"}, partitions: {"a\\nb": {default: true}}}',
+            (
+                "  munge: {}\n"
+                '  slurm: {scheduler_parameters: ["bf_continue\\nPrologSlurmctld=/tmp/x"], '
+                'accounting: {storage_host: "db\\nStoragePass=x"}, partitions: {"a\\nb": {default: true}}}'
+            ),
         ),
     )
     found = problems_of(tmp_path, text)

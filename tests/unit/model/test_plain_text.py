@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from rackwright.clusterfile.file import ClusterFile, NodeGroup
 from rackwright.clusterfile.roles import options_class, role_names
@@ -53,7 +53,7 @@ class Options(RoleOptions):
     name: str = ""
     greeting: str = ""
     words: tuple[str, ...] = ()
-    mapping: dict[str, dict[str, str]] = {}
+    mapping: dict[str, dict[str, str]] = Field(default_factory=dict)
     path: Path = Path("/")
     inner: Inner | None = None
     either: int | str = 0

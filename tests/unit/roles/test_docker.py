@@ -36,9 +36,9 @@ JSON = daemon_json(SITE, GPU, OPTIONS)
     [
         (
             {"data_root": "scratch"},
-            "'scratch' is not an absolute path of letters, digits, `_`, `.`, `-` and `/`.",
+            "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes.",
         ),
-        ({"insecure_registries": ["http://r"]}, "'http://r' is not a registry: write `host` or `host:port`."),
+        ({"insecure_registries": ["http://r"]}, "Not a valid registry: write `host` or `host:port`."),
         ({"default_runtime": "nvidia"}, "The default runtime nvidia is not among the runtimes."),
         ({"runtimes": {"runc": "/usr/bin/runc"}}, "runc is docker's own runtime and is not declared."),
         (

@@ -53,7 +53,10 @@ MODULES = {f"{texts.modules_folder()}/{name}": text for name, text in texts.modu
         ({"probe_seconds": 60}, "Input should be less than or equal to 30"),
         ({"prolog_seconds": 60}, "Input should be less than or equal to 30"),
         ({"busy_query_hours": 25}, "Input should be less than or equal to 24"),
-        ({"textfile_dir": "there"}, "String should match pattern '^(/[A-Za-z0-9._-]+)+$'"),
+        (
+            {"textfile_dir": "there"},
+            "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes.",
+        ),
         ({"disabled": {"gpu-cout": "the eighth is away"}}, "There is no health check gpu-cout."),
     ],
 )

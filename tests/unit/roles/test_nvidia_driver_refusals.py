@@ -167,7 +167,7 @@ def test_fingerprints_as_gpg_tells_them():
     [
         ({"modules": {"coherent_memory": "yes"}}, "Input should be 'numa' or 'driver'"),
         ({"modules": {"profiling": True}}, "Extra inputs are not permitted"),
-        ({"repository": "mirror.example.com"}, "String should match pattern '^https?://\\S+$'"),
+        ({"repository": "mirror.example.com"}, "Not a valid http or https URL."),
         ({"known_bad": "ignore"}, "Input should be 'refuse' or 'try'"),
     ],
 )

@@ -35,7 +35,7 @@ def secret(name):
             {"registries": {"a": {"port": 5000}, "b": {"port": 5000}}},
             "The registries a and b have the same port 5000.",
         ),
-        ({"registries": {"A": {"port": 1}}}, "'A' is not a registry's name: lower-case words joined by `-`."),
+        ({"registries": {"A": {"port": 1}}}, "String should match pattern '^[a-z][a-z0-9-]{0,30}$'"),
         (
             {"registries": {"a": {"port": 1, "username": "me"}}},
             "A username is a login at the upstream, and there is no upstream.",

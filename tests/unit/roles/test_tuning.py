@@ -15,7 +15,7 @@ from tests.unit.roles.fake_host import commands, content, errors_in, planned
 from tests.unit.roles.sites import expected, head, site, worker
 
 OWNS = {"owns_clock_rate": True}
-OPTIONS = TuningOptions(sysctl={"kernel.panic": 10, "net.ipv4.ip_local_port_range": "15000\t60999"})
+OPTIONS = TuningOptions(sysctl={"kernel.panic": 10, "net.ipv4.ip_local_port_range": "15000  60999"})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""Text types of options that end in files and commands: no character that means something there gets through.
+
+Quotes, `#`, `;`, `%` and spaces begin something new in the files of apt, dnf, sshd, Slurm, systemd and shells, so a type
+allows what its values need and nothing else. Line breaks and control characters are refused in every text already
+(rackwright.model.plain_text).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, StringConstraints
+
+from rackwright.model.text import mistake
+
+_URL = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~+:%/-]*)?")
+_PATH = re.compile(r"(/[A-Za-z0-9._-]+)+")
+_REGISTRY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
+
+URL_HINT = "put the login where the site's proxy or mirror asks for it, not into the cluster file"
+
+
+def _http_url(url: str) -> str:
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise mistake("The URL contains credentials.", URL_HINT)
+    try:
+        parts = urlsplit(url)
+        fits = _URL.fullmatch(url) is not None and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port above 65535
+        fits = False
+    if not fits:
+        raise mistake("Not a valid http or https URL.", "e.g. `http://mirror.example.com/debian`")
+    return url
+
+
+def not_climbing(path: str) -> str:
+    """A path without the steps `.` and `..`, which make two spellings of one folder, or lead out of it."""
+    if any(step in (".", "..") for step in path.split("/")):
+        raise mistake("The path has a step `.` or `..`.", "write where it leads, e.g. `/scratch/docker`")
+    return path
+
+
+def _node_path(path: str) -> str:
+    if not _PATH.fullmatch(path):
+        raise mistake(
+            "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes.",
+            "e.g. `/scratch/docker`",
+        )
+    return not_climbing(path)
+
+
+def _registry(name: str) -> str:
+    if not _REGISTRY.fullmatch(name):
+        raise mistake(
+            "Not a valid registry: write `host` or `host:port`.", "e.g. `registry.example.com:5000`"
+        )
+    return name
+
+
+HttpUrl = Annotated[str, AfterValidator(_http_url)]
+"""http or https with a host, without credentials, quotes, spaces and what apt, dnf or pip read as more than a URL."""
+NodePath = Annotated[str, AfterValidator(_node_path)]
+"""An absolute path on a node that needs quoting in no file and no shell."""
+RegistryName = Annotated[str, AfterValidator(_registry)]
+"""host or host:port of a container registry."""
+
+UserName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
+GroupName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}$")]
+"""A Unix group; those of a directory may have capitals, dots and `@`."""
+SecretName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+"""Name of a secret in the store."""
+UnitName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9@._:-]{0,199}$")]
+"""A systemd unit, which no command takes for a flag."""
+InterfaceName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$")]
+"""A network interface or block device: a name in /sys."""
+PackageName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9+._:-]{0,199}$")]
+PackageFile = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9+._~-]{0,254}$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+KernelRelease = Annotated[str, StringConstraints(pattern=r"^[0-9][A-Za-z0-9._+~-]{2,63}$")]
+"""As uname -r prints it."""
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+"""A word that is a name in a file and nothing else."""
+Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z._+~:() -]{0,63}$")]
+"""A version as a device prints it."""
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
+"""Lower-case words joined by `-`: a file and a unit have this name."""
+JumpHost = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^([a-z_][a-z0-9_-]{0,30}@)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$"
+    ),
+]

@@ -1,0 +1,169 @@
+"""Each text of the format has a type that allows what its values need, or a reason here why any text is harmless."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from rackwright.clusterfile.file import ClusterFile, NodeGroup
+from rackwright.clusterfile.roles import options_class, role_names
+from rackwright.model import strings
+from tests.unit.model.walking import free_texts, models_below
+
+NAME_OF_A_NODE = "refused unless a node of the cluster has this name"
+NODES = "read as a NodeSet, each of whose names a node of the cluster has"
+NAME_IN_THE_FILE = "refused unless the file, or the catalogue, has something of this name"
+SHOWN = "shown to people, and compared; reports escape it"
+COMPARED = "compared with what the node reports, as JSON"
+
+FREE = {
+    "Defaults.sku": NAME_IN_THE_FILE,
+    "NodeGroup.sku": NAME_IN_THE_FILE,
+    "NodeGroup.addresses{key}": NAME_IN_THE_FILE,
+    "NodeGroup.mig": NAME_IN_THE_FILE,
+    "NodeGroup.mig{key}": NAME_IN_THE_FILE,
+    "NodeGroup.options{key}": NAME_IN_THE_FILE,
+    "NodeGroup.options{}{key}": "read by the role's own model",
+    "NodeGroup.primary": NAME_OF_A_NODE,
+    "NodeGroup.nodes": "expanded, each name checked as a host name",
+    "NodeGroup.rack": "expanded, each name checked as a label",
+    "NodeGroup.switch": "expanded, each name checked as a label",
+    "NodeGroup.switch[]": "expanded, each name checked as a label",
+    "ClusterFile.networks{key}": "checked as a label (read_networks)",
+    "ClusterFile.skus{key}": "checked as a label (read_skus)",
+    "ClusterFile.roles{key}": NAME_IN_THE_FILE,
+    "ClusterFile.roles{}{key}": "read by the role's own model",
+    "SkuEntry.vendor": SHOWN,
+    "SkuEntry.description": SHOWN,
+    "SkuEntry.product": SHOWN,
+    "SkuEntry.cpu_model": SHOWN,
+    "Gpus.model": SHOWN,
+    "Gpus.mig": NAME_IN_THE_FILE,
+    "Nic.model": SHOWN,
+    "Nvme.use": SHOWN,
+    "Source.text": SHOWN,
+    "Published.field": SHOWN,
+    "Published.values[]": SHOWN,
+    "Published.chosen": SHOWN,
+    "Published.reason": SHOWN,
+    "Burnin.floor_source": SHOWN,
+    "Burnin.transport": "compared with the log of the job",
+    "Burnin.nccl_env{key}": "checked against the names of NCCL, UCX, Open MPI, CUDA, UCC and SHARP (read_burnin)",
+    "Burnin.nccl_env{}": "an argument of env, quoted by shlex.join (rackwright.workload.slurm.srun)",
+    "GpuStack.package_index[]": "read by `rackwright lock` on this machine; sent nowhere",
+    "GpuStack.kernel": "checked by `rackwright lock` against the names of the OS's kernels; the lock has it then",
+    "RequiredMount.source": COMPARED,
+    "RequiredMount.type": COMPARED,
+    "HealthRoleOptions.kernel_arguments[]": COMPARED,
+    "DeclaredFirmware.bios": COMPARED,
+    "DeclaredFirmware.gpu_vbios": COMPARED,
+    "DeclaredFirmware.nic{key}": COMPARED,
+    "DeclaredFirmware.nic{}": COMPARED,
+    "DeclaredFirmware.nvme{key}": COMPARED,
+    "DeclaredFirmware.nvme{}": COMPARED,
+    "ImexOptions.domains{}": NODES,
+    "ImexOptions.network": NAME_IN_THE_FILE,
+    "MariadbOptions.node": NAME_OF_A_NODE,
+    "SlurmOptions.backups[]": NAME_OF_A_NODE,
+    "SlurmOptions.node_settings{key}": NODES,
+    "Partition.nodes": NODES,
+    "Reservation.nodes": NODES,
+    "PowerSaving.exclude_nodes[]": NODES,
+    "PowerSaving.exclude_partitions[]": NAME_IN_THE_FILE,
+}
+"""Model and field, `[]`: its items, `{}`: its values, `{key}`: its keys; to the reason."""
+
+
+def test_each_text_has_a_type_or_a_reason():
+    roots = (ClusterFile, NodeGroup, *map(options_class, role_names()))
+    found = {
+        f"{model.__name__}.{place}"
+        for root in roots
+        for model in models_below(root)
+        for place in free_texts(model)
+    }
+    assert found - set(FREE) == set(), "give it a type of rackwright.model.strings, or a reason in FREE"
+    assert set(FREE) - found == set(), "it has a type now, or is gone"
+
+
+def accepted(kind, text):
+    try:
+        return TypeAdapter(kind).validate_python(text) == text
+    except ValidationError:
+        return False
+
+
+SPECIAL = " \t\n\r\0\"'#;\\$`|&<>(){}[]*?!=,@^"
+"""What begins something new in a shell, or in the files of apt, dnf, sshd, Slurm, systemd or SQL."""
+KINDS = {
+    name: kind for name, kind in vars(strings).items() if name[0].isupper() and hasattr(kind, "__metadata__")
+}
+ALLOWED = {"Version": " ()", "GroupName": "@", "UnitName": "@", "JumpHost": "@"}
+EXAMPLES = {
+    "HttpUrl": "https://mirror.example.com:8080/debian",
+    "NodePath": "/scratch/docker",
+    "RegistryName": "registry.example.com:5000",
+    "UserName": "ada",
+    "GroupName": "hpc-admins@example.com",
+    "SecretName": "registry_password",
+    "UnitName": "nfs-client.target",
+    "InterfaceName": "bond0",
+    "PackageName": "linux-headers-amd64",
+    "PackageFile": "apptainer_1.4.5_amd64.deb",
+    "Sha256": "0" * 64,
+    "KernelRelease": "6.8.0-139-generic",
+    "Identifier": "nvidia",
+    "Version": "22.47.1026 (MT_0000000838)",
+    "Slug": "docker-io",
+    "JumpHost": "admin@bastion.example.com:22",
+}
+
+
+def test_each_type_is_tested():
+    assert set(KINDS) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_special_character_gets_through(name):
+    """At the end, inside and at the beginning of a value that is accepted."""
+    example = EXAMPLES[name]
+    assert accepted(KINDS[name], example)
+    for special in set(SPECIAL) - set(ALLOWED.get(name, "")):
+        for at in (0, len(example) // 2, len(example)):
+            text = example[:at] + special + example[at:]
+            assert not accepted(KINDS[name], text), text
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@given(text=st.text(st.characters(categories=("L", "N", "P", "S", "Z", "C")), max_size=12))
+def test_nor_in_any_text(name, text):
+    if accepted(KINDS[name], text):
+        assert not set(text) & (set(SPECIAL) - set(ALLOWED.get(name, "")))
+        assert text.isascii()
+        assert not text.startswith("-")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://joe:hunter2@mirror.example.com/", "The URL contains credentials."),
+        ("http://joe@mirror.example.com/", "The URL contains credentials."),
+        ("ftp://mirror.example.com/", "Not a valid http or https URL."),
+        ("http:///debian", "Not a valid http or https URL."),
+        ("http://mirror:99999/", "Not a valid http or https URL."),
+        ('http://m/";DPkg::Pre-Invoke', "Not a valid http or https URL."),
+        ("http://m/a b", "Not a valid http or https URL."),
+    ],
+)
+def test_urls_that_are_refused(url, message):
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        TypeAdapter(strings.HttpUrl).validate_python(url)
+
+
+@pytest.mark.parametrize("path", ["/a/../b", "/..", "/./a", "a", "/", "/a/", "//a", "/a b", "~/a"])
+def test_paths_that_are_refused(path):
+    assert not accepted(strings.NodePath, path)
