@@ -15,12 +15,17 @@ import math
 import re
 import unicodedata
 import zlib
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
+T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+
+
+class Adapter(Protocol[T_co]):
+    """The part of pydantic's TypeAdapter that is used; nodes have no pydantic."""
+
+    def validate_python(self, value: Any, /) -> T_co: ...  # noqa: ANN401
+
 
 ANSWER_MAX_BYTES = 16 * 2**20
 """Of one answer, decompressed. A working head with every role answers some 100 KiB."""
@@ -68,6 +73,17 @@ def printable_block(text: str, limit: int) -> str:
     return shown if len(shown) <= limit and len(text) <= limit else shown[: limit - 3] + "..."
 
 
+def printable_data(value: Any) -> Any:  # noqa: ANN401 - JSON data
+    """The JSON value with each of its strings made printable; it came from `read_json`, so its depth is limited."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [printable_data(one) for one in value]
+    if isinstance(value, dict):
+        return {printable(key): printable_data(one) for key, one in value.items()}
+    return value
+
+
 def last_line(stdout: str, stderr: str = "") -> str:
     """The last line that a command printed, on stderr if there is one, for a message; `nothing` without."""
     lines = (stderr[-4096:].strip() or stdout[-4096:].strip()).splitlines()
@@ -112,7 +128,7 @@ def read_json(text: str | bytes, limit: int = ANSWER_MAX_BYTES) -> Any:  # noqa:
     return _encodable(value) if lone else value
 
 
-def read_json_as(adapter: TypeAdapter[T], text: str | bytes, limit: int = ANSWER_MAX_BYTES) -> T:
+def read_json_as(adapter: Adapter[T], text: str | bytes, limit: int = ANSWER_MAX_BYTES) -> T:
     """As `read_json`, validated against a pydantic type; Refused names the first member that does not match."""
     value = read_json(text, limit)
     try:

@@ -8,13 +8,13 @@ exception, a missing tool and a timeout count as UNKNOWN: not knowing is never a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Protocol, TypeVar
 
+from rackwright.boundary import Refused, last_line, printable, read_json
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.platforms import Capability
@@ -84,9 +84,10 @@ class CheckContext(Generic[OptionsT_co]):
         """
         result = (host or self.host).run(command, *args)
         if result.rc in _NO_SUCH_COMMAND:
-            raise Undetermined(f"cannot run `{command.split()[0]}`: {result.stderr.strip() or 'not found'}")
+            said = last_line("", result.stderr) if result.stderr.strip() else "not found"
+            raise Undetermined(f"cannot run `{command.split()[0]}`: {said}")
         if result.rc != 0:
-            said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
+            said = last_line(result.stdout, result.stderr)
             raise Undetermined(f"`{command}` exited {result.rc} saying: {said}")
         return str(result.stdout)
 
@@ -111,16 +112,17 @@ class CheckContext(Generic[OptionsT_co]):
             raise Undetermined(f"{fact.__name__} of {', '.join(map(str, args))}: the node printed nothing")
         try:
             return asked.process(lines)
-        except (ValueError, LookupError) as error:
-            raise Undetermined(f"{fact.__name__} cannot be read: {error}") from error
+        except Exception as error:  # an AssertionError too: that its parser gives up says nothing of the node
+            why = printable(f"{type(error).__name__}: {error}", 200)
+            raise Undetermined(f"{fact.__name__} cannot be read: {why}") from error
 
     def json(self, command: str, *args: str, host: TestinfraHost | None = None) -> Any:  # noqa: ANN401
         """Run a command that prints JSON; Undetermined when what it prints is not JSON."""
         text = self.output(command, *args, host=host)
         try:
-            return json.loads(text)
-        except ValueError as error:
-            raise Undetermined(f"`{command}` did not print JSON: {error}") from error
+            return read_json(text)
+        except Refused as error:
+            raise Undetermined(f"`{command}` did not print JSON that can be used: {error}") from error
 
 
 def each(function: Callable[[_Item], _Told], items: Iterable[_Item]) -> list[_Told]:

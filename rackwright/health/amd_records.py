@@ -26,7 +26,7 @@ class AmdGpu(Record):
 
 
 class AmdGpuSection(Record):
-    gpus: list[AmdGpu] = many(AmdGpu)
+    gpus: list[AmdGpu] = many(AmdGpu, most=128)
 
     def whole_gpus(self) -> list[AmdGpu]:
         """One entry for each GPU: amd-smi lists the further partitions of one as functions 1 to 7 of its address."""
@@ -43,7 +43,7 @@ class AmdMetrics(Record):
 
 
 class AmdMetricsSection(Record):
-    gpus: list[AmdMetrics] = many(AmdMetrics)
+    gpus: list[AmdMetrics] = many(AmdMetrics, most=128)
 
     def of(self, gpu: AmdGpu) -> AmdMetrics:
         """What was measured of this GPU."""
@@ -61,7 +61,7 @@ class AmdBadPages(Record):
 
 
 class AmdBadPagesSection(Record):
-    gpus: list[AmdBadPages] = many(AmdBadPages)
+    gpus: list[AmdBadPages] = many(AmdBadPages, most=128)
 
     def of(self, gpu: AmdGpu) -> AmdBadPages:
         """The bad pages of this GPU."""
@@ -83,4 +83,4 @@ class AmdLinks(Record):
 
 
 class AmdTopologySection(Record):
-    gpus: list[AmdLinks] = many(AmdLinks)
+    gpus: list[AmdLinks] = many(AmdLinks, most=128)

@@ -32,19 +32,23 @@ from rackwright.health.node_records import (
     ServicesSection,
     SystemSection,
 )
-from rackwright.health.records import Record, Unreadable, describe
+from rackwright.health.records import WHOLE_MAX, Record, Unreadable, describe, is_time
 
 SCHEMA = "rackwright-probe"
 VERSION = 1
+SNAPSHOTS_MAX = 200
+"""A node keeps some fifty."""
 
 S = TypeVar("S", bound=Record)
 
 
 def _is_snapshot(one: Any) -> bool:  # noqa: ANN401 - unchecked until here
-    if not isinstance(one, dict) or type(one.get("at")) not in (int, float):
+    if not isinstance(one, dict) or not is_time(one.get("at")):
         return False
     changed = one.get("changed")
-    return isinstance(changed, dict) and all(type(value) is int for value in changed.values())
+    return isinstance(changed, dict) and all(
+        type(value) is int and abs(value) < WHOLE_MAX for value in changed.values()
+    )
 
 
 class Document:
@@ -64,8 +68,8 @@ class Document:
     @property
     def taken_at(self) -> float:
         """When it was taken, seconds since the epoch by the node's clock."""
-        at = self._sections and self._raw.get("taken_at")
-        if not isinstance(at, (int, float)) or isinstance(at, bool):
+        at: Any = self._sections and self._raw.get("taken_at")
+        if not is_time(at):
             raise Unreadable("the document does not say when it was taken")
         return float(at)
 
@@ -107,7 +111,9 @@ class Document:
             return []
         found = told.get("data") if isinstance(told, dict) else None
         snapshots = found.get("snapshots") if isinstance(found, dict) else None
-        if not isinstance(snapshots, list) or not all(_is_snapshot(one) for one in snapshots):
+        if not isinstance(snapshots, list) or len(snapshots) > SNAPSHOTS_MAX:
+            return []
+        if not all(_is_snapshot(one) for one in snapshots):
             return []
         return snapshots
 

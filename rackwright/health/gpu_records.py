@@ -154,7 +154,7 @@ class Gpu(Record):
 class GpuSection(Record):
     driver_version: str = word()
     attached: int = whole()
-    gpus: list[Gpu] = many(Gpu)
+    gpus: list[Gpu] = many(Gpu, most=128)
     said: str | None = word_or_none()
     """What nvidia-smi prints around its document."""
 
@@ -181,7 +181,7 @@ class GpuLinks(Record):
 
 
 class NvlinkSection(Record):
-    gpus: list[GpuLinks] = many(GpuLinks)
+    gpus: list[GpuLinks] = many(GpuLinks, most=128)
     errors_why: str | None = word_or_none()
 
 

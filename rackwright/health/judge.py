@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rackwright.boundary import printable
 from rackwright.health import absent
 from rackwright.health.checks import (
     amd,
@@ -53,19 +54,23 @@ def all_checks() -> list[HealthCheck]:
     )
 
 
+EVIDENCE_MAX_CHARACTERS = 600
+FINDINGS_MAX = 200
+"""Of one check. A node with every GPU, port and drive broken has fewer."""
 SILENT = (Status.PASS, Status.DISABLED, Status.OUT_OF_SCOPE)
 
 
 def judge(expected: Expected, raw: Any, *, now: float | None = None) -> list[HealthResult]:  # noqa: ANN401
     """Every result about one node, by area.
 
-    `raw` is whatever was received in place of a probe document. `now`, where given, is compared
+    `raw` is whatever was received in place of a probe document; none of it makes this raise, and every text
+    in the results is printable. `now`, where given, is compared
     with the document's own time: an old document says nothing of the node as it is.
     """
-    document = Document(computing(expected, raw))
+    document, damage = _document(expected, raw)
     fast = isinstance(raw, dict) and raw.get("fast") is True
     node = expected.node or _name_of(document)
-    misfit = _misfit(expected, document, now)
+    misfit = damage or _misfit(expected, document, now)
     results: list[HealthResult] = []
     for check in all_checks():
         if not check.applies(expected) or (fast and not check.fast):
@@ -77,9 +82,21 @@ def judge(expected: Expected, raw: Any, *, now: float | None = None) -> list[Hea
     return results
 
 
+def _document(expected: Expected, raw: Any) -> tuple[Document, Finding | None]:  # noqa: ANN401
+    """The document as it is judged, and why it cannot be."""
+    try:
+        return Document(computing(expected, raw)), None
+    except Exception as error:  # noqa: BLE001 - a document that breaks its reader is not known
+        return Document(raw), unknown(f"the document cannot be read: {_shown(error)}")
+
+
+def _shown(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:EVIDENCE_MAX_CHARACTERS]
+
+
 def _name_of(document: Document) -> str:
     try:
-        return document.node
+        return printable(document.node, 100)
     except Unreadable:
         return "unknown"
 
@@ -111,14 +128,24 @@ def _run(check: HealthCheck, expected: Expected, document: Document) -> list[Fin
     found: list[Finding] = []
     try:
         for one in check.function(expected, document):
-            found.append(one)  # noqa: PERF402 - what came before it breaks is kept
+            if len(found) == FINDINGS_MAX:
+                found.append(unknown(f"more than {FINDINGS_MAX} findings; the rest is not listed"))
+                break
+            found.append(one)  # what came before it breaks is kept
     except Missing as error:
         found.append(unknown(str(error), error.place))
     except Unreadable as error:
         found.append(unknown(str(error)))
     except Exception as error:  # noqa: BLE001 - a check that breaks does not know
-        found.append(unknown(f"the check broke: {error!r}"))
-    return _gathered([absent.excused(expected, document, one) for one in found])
+        found.append(unknown(f"the check broke: {_shown(error)}"))
+    return _gathered([_excused(expected, document, one) for one in found])
+
+
+def _excused(expected: Expected, document: Document, finding: Finding) -> Finding:
+    try:
+        return absent.excused(expected, document, finding)
+    except Exception:  # noqa: BLE001 - what cannot be looked up excuses nothing
+        return finding
 
 
 def _gathered(found: list[Finding]) -> list[Finding]:
@@ -137,9 +164,9 @@ def _result(node: str, check: HealthCheck, found: Finding) -> HealthResult:
         claim=check.claim,
         area=check.area,
         status=found.status,
-        evidence=found.evidence,
+        evidence=printable(found.evidence, EVIDENCE_MAX_CHARACTERS),
         action=Action.NONE if quiet else found.action or default,
-        remedy="" if quiet else found.remedy or check.remedy,
+        remedy="" if quiet else printable(found.remedy or check.remedy),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from rackwright.health.probe.kernel_events import KEPT_PER_KIND
 from rackwright.health.records import (
     Record,
+    Unreadable,
     counts,
     many,
     real,
@@ -58,4 +60,9 @@ class KernelLogSection(Record):
 
     def of(self, *kinds: str) -> list[LogEntry]:
         """The entries of these kinds, oldest first."""
-        return sorted((one for one in self.entries if one.kind in kinds), key=lambda one: one.at)
+        found = [one for one in self.entries if one.kind in kinds]
+        if len(found) > KEPT_PER_KIND * len(
+            kinds
+        ):  # the probe keeps no more, and some checks compare all with all
+            raise Unreadable(f"{self.place}.entries has {len(found)} of {', '.join(kinds)}")
+        return sorted(found, key=lambda one: one.at)

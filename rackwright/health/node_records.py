@@ -71,11 +71,11 @@ class RdmaDevice(Record):
     board: str = word()
     firmware: str = word()
     node_guid: str = word()
-    ports: list[RdmaPort] = many(RdmaPort)
+    ports: list[RdmaPort] = many(RdmaPort, most=16)
 
 
 class InfinibandSection(Record):
-    devices: list[RdmaDevice] = many(RdmaDevice)
+    devices: list[RdmaDevice] = many(RdmaDevice, most=512)
 
 
 class LinkPort(Record):
@@ -200,7 +200,7 @@ class Drive(Record):
 
 
 class NvmeSection(Record):
-    drives: list[Drive] = many(Drive)
+    drives: list[Drive] = many(Drive, most=512)
 
 
 class Array(Record):

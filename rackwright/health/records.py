@@ -6,12 +6,17 @@ with Unreadable, which is UNKNOWN, and no other check does.
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 TRACE: set[str] | None = None
 """Tests set it to see which values the checks read."""
 
 
+WHOLE_MAX = 2**128
+"""Of a whole number. NVMe counts in 128 bits; what is larger cannot be reckoned with as a float."""
+TIME_MAX = 253402300799.0
+"""The last second of the year 9999, since the epoch."""
 MISSING = " is missing"
 """How Unreadable ends where a document lacks a value, rather than says that there is none."""
 
@@ -46,8 +51,15 @@ class Record:
 
 
 class _Field:
-    def __init__(self, kind: Any, *, optional: bool = False, many: bool = False) -> None:  # noqa: ANN401
-        self.kind, self.optional, self.many = kind, optional, many
+    def __init__(
+        self,
+        kind: Any,  # noqa: ANN401
+        *,
+        optional: bool = False,
+        many: bool = False,
+        most: int | None = None,
+    ) -> None:
+        self.kind, self.optional, self.many, self.most = kind, optional, many, most
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -72,6 +84,8 @@ class _Field:
             return read_counts(value, place)
         if not isinstance(value, list):
             raise Unreadable(f"{place} is {describe(value)}, not a list")
+        if self.most is not None and len(value) > self.most:
+            raise Unreadable(f"{place} has {len(value)} elements, more than the {self.most} a node can have")
         return [read(one, self.kind, f"{place}[{index}]") for index, one in enumerate(value)]
 
     def __set__(self, record: Any, value: object) -> None:  # noqa: ANN401
@@ -85,7 +99,16 @@ def read(value: Any, kind: Any, place: str) -> Any:  # noqa: ANN401
     right = type(value) in (int, float) if kind is float else type(value) is kind
     if not right:
         raise Unreadable(f"{place} is {describe(value)}, not {NAMES[kind]}")
+    if kind in (int, float) and not (
+        math.isfinite(value) if type(value) is float else abs(value) < WHOLE_MAX
+    ):
+        raise Unreadable(f"{place} is too large or not a finite number")
     return value
+
+
+def is_time(value: Any) -> bool:  # noqa: ANN401
+    """Whether a value can be seconds since the epoch."""
+    return type(value) in (int, float) and 0 <= value <= TIME_MAX
 
 
 def read_counts(value: Any, place: str) -> dict[str, int]:  # noqa: ANN401
@@ -98,8 +121,16 @@ NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or
 
 
 def describe(value: Any) -> str:  # noqa: ANN401
-    """A value for a message, shortened."""
-    return "nothing" if value is None else repr(value)[:60]
+    """A value for a message, shortened; what is large is not written out first."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return f"an object of {len(value)}"
+    if isinstance(value, int) and abs(value) >= WHOLE_MAX:
+        return "a huge number"
+    return repr(value[:60] if isinstance(value, str) else value)[:60]
 
 
 def whole() -> int:
@@ -177,11 +208,11 @@ def one_or_none(kind: type[Any]) -> Any:  # noqa: ANN401
     return _Field(kind, optional=True)
 
 
-def many(kind: type[Any]) -> Any:  # noqa: ANN401
-    """A list of records."""
-    return _Field(kind, many=True)
+def many(kind: type[Any], most: int | None = None) -> Any:  # noqa: ANN401
+    """A list of records; `most`: where checks compare each with each, more than any node has."""
+    return _Field(kind, many=True, most=most)
 
 
-def many_or_none(kind: type[Any]) -> Any:  # noqa: ANN401
+def many_or_none(kind: type[Any], most: int | None = None) -> Any:  # noqa: ANN401
     """A list of records, or that the node could not be asked."""
-    return _Field(kind, many=True, optional=True)
+    return _Field(kind, many=True, optional=True, most=most)

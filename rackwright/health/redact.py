@@ -17,11 +17,14 @@ import secrets
 from functools import partial
 from typing import Any
 
+from rackwright.boundary import Refused
 from rackwright.health.redact_text import PATTERNS, SYSTEM_FOLDERS
 
 IDENTITIES = frozenset(("uuid", "serial", "mac", "node_guid", "system_guid", "port_guid", "cluster"))
 """Keys whose value is an identity of its own shape."""
 HOSTS = frozenset(("node", "hostname"))
+HOSTS_MAX = 10_000
+"""Names of hosts in one export, each twice at most: a text is searched for every one of them."""
 ADDRESSES = frozenset(("ipv4", "ipv6", "addresses", "default_gateways", "reference"))
 TECHNICAL = frozenset(
     (
@@ -54,8 +57,13 @@ class Redactor:
         self._hosts: dict[str, str] = {}
 
     def document(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """The document with every name replaced. Host names are learnt first: they occur in free text too."""
+        """The document with every name replaced. Host names are learnt first: they occur in free text too.
+
+        Refused where they are so many that the document is none of a node.
+        """
         self._learn(raw)
+        if len(self._hosts) > HOSTS_MAX:
+            raise Refused(f"it names more than {HOSTS_MAX} hosts")
         redacted: dict[str, Any] = self._value(raw, ())
         return redacted
 

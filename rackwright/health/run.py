@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rackwright.boundary import Refused, last_line
 from rackwright.errors import ConnectionFailed, ExitCode, RackwrightError
 from rackwright.health.declare import expected_of
 from rackwright.health.expected import Expected
 from rackwright.health.judge import hardest, judge, worst
+from rackwright.health.received import read_document
+from rackwright.health.records import is_time
 from rackwright.health.redact import Redactor
 from rackwright.health.request import request_of
 from rackwright.health.verdict import SEVERITY, Action, HealthResult
@@ -60,11 +63,13 @@ class NodeHealth:
             "status": self.status.value,
             "action": self.action.value,
             "why": self.why,
-            "taken_at": told.get("taken_at"),
-            "seconds": told.get("seconds"),
-            "cpu_seconds": told.get("cpu_seconds"),
+            **{key: _number(told.get(key)) for key in ("taken_at", "seconds", "cpu_seconds")},
             "results": [one.to_json() for one in self.results],
         }
+
+
+def _number(value: Any) -> float | None:  # noqa: ANN401
+    return value if is_time(value) else None
 
 
 @dataclass(frozen=True)
@@ -149,9 +154,11 @@ def _read(shell: RootShell, node: Node, expected: Expected, *, fast: bool) -> tu
     except ConnectionFailed as error:
         return None, error.message
     try:
-        return json.loads(said.stdout), None
-    except ValueError:
-        words = (said.stderr.strip() or said.stdout.strip() or "nothing").splitlines()[-1][:300]
+        return read_document(said.stdout), None
+    except Refused as error:
+        if said.exit_status == 0 and said.stdout:
+            return None, f"the probe's answer is not used: {error}"
+        words = last_line(said.stdout, said.stderr)
         return None, f"the probe exited {said.exit_status} saying: {words}"
 
 
@@ -182,18 +189,20 @@ def _save(folder: Path, nodes: Sequence[NodeHealth], redactor: Redactor | None) 
         if not isinstance(document, dict):
             continue
         if redactor is not None:
-            document = redactor.document({**document, "node": name})
-            name = document["node"]
+            try:
+                document = redactor.document({**document, "node": name})
+            except Refused:
+                continue  # not written rather than with names in it
+            name = redactor.word("node", name)
         (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def judge_saved(expected: Expected, text: str, *, fresh: bool = False) -> NodeHealth:
     """A saved document, judged offline; `fresh` also asks whether it is of today."""
     try:
-        document = json.loads(text)
-    except ValueError as error:
-        document, why = None, f"this is no JSON: {error}"
-        return _judged(expected.node or "unknown", expected, document, why)
+        document = read_document(text)
+    except Refused as error:
+        return _judged(expected.node or "unknown", expected, None, f"the document is not used: {error}")
     results = judge(expected, document, now=time.time() if fresh else None)
     node = results[0].node if results else expected.node or "unknown"
     return NodeHealth(node, document, tuple(results))

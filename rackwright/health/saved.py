@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from rackwright.boundary import printable
 from rackwright.catalog.read import catalogue
 from rackwright.clusterfile.load import load_cluster
 from rackwright.documents.nearest import suggest
@@ -17,12 +18,19 @@ from rackwright.health.expected import Expected
 from rackwright.health.probe.source import Unavailable
 from rackwright.health.run import FleetHealth, NodeHealth, judge_saved
 
+CAPTURE_MAX_CHARACTERS = 64 * 2**20
+"""A kernel log of a year."""
+
 
 def judged(text: str, file: Path | None, sku: str | None, gpus: int | None) -> FleetHealth:
     """A saved document of the probe, or a capture, judged by a SKU or by the node of a cluster file.
 
     `gpus` is how many GPUs a capture shows on purpose, where that is fewer than the SKU has.
     """
+    if len(text) > CAPTURE_MAX_CHARACTERS:
+        raise RackwrightError(
+            f"It is larger than the {CAPTURE_MAX_CHARACTERS >> 20} MiB that are read at most."
+        )
     if as_json(text) is not None and kind_of(text) is None:
         expected = _of_sku(sku) if file is None else _of_node(text, file)
         return FleetHealth("a saved document", (judge_saved(expected, text),))
@@ -46,8 +54,9 @@ def _capture(expected: Expected, text: str, kind: Kind, gpus: int | None) -> Fle
         expected = replace(expected, gpus=replace(expected.gpus, count=gpus))
     try:
         capture = read_capture(text, kind)
-    except Unavailable as error:
-        raise RackwrightError(f"This looks like {kind.name}, but cannot be read: {error}.") from None
+    except (Unavailable, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        why = printable(str(error) or type(error).__name__, 300)
+        raise RackwrightError(f"This looks like {kind.name}, but cannot be read: {why}.") from None
     results = judge_capture(expected, capture)
     held = ", ".join(capture.sections)
     if not results:
@@ -78,6 +87,7 @@ def _of_node(text: str, file: Path) -> Expected:
     node = cluster.by_name.get(name.split(".")[0])
     if node is None:
         raise RackwrightError(
-            f"Cluster {cluster.name} has no node {name}.", hint=suggest(name, cluster.by_name, what="nodes")
+            f"Cluster {cluster.name} has no node {printable(name, 100)}.",
+            hint=suggest(name, cluster.by_name, what="nodes"),
         )
     return expected_of(cluster, node)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from rackwright.boundary import last_line, printable, read_json
 from rackwright.errors import ConnectionFailed, ExitCode, RackwrightError
 from rackwright.health.guard import places
 from rackwright.health.guard.would import Episode, Would
@@ -20,6 +20,10 @@ from rackwright.workload.lookup import runs_jobs
 
 WORKERS_MAX = 64
 SECONDS = 20
+RECORD_MAX_BYTES = 2**20
+"""Fifty episodes take some 50 KiB."""
+AHEAD_SECONDS = 300.0
+"""munge refuses a node whose clock is off by more."""
 SILENT_SECONDS = 7200.0
 """A node whose last pass is older has observed nothing since."""
 
@@ -98,12 +102,17 @@ def _one(shell: RootShell, node: Node, now: float) -> NodeWould:
     except ConnectionFailed as error:
         return NodeWould(node.name, None, error.message)
     if said.exit_status != 0:
-        return NodeWould(node.name, None, f"it has no record: {said.stderr.strip() or 'no answer'}"[:300])
+        return NodeWould(node.name, None, f"it has no record: {last_line(said.stdout, said.stderr)}")
     try:
-        record = Would.from_json(json.loads(said.stdout))
-    except (ValueError, KeyError, TypeError) as error:
-        return NodeWould(node.name, None, f"{places.WOULD} cannot be read: {error!r}")
+        record = Would.from_json(read_json(said.stdout, RECORD_MAX_BYTES))
+    except (ValueError, LookupError, TypeError) as error:
+        why = printable(f"{type(error).__name__}: {error}", 300)
+        return NodeWould(node.name, None, f"{places.WOULD} cannot be read: {why}")
     silent = now - record.at
+    if silent < -AHEAD_SECONDS:
+        return NodeWould(
+            node.name, record, f"its last pass is dated {length(-silent)} ahead of this machine's clock"
+        )
     if silent > SILENT_SECONDS:
         return NodeWould(node.name, record, f"its last pass was {length(silent)} ago")
     return NodeWould(node.name, record)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rackwright.command import CommandResult
+from rackwright.errors import ConnectionFailed
 from rackwright.factcache.answers import Answers, Asked
 from rackwright.factcache.cache import FactCache
 from rackwright.factcache.host_classes import host_class
@@ -97,7 +98,12 @@ class Ahead:
             questions,
         )
         begun = time.monotonic()
-        answers.fetch_all(None)
+        try:
+            answers.fetch_all(None)
+        except ConnectionFailed:
+            raise
+        except Exception:  # noqa: BLE001 - an answer that cannot be read foresees nothing; each check asks by itself
+            return False
         told = ((line, answers.get(question)) for line, question in zip(lines, questions, strict=True))
         known = {line: result for line, result in told if result and result.exit_status != TIMED_OUT}
         self._answers[node] = begun, known

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rackwright.boundary import printable_lines
 from rackwright.claims.check import (
     CheckContext,
     CheckResult,
@@ -127,7 +128,8 @@ def result(planned: PlannedCheck, status: Status, evidence: str, seconds: float 
 
 def _tidy(text: str) -> str:
     """Printable, bounded: evidence ends up in terminals, XML and HTML."""
-    shown = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text.strip())
-    if len(shown) <= EVIDENCE_MAX_CHARACTERS:
+    whole = str(text).strip()
+    shown = printable_lines(whole[:EVIDENCE_MAX_CHARACTERS])[:EVIDENCE_MAX_CHARACTERS]
+    if len(whole) <= EVIDENCE_MAX_CHARACTERS:
         return shown
-    return f"{shown[:EVIDENCE_MAX_CHARACTERS]} ... ({len(shown) - EVIDENCE_MAX_CHARACTERS} more characters)"
+    return f"{shown} ... ({len(whole) - EVIDENCE_MAX_CHARACTERS} more characters)"

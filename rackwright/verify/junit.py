@@ -57,7 +57,7 @@ def _case(suite: Xml.Element, result: CheckResult) -> None:
         name=f"{result.check} [{result.node}]",
         time=f"{result.seconds:.3f}",
     )
-    evidence = result.evidence  # free of control characters: the judge saw to that
+    evidence = result.evidence  # of characters that XML can hold: the judge saw to that
     first = evidence.splitlines()[0] if evidence else ""
     match result.status:
         case Status.FAIL:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
+from rackwright.boundary import last_line
 from rackwright.claims.check import Check, CheckResult, TestinfraHost
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster
@@ -24,6 +25,8 @@ from rackwright.verify.selection import PlannedCheck, load_checks, select
 
 WORKERS_MAX = 64
 LANES_PER_NODE = 4
+_WORD = "rackwright"
+"""What a node has to repeat before it is asked anything: one that prints other text answers nothing."""
 Progress = Callable[[CheckResult], None]
 
 
@@ -106,11 +109,15 @@ class _Run:
         try:
             if self._ahead.fetch(name):
                 return None
-            said = self._shell.run(name, "true", timeout=60)
+            said = self._shell.run(name, f"echo {_WORD}", timeout=60)
         except ConnectionFailed as error:
             return error.message
         if said.exit_status != 0:
-            return f"{name} cannot run commands: `true` exited {said.exit_status}: {said.stderr.strip()}"
+            words = last_line(said.stdout, said.stderr)
+            return f"{name} cannot run commands: `echo {_WORD}` exited {said.exit_status}: {words}"
+        if said.stdout.strip() != _WORD:
+            words = last_line(said.stdout)
+            return f"{name} answers `echo {_WORD}` with other text, so no answer of it is used: {words}"
         return None
 
     def _answer(self, planned: PlannedCheck) -> CheckResult:

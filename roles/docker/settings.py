@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from rackwright.boundary import Refused, read_json
 from rackwright.model.cluster import Cluster, Node
 from rackwright.osfamily.names import Names
 from rackwright.render import render
@@ -99,8 +99,8 @@ def loses_containers(started: str | None, settings: dict[str, Any]) -> bool:
 
 def _read(started: str | None) -> dict[str, Any] | None:
     try:
-        then = json.loads(started or "")
-    except ValueError:
+        then = read_json(started or "")
+    except Refused:
         return None
     return then if isinstance(then, dict) else None
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
-from typing import Any
 
+from pydantic import TypeAdapter
+
+from rackwright.boundary import Refused, read_json_as
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, Warned, fail
 from rackwright.claims.files import as_rendered, holds_only
 from rackwright.health.guard import places
+from rackwright.health.records import is_time
 from rackwright.model.cluster import Node
 from rackwright.roles.health import texts
 from rackwright.roles.health.options import HealthRoleOptions
@@ -21,26 +23,37 @@ GRACE_SECONDS = 120
 
 
 @dataclass(frozen=True)
+class ShownResult:
+    """One result in it."""
+
+    check: str
+    status: str
+    evidence: str
+
+
+@dataclass(frozen=True)
 class Shown:
     """What `health-check show` prints."""
 
     outcome: str
     why: str | None
-    results: list[dict[str, Any]]
+    results: list[ShownResult]
 
     def named(self, status: str) -> list[str]:
         """The checks of one status, with what they found."""
-        found = (f"{one['check']}: {one['evidence']}" for one in self.results if one["status"] == status)
+        found = (f"{one.check}: {one.evidence}" for one in self.results if one.status == status)
         return list(dict.fromkeys(found))
+
+
+_SHOWN = TypeAdapter(Shown)
 
 
 def parse_shown(output: str) -> Shown:
     """Read the output; Undetermined when it has no verdict."""
     try:
-        verdict = json.loads(output)
-        return Shown(str(verdict["outcome"]), verdict["why"], list(verdict["results"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise Undetermined(f"the health check printed no verdict: {error!r}") from None
+        return read_json_as(_SHOWN, output)
+    except Refused as error:
+        raise Undetermined(f"the health check printed no verdict: {error}") from None
 
 
 def _files(context: CheckContext[HealthRoleOptions]) -> str:
@@ -63,7 +76,9 @@ def _healthy(context: CheckContext[HealthRoleOptions]) -> str:
         fail("; ".join(shown.named("FAIL")))
     if shown.outcome != "clean":
         raise Undetermined("; ".join(shown.named("UNKNOWN")) or "nothing was judged")
-    passed = sum(one["status"] in ("PASS", "WARN") for one in shown.results)
+    passed = sum(one.status in ("PASS", "WARN") for one in shown.results)
+    if not passed:
+        raise Undetermined("no check passed")
     gpus = context.node.sku.gpus
     simulated = f"; its {gpus.count} GPUs are simulated" if gpus and context.node.simulates_gpus else ""
     return f"{passed} checks find nothing that drains the node{simulated}"
@@ -82,12 +97,16 @@ def _regular(context: CheckContext[HealthRoleOptions]) -> str:
     if schedule.interval_seconds == 0:
         fail(f"{manager.name} never runs its health program")
     last = context.json("cat %s", places.LAST)
-    age = time.time() - float(last["at"])
+    if not isinstance(last, dict) or not is_time(last.get("at")):
+        raise Undetermined(f"{places.LAST} does not say when the last pass was")
+    age = time.time() - last["at"]
+    if age < -GRACE_SECONDS:
+        raise Undetermined(f"the last pass is dated {-age:.0f} s ahead of this machine's clock")
     if age > 2 * schedule.interval_seconds + GRACE_SECONDS:
         fail(
             f"the last pass was {age:.0f} s ago, and every {schedule.interval_seconds} s there should be one"
         )
-    return f"every {schedule.interval_seconds} s; the last pass came to: {last['outcome']}"
+    return f"every {schedule.interval_seconds} s; the last pass came to: {last.get('outcome')}"
 
 
 def _switched_off(context: CheckContext[HealthRoleOptions]) -> str:

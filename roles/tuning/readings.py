@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 
+from rackwright.boundary import Refused, printable, read_json
 from rackwright.claims.check import Undetermined
 
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -46,10 +46,10 @@ def parse_json_lines(text: str) -> list[dict[str, object]]:
     entries = []
     for line in text.splitlines():
         try:
-            entry = json.loads(line)
-        except ValueError as error:
-            raise Undetermined(f"journalctl did not print JSON: {line[:80]}") from error
+            entry = read_json(line)
+        except Refused as error:
+            raise Undetermined(f"journalctl did not print JSON: {printable(line, 80)}") from error
         if not isinstance(entry, dict):
-            raise Undetermined(f"journalctl did not print an object: {line[:80]}")
+            raise Undetermined(f"journalctl did not print an object: {printable(line, 80)}")
         entries.append(entry)
     return entries

@@ -7,9 +7,11 @@ import os
 import re
 from typing import Any
 
+from rackwright.boundary import Refused
 from rackwright.health.captured.reading import Context, Reading
 from rackwright.health.probe.source import Unavailable
 from rackwright.health.probe.storage import octal, parse_mounts, parse_smart
+from rackwright.health.received import read_document
 
 SMARTCTL_LOG = "nvme_smart_health_information_log"
 SMARTCTL_NAMES = {
@@ -26,12 +28,12 @@ _MEASURED = ("seconds", "used_percent", "inodes_percent", "why")
 
 
 def as_json(text: str) -> Any:  # noqa: ANN401
-    """The JSON document of a text, or None."""
+    """The JSON document of a text, or None; one that is refused is no document."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(text)
-    except ValueError:
+        return read_document(text)
+    except Refused:
         return None
 
 

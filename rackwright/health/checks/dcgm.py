@@ -23,6 +23,8 @@ SYSTEMS = {
 }
 """What a failure of each system asks for; of any other (thermal, power, ConnectX): a drain."""
 PASSED = ("pass", "skip", "skipped", "not run")
+AHEAD_SECONDS = 60.0
+"""By which a file may be newer than the document's time."""
 MONITOR, CONFIGURATION, RESET = 1, 5, 6
 """dcgmErrorSeverity_enum: the GPU can work; a setting is wrong; drain and reset."""
 
@@ -69,6 +71,9 @@ def dcgm_diag(expected: Expected, document: Document) -> Iterator[Finding]:
         yield Finding(Status.OUT_OF_SCOPE, "no result of dcgmi diag is kept on the node")
         return
     age = document.taken_at - section.at
+    if age < -AHEAD_SECONDS:
+        yield unknown(f"the last dcgmi diag is dated {-age:.0f} s ahead of the node's clock")
+        return
     if age > most:
         yield Finding(
             Status.OUT_OF_SCOPE, f"the last dcgmi diag was {age / 3600:.0f} h ago (most {most / 3600:g} h)"

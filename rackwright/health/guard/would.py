@@ -9,11 +9,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from rackwright.boundary import printable
 from rackwright.health.guard.found import Found
+from rackwright.health.records import is_time
 
 KEPT = 50
 KEPT_SECONDS = 30 * 86400.0
 VERSION = 1
+PASSES_MAX = 10**9
+CHECKS_MAX = 300
+"""More than there are checks."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +60,42 @@ class Would:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Would:
-        """The reverse of `to_json`; KeyError, TypeError or ValueError for anything else."""
+        """The reverse of `to_json`, its texts printable; KeyError, TypeError or ValueError for anything else."""
         if data["version"] != VERSION:
-            raise ValueError(f"version {data['version']!r}, not {VERSION}")
+            raise ValueError(f"version {str(data['version'])[:20]}, not {VERSION}")
+        if type(data["acts"]) is not bool or not isinstance(data["past"], list) or len(data["past"]) > KEPT:
+            raise ValueError("its members are of other types, or too many")
         current = data["current"]
         return cls(
-            bool(data["acts"]),
-            float(data["since"]),
-            float(data["at"]),
+            data["acts"],
+            _time(data["since"]),
+            _time(data["at"]),
             _episode(current) if current is not None else None,
             tuple(_episode(one) for one in data["past"]),
         )
 
 
 def _episode(data: dict[str, Any]) -> Episode:
+    passes, checks, words = data["passes"], data["checks"], (data["action"], data["reason"])
+    if type(passes) is not int or not 0 <= passes < PASSES_MAX or not isinstance(checks, list):
+        raise ValueError("an episode has no number of passes, or no checks")
+    if not all(isinstance(one, str) for one in (*checks, *words)):
+        raise ValueError("an episode's words are no texts")
     return Episode(
-        since=float(data["since"]),
-        last=float(data["last"]),
-        passes=int(data["passes"]),
-        checks=tuple(str(check) for check in data["checks"]),
-        action=str(data["action"]),
-        reason=str(data["reason"]),
-        until=float(data["until"]) if data["until"] is not None else None,
+        since=_time(data["since"]),
+        last=_time(data["last"]),
+        passes=passes,
+        checks=tuple(printable(check, 80) for check in checks[:CHECKS_MAX]),
+        action=printable(words[0], 80),
+        reason=printable(words[1], 400),
+        until=_time(data["until"]) if data["until"] is not None else None,
     )
+
+
+def _time(value: Any) -> float:  # noqa: ANN401
+    if not is_time(value):
+        raise ValueError("a time is not one")
+    return float(value)
 
 
 def recorded(would: Would | None, acts: bool, bad: Found | None, recovered: bool, at: float) -> Would:

@@ -242,6 +242,12 @@ CASES = [
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS.replace("300 sec", "0 sec")}, Status.FAIL,
      "Slurm never runs its health program"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: ""}, Status.UNKNOWN, "did not print JSON"),
+    *(("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: text}, Status.UNKNOWN, why)
+      for text, why in (("[]", "does not say when"), ('{"at": NaN}', "holds NaN"), ('{"at": "1"}', "does not say when"),
+                        (last(-9000), "ahead of this machine's clock"))),
+    *(("the node finds itself healthy", {SHOW: text}, Status.UNKNOWN, why)
+      for text, why in (("[" * 9999, "nested deeper"), ("[]", "printed no verdict"), (shown("clean"), "no check passed"),
+                        ('{"outcome": "clean", "why": null, "results": [1]}', "results.0: "))),
     ("the node acts on what its health check finds", {}, Status.WARN, "it only observes (health.act: false)"),
     ("no health check is switched off on the node", {f"ls {places.DISABLED}": ""}, Status.PASS, "none is"),
     ("no health check is switched off on the node", {f"ls {places.DISABLED}": "all\ngpu-count\n"}, Status.WARN,
