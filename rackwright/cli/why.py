@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from rackwright.cli.arguments import ClusterFile
-from rackwright.cli.terminal import Console
+from rackwright.cli.terminal import STYLES, Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
@@ -51,5 +51,7 @@ def why_command(
             for line in part.lines:
                 mark = Text("UNKNOWN ", style="bold magenta") if part.unknown else Text("")
                 console.print(Text.assemble("  ", mark, line))
+            for line in part.unread:
+                console.print(Text.assemble("  ", ("UNKNOWN ", STYLES["UNKNOWN"]), line))
         console.print(Text.assemble(("next: ", "bold"), found.next_step))
     raise typer.Exit(int(ExitCode.UNKNOWN if found.unknown else ExitCode.CLEAN))

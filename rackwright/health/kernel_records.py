@@ -55,6 +55,7 @@ class KernelLogSection(Record):
     """Complaints of the last day; `counts` counts the lines by kind."""
 
     since: int = whole()
+    lines: int = whole()
     entries: list[LogEntry] = many(LogEntry)
     counts: dict[str, int] = counts()
 

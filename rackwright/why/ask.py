@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rackwright.boundary import Refused, printable
 from rackwright.engine.journal import runs
 from rackwright.engine.run import plan
 from rackwright.errors import ConnectionFailed, RackwrightError, WorkloadError
 from rackwright.health.guard import places
+from rackwright.health.records import Unreadable
 from rackwright.health.run import health
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.plan.node_plan import NodePlan
 from rackwright.ssh import Pool, RootShell
 from rackwright.why import parts
+from rackwright.why.last import Last, read_last
 from rackwright.why.next_step import next_step
-from rackwright.why.parts import Part
+from rackwright.why.parts import LINE_MAX_CHARACTERS, Part
 from rackwright.workload.lookup import manager_of
 
 SECONDS = 30
@@ -38,7 +40,7 @@ class Explanation:
     @property
     def unknown(self) -> bool:
         """Whether something could not be found out."""
-        return any(part.unknown for part in self.parts)
+        return any(part.unknown or part.unread for part in self.parts)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -65,29 +67,28 @@ def why(
             return why(cluster, node, file, shell=pool, planner=planner)
     scheduler, drain = _scheduler(cluster, node, shell)
     found = health(cluster, limit=node.name, shell=shell).nodes[0]
-    last = _last(node, shell) if found.why is None else None
+    last, unread = _last(node, shell) if found.why is None else (None, None)
     differs = _declaration(cluster, node, planner or _plan)
     simulated = "its GPUs are simulated: " if node.simulates_gpus else ""
-    checked = parts.health_part(found, last)
-    policy = last["policy"]["clean_passes"] if last is not None else None
+    checked = parts.health_part(found, last, unread)
+    policy = last.policy.clean_passes if last is not None else None
+    told = (
+        scheduler,
+        checked if not simulated else _noted(checked, simulated),
+        differs,
+        _changes(cluster, node),
+        parts.kernel_part(found.document, found.why, _no_kernel(node)),
+    )
+    step = next_step(str(file), node.name, drain, found, differs.data.get("changes"), policy)
     return Explanation(
-        cluster.name,
-        node.name,
-        (
-            scheduler,
-            checked if not simulated else _noted(checked, simulated),
-            differs,
-            _changes(cluster, node),
-            parts.kernel_part(found.document, found.why, _no_kernel(node)),
-        ),
-        next_step(str(file), node.name, drain, found, differs.data.get("changes"), policy),
+        cluster.name, node.name, tuple(part.shown() for part in told), printable(step, LINE_MAX_CHARACTERS)
     )
 
 
 def _noted(part: Part, simulated: str) -> Part:
     """The part, beginning with what the lab invents."""
     note = f"{simulated}what follows of them is the lab's invention"
-    return Part(part.name, (note, *part.lines), part.unknown, {**part.data, "simulated": True})
+    return replace(part, lines=(note, *part.lines), data={**part.data, "simulated": True})
 
 
 def _no_kernel(node: Node) -> str | None:
@@ -109,14 +110,17 @@ def _scheduler(cluster: Cluster, node: Node, shell: RootShell) -> tuple[Part, pa
     return parts.scheduler_part(state, drain, manager, jobs), drain
 
 
-def _last(node: Node, shell: RootShell) -> dict[str, Any] | None:
-    """What the node's own program left behind, if it has one."""
+def _last(node: Node, shell: RootShell) -> tuple[Last | None, str | None]:
+    """What the node's own program left behind, if it has one, or why that cannot be read."""
     try:
         result = shell.run(node.name, f"cat {places.LAST}", timeout=SECONDS)
-        last = json.loads(result.stdout)
-        return last if isinstance(last, dict) and last.get("version") == 1 else None
-    except (ConnectionFailed, ValueError):
-        return None
+        if result.exit_status != 0 or not result.stdout.strip():
+            return None, None
+        return read_last(result.stdout), None
+    except ConnectionFailed as error:
+        return None, f"what its own health check left was not read: {error.message}"
+    except Refused as error:
+        return None, f"what its own health check left ({places.LAST}) is not used: {error}"
 
 
 def _plan(cluster: Cluster, node: str) -> NodePlan:
@@ -133,5 +137,5 @@ def _declaration(cluster: Cluster, node: Node, planner: Planner) -> Part:
 def _changes(cluster: Cluster, node: Node) -> Part:
     try:
         return parts.changes_part(cluster.name, node.name, runs())
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, Unreadable) as error:
         return parts.not_known("changes", f"the journals cannot be read: {error}")

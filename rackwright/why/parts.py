@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from rackwright.boundary import printable, printable_data
 from rackwright.engine.journal import Run
+from rackwright.health.document import Document
+from rackwright.health.records import Unreadable, describe, is_time
 from rackwright.health.run import NodeHealth
 from rackwright.health.verdict import HealthResult
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import NodePlan
 from rackwright.status import Status
+from rackwright.why.last import Last
 from rackwright.workload.protocol import Job, Manager
 from rackwright.workload.states import HEALTH_PREFIX, DrainedBy, NodeState
 
+LINE_MAX_CHARACTERS = 1000
 SHOWN = 8
 """Lines of each kind; the JSON has them all."""
 
@@ -28,10 +33,21 @@ class Part:
     lines: tuple[str, ...]
     unknown: bool = False
     data: dict[str, Any] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    """What of it could not be read, where the rest could."""
+
+    def shown(self) -> Part:
+        """The same with printable lines: they hold what the node, the head and its users said."""
+        cut = [
+            tuple(printable(line, LINE_MAX_CHARACTERS) for line in lines)
+            for lines in (self.lines, self.unread)
+        ]
+        return replace(self, lines=cut[0], unread=cut[1])
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        return {"part": self.name, "unknown": self.unknown, "lines": list(self.lines), **self.data}
+        unknown = self.unknown or bool(self.unread)
+        return {"part": self.name, "unknown": unknown, "lines": [*self.lines, *self.unread], **self.data}
 
 
 def not_known(name: str, why: str) -> Part:
@@ -76,8 +92,11 @@ def scheduler_part(state: NodeState, drain: Drain, manager: Manager, jobs: Seque
     return Part("scheduler", (drain.line, *waits), data=data)
 
 
-def health_part(found: NodeHealth, last: dict[str, Any] | None) -> Part:
-    """The checks that failed or do not know, now; and what the node itself last made of it."""
+def health_part(found: NodeHealth, last: Last | None, unread: str | None = None) -> Part:
+    """The checks that failed or do not know, now; and what the node itself last made of it.
+
+    UNKNOWN as a whole where nothing was judged. `unread`: why the node's own verdict is not known.
+    """
     if found.why is not None:
         return not_known("health", found.why)
     wrong = [one for one in found.results if one.status is Status.FAIL]
@@ -88,8 +107,13 @@ def health_part(found: NodeHealth, last: dict[str, Any] | None) -> Part:
     passed = sum(one.status in (Status.PASS, Status.WARN) for one in found.results)
     lines = _cut(lines) or [f"{passed} checks, nothing failed and nothing unknown"]
     lines += _remembered(last)
-    data = {"results": [one.to_json() for one in (*wrong, *silent)], "passed": passed, "last": last}
-    return Part("health", tuple(lines), data=data)
+    data = {
+        "results": [one.to_json() for one in (*wrong, *silent)],
+        "passed": passed,
+        "last": last.data if last is not None else None,
+    }
+    nothing = bool(silent) and not wrong and not passed
+    return Part("health", tuple(lines), nothing, data, unread=(unread,) if unread is not None else ())
 
 
 def _checks(results: Sequence[HealthResult], evidence: str) -> str:
@@ -97,22 +121,22 @@ def _checks(results: Sequence[HealthResult], evidence: str) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
-def _remembered(last: dict[str, Any] | None) -> list[str]:
+def _remembered(last: Last | None) -> list[str]:
     """What the node's own program has to add."""
     if last is None:
         return []
-    memory, found = last["memory"], []
-    if last["policy"].get("act") is False:
+    found = []
+    if last.policy.act is False:
         found.append("it only observes (health.act: false): it drains, reboots and refuses nothing")
-    episode = last.get("would_drain")
+    episode = last.would_drain
     if episode is not None:
-        span = f"since {time_text(episode['since'])}, in {episode['passes']} passes"
-        found.append(f"it would have been drained {span}: {episode['reason'].removeprefix(HEALTH_PREFIX)}")
-    if memory["alert"]:
-        found.append(f"alert of the node: {memory['alert']}")
-    if memory["drained"]:
-        found.append(f"clean passes in a row: {memory['clean']} of {last['policy']['clean_passes']}")
-    found += [f"switched off {why}: {name}" for name, why in last["disabled"].items()]
+        span = f"since {time_text(episode.since)}, in {episode.passes} passes"
+        found.append(f"it would have been drained {span}: {episode.reason.removeprefix(HEALTH_PREFIX)}")
+    if last.memory.alert:
+        found.append(f"alert of the node: {last.memory.alert}")
+    if last.memory.drained:
+        found.append(f"clean passes in a row: {last.memory.clean} of {last.policy.clean_passes}")
+    found += _cut([f"switched off {why}: {name}" for name, why in last.disabled.items()])
     return found
 
 
@@ -154,18 +178,22 @@ def changes_part(cluster: str, node: str, runs: Sequence[Run]) -> Part:
 
 def kernel_part(document: Any, why: str | None, lacking: str | None) -> Part:  # noqa: ANN401
     """The last complaints of the kernel, the newest first."""
-    section = document.get("sections", {}).get("kernel_log") if isinstance(document, dict) else None
-    if not isinstance(section, dict) or section.get("ok") is not True:
-        unread = section.get("why") if isinstance(section, dict) else why
-        return not_known("kernel", lacking or unread or "the kernel's log was not read")
-    entries = sorted(section["data"]["entries"], key=lambda entry: -entry["at"])
-    lines = [f"{time_text(entry['at'])} {entry['message']}" for entry in entries[:SHOWN]]
-    none = f"no complaint in {section['data']['lines']} lines since {time_text(section['data']['since'])}"
-    return Part("kernel", tuple(lines) or (none,), data={"entries": entries})
+    try:
+        section = Document(document).kernel_log
+        entries = sorted(section.entries, key=lambda entry: -entry.at)
+        lines = [f"{time_text(entry.at)} {entry.message}" for entry in entries[:SHOWN]]
+        none = f"no complaint in {section.lines} lines since {time_text(section.since)}"
+        told = document["sections"]["kernel_log"]["data"]["entries"]
+        data = {"entries": printable_data(sorted(told, key=lambda entry: -entry["at"]))}
+    except (Unreadable, ValueError, OverflowError) as error:
+        return not_known("kernel", lacking or why or str(error).removeprefix("kernel_log: "))
+    return Part("kernel", tuple(lines) or (none,), data=data)
 
 
 def time_text(at: float) -> str:
-    """UTC, to the second."""
+    """UTC, to the second; Unreadable for what is no time."""
+    if not is_time(at):
+        raise Unreadable(f"{describe(at)} is no time")
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

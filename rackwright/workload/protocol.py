@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from rackwright.boundary import printable
 from rackwright.model.cluster import Cluster, Node
 from rackwright.workload.states import NodeState
 
@@ -66,7 +67,7 @@ class Output:
         if self.exit_status == 0:
             return None
         errors = [line for line in self.text.splitlines() if "error" in line.lower() or "WARN" in line]
-        last = f": {errors[-1].strip()[:200]}" if errors else ""
+        last = f": {printable(errors[-1].strip(), 200)}" if errors else ""
         if self.exit_status is None:
             return f"the job's output is broken off{last}"
         return f"{self.launcher} exited {self.exit_status}{last}"

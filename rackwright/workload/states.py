@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -64,7 +65,16 @@ class NodeState:
     @property
     def run(self) -> str | None:
         """The run of rackwright that drained it, if one did."""
-        return self.reason[len(ROLLOUT_PREFIX) :].strip() if self.drained_by is DrainedBy.ROLLOUT else None
+        return run_of(self.reason) if self.drained_by is DrainedBy.ROLLOUT else None
+
+
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def run_of(reason: str) -> str | None:
+    """The run that a reason names; None where it names none: operators copy it into commands."""
+    name = reason[len(ROLLOUT_PREFIX) :].strip() if reason.startswith(ROLLOUT_PREFIX) else ""
+    return name if _RUN.fullmatch(name) else None
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,11 @@ class Would:
         """The reverse of `to_json`, its texts printable; KeyError, TypeError or ValueError for anything else."""
         if data["version"] != VERSION:
             raise ValueError(f"version {str(data['version'])[:20]}, not {VERSION}")
-        if type(data["acts"]) is not bool or not isinstance(data["past"], list) or len(data["past"]) > KEPT:
+        if (
+            type(data["acts"]) is not bool
+            or not isinstance(data["past"], (list, tuple))
+            or len(data["past"]) > KEPT
+        ):
             raise ValueError("its members are of other types, or too many")
         current = data["current"]
         return cls(
@@ -77,7 +81,7 @@ class Would:
 
 def _episode(data: dict[str, Any]) -> Episode:
     passes, checks, words = data["passes"], data["checks"], (data["action"], data["reason"])
-    if type(passes) is not int or not 0 <= passes < PASSES_MAX or not isinstance(checks, list):
+    if type(passes) is not int or not 0 <= passes < PASSES_MAX or not isinstance(checks, (list, tuple)):
         raise ValueError("an episode has no number of passes, or no checks")
     if not all(isinstance(one, str) for one in (*checks, *words)):
         raise ValueError("an episode's words are no texts")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from rackwright.boundary import last_line, printable
 from rackwright.command import CommandResult
 from rackwright.errors import RackwrightError, WorkloadError
 from rackwright.model.cluster import Cluster, Node
@@ -23,6 +24,9 @@ from rackwright.workload.states import ROLLOUT_PREFIX, NoAnswer, NodeState
 if TYPE_CHECKING:
     from rackwright.ssh import RootShell
 
+JOBS_MAX = 10_000
+"""Rows of one node. A node with a thousand CPUs runs fewer jobs."""
+_JOB = re.compile(r"[0-9][0-9_+\[\]%,.-]{0,99}")
 _POLL_SECONDS = 2
 _COMMAND_SECONDS = 60
 _ONE_NODE_SECONDS = 30
@@ -61,12 +65,15 @@ class Slurm:
         if "HealthCheckProgram" not in config:
             raise NoAnswer("`scontrol show config` does not mention HealthCheckProgram")
         program = config["HealthCheckProgram"]
-        interval = re.match(r"\d+", config.get("HealthCheckInterval", ""))
+        interval = re.match("[0-9]{1,9}", config.get("HealthCheckInterval", ""))
         return HealthSchedule("" if program == "(null)" else program, int(interval[0]) if interval else 0)
 
     def version(self) -> str:
         """Without Debian's own name for Slurm."""
-        return self._answer("sinfo --version").split()[-1]
+        words = self._answer("sinfo --version").split()
+        if not words:
+            raise WorkloadError(f"`sinfo --version` on {self._head} printed nothing.")
+        return printable(words[-1], 40)
 
     def states(self) -> dict[str, NodeState]:
         """From sinfo."""
@@ -86,8 +93,13 @@ class Slurm:
         """Running, completing and suspended ones."""
         command = f"squeue --noheader --nodelist={node} --states=R,CG,S --format='%i|%u|%j'"
         answer = self._answer(f"timeout 20 {command}", _ONE_NODE_SECONDS)
-        rows = (line.split("|", 2) for line in answer.splitlines())
-        return tuple(Job(*cells) for cells in rows if len(cells) == 3)
+        rows = (line.split("|", 2) for line in answer.split("\n")[:JOBS_MAX])
+        # users name their jobs: a line break in a name begins a row that has no number of a job
+        return tuple(
+            Job(*(printable(cell, 120) for cell in cells))
+            for cells in rows
+            if len(cells) == 3 and _JOB.fullmatch(cells[0])
+        )
 
     def drain(self, nodes: Collection[str], run: str, deadline_seconds: float) -> dict[str, str]:
         """Nodes that are drained or down already, by whatever decision, are waited for and no more."""
@@ -158,7 +170,7 @@ class Slurm:
         result = self._ask(f"scontrol update NodeName='{folded}' {change}")
         if result.exit_status != 0:
             raise WorkloadError(
-                f"Slurm did not accept {change} for {folded}: {_last_words(result)}",
+                f"Slurm did not accept {change} for {folded}: {last_line(result.stdout, result.stderr)}",
                 hint=f"look at `scontrol show node {folded}` on {self._head}",
             )
 
@@ -169,7 +181,7 @@ class Slurm:
         if result.exit_status != 0:
             raise WorkloadError(
                 f"Slurm does not answer on {self._head}: `{_tool(result.command)}` exited {result.exit_status} "
-                f"saying: {_last_words(result)}",
+                f"saying: {last_line(result.stdout, result.stderr)}",
                 hint="rackwright verify --role slurm says more",
             )
         return result.stdout
@@ -187,7 +199,3 @@ def _states(output: str) -> dict[str, NodeState]:
 
 def _tool(command: str) -> str:
     return next(word for word in command.split() if word != "timeout" and not word.isdigit())
-
-
-def _last_words(result: CommandResult) -> str:
-    return (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]

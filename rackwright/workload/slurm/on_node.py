@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 
+from rackwright.boundary import last_line
 from rackwright.workload.slurm.output import SINFO, Row, parse_nodes, parse_rows
 from rackwright.workload.states import DrainShare, NoAnswer, NodeState
 
@@ -26,8 +27,8 @@ def run(arguments: list[str]) -> str:
     except OSError as error:
         raise NoAnswer(f"`{name}`: {error.strerror}") from None
     if done.returncode != 0:
-        printed = (done.stderr or done.stdout).decode("utf-8", "replace").strip() or "nothing"
-        raise NoAnswer(f"`{name}` exited {done.returncode} saying: {printed.splitlines()[-1][:200]}")
+        printed = last_line(done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+        raise NoAnswer(f"`{name}` exited {done.returncode} saying: {printed}")
     return done.stdout.decode("utf-8", "replace")
 
 

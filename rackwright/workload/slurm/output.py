@@ -1,18 +1,20 @@
-"""What Slurm's tools print, as types. Standard library only, Python 3.9: runs on nodes too."""
+"""What Slurm's tools print, as types. Standard library only, Python 3.9: runs on nodes too.
+
+The head may be broken or taken over, and users choose some of these words (names of jobs, reasons): what comes out is
+printable and of limited length, and what is not such a table is NoAnswer.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from rackwright.workload.states import HEALTH_PREFIX, ROLLOUT_PREFIX, DrainedBy, NoAnswer, NodeState
+from rackwright.boundary import printable
+from rackwright.workload.states import HEALTH_PREFIX, DrainedBy, NoAnswer, NodeState, run_of
 
 SINFO = ("sinfo", "-N", "-h", "-o", "%R|%N|%T|%u|%H|%E")
 """Partition, node, state, who set the reason, when, reason; a row per node and partition."""
 
-NODES_MAX = 65_536
-"""Names of one hostlist; Slurm's own limit is 65,533 nodes."""
-_DIGITS_MAX = 40
 _MARKS = "*+~#!%$@^-"
 """What Slurm puts behind a state: not responding, powering up or down, rebooting, planned (sinfo(1))."""
 _DRAINED = frozenset(("DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "MAINT"))
@@ -21,8 +23,14 @@ _AT_REST = frozenset(("IDLE", "DRAINED", "DOWN", "UNKNOWN", "FUTURE", "FAIL", "M
 """Without a word of these it is not known that no job runs. sinfo shows IDLE+MAINT as `maint`, and so on."""
 _AT_WORK = frozenset(("ALLOCATED", "MIXED", "COMPLETING", "DRAINING", "FAILING"))
 _REBOOTING = frozenset(("REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"))
-_FIELD = re.compile(r"(?:^|\s)([A-Za-z:/]+)=(\S*)")
-_REASON = re.compile(r"\sReason=(.*?)\s*\[([^\[\]\s]+@[^\[\]\s]+)\]")
+LINE_MAX_CHARACTERS = 16 * 2**10
+"""Of one node, partition or reservation. A node's line has some 1,500."""
+LINES_MAX = 100_000
+BRACKETS_MAX = 4
+HOSTS_MAX = 65_536
+"""Slurm's own limit of nodes (MAX_SLURM_NODES)."""
+_FIELD = re.compile(r"(?:^|\s)([A-Za-z:/]{1,64})=(\S*)")
+_REASON = re.compile(r"\sReason=(.*?)\[([^\[\]\s@]{1,256}@[^\[\]\s]{1,256})\]")
 _SLURMS_OWN = (
     "Prolog error",
     "Epilog error",
@@ -56,7 +64,7 @@ def node_state(text: str, reason: str = "", by: str = "") -> NodeState:
 def _drained_by(drained: bool, reason: str, by: str) -> DrainedBy:
     if reason.startswith(HEALTH_PREFIX):
         return DrainedBy.HEALTH
-    if reason.startswith(ROLLOUT_PREFIX):
+    if run_of(reason) is not None:
         return DrainedBy.ROLLOUT
     own = reason.startswith(_SLURMS_OWN) or "unexpectedly rebooted" in reason
     if drained and by.partition("@")[0] not in ("", "slurm") and not own:
@@ -91,12 +99,22 @@ class Row:
 def parse_rows(output: str) -> list[Row]:
     """What SINFO prints; NoAnswer when it is not that."""
     rows = []
-    for line in filter(None, map(str.strip, output.splitlines())):
+    for line in lines_of(output, "sinfo"):
         cells = line.split("|", 5)
         if len(cells) != 6 or not cells[1].strip() or not cells[2].strip():
-            raise NoAnswer(f"`sinfo` printed something else: {line[:80]}")
-        rows.append(Row(*(cell.strip() for cell in cells)))
+            raise NoAnswer(f"`sinfo` printed something else: {printable(line, 80)}")
+        rows.append(Row(*(printable(cell.strip(), 1000) for cell in cells)))
     return rows
+
+
+def lines_of(output: str, tool: str) -> list[str]:
+    """Its lines, without empty ones; NoAnswer where they are too many or too long."""
+    lines = [line for line in map(str.strip, output.split("\n")) if line]
+    if len(lines) > LINES_MAX or max(map(len, lines), default=0) > LINE_MAX_CHARACTERS:
+        raise NoAnswer(
+            f"`{tool}` printed {len(lines)} lines or a line longer than {LINE_MAX_CHARACTERS} characters"
+        )
+    return lines
 
 
 @dataclass(frozen=True)
@@ -113,15 +131,16 @@ class NodeReport:
 def parse_nodes(output: str) -> dict[str, NodeReport]:
     """`scontrol show node -o`, a line per node, by name; NoAnswer when it is not that."""
     found = {}
-    for line in filter(None, map(str.strip, output.splitlines())):
+    for line in lines_of(output, "scontrol show node"):
         reason = _REASON.search(line)
         values = dict(_FIELD.findall(line[: reason.start()] if reason else line))
         if "NodeName" not in values or "State" not in values:
-            raise NoAnswer(f"`scontrol show node` printed something else: {line[:80]}")
-        state = node_state(values["State"], *(reason.groups() if reason else ()))
+            raise NoAnswer(f"`scontrol show node` printed something else: {printable(line, 80)}")
+        values = {key: printable(value, 1000) for key, value in values.items()}
+        words = (printable(word.strip(), 1000) for word in reason.groups()) if reason else ()
         found[values["NodeName"]] = NodeReport(
             name=values["NodeName"],
-            state=state,
+            state=node_state(values["State"], *words),
             cpus=_number(values.get("CPUTot")),
             memory_mib=_number(values.get("RealMemory")),
             gres="" if values.get("Gres", "") == "(null)" else values.get("Gres", ""),
@@ -130,46 +149,54 @@ def parse_nodes(output: str) -> dict[str, NodeReport]:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None
+    return int(text) if text is not None and re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def parse_fields(output: str) -> list[dict[str, str]]:
     """Lines of `Key=value` words, as `scontrol show partition -o` and `show topology` print them."""
-    return [dict(_FIELD.findall(line)) for line in output.splitlines() if "=" in line]
+    return [
+        {key: printable(value) for key, value in _FIELD.findall(line)}
+        for line in output.split("\n")
+        if "=" in line
+    ]
 
 
 def parse_config(output: str) -> dict[str, str]:
     """`scontrol show config`: value by key."""
-    pairs = (line.partition("=") for line in output.splitlines() if "=" in line)
-    return {key.strip(): value.strip() for key, _, value in pairs}
+    pairs = (line.partition("=") for line in output.split("\n") if "=" in line)
+    return {printable(key.strip(), 200): printable(value.strip(), 4096) for key, _, value in pairs}
 
 
 def parse_hostlist(text: str) -> list[str]:
-    """The names of a hostlist such as `gpu[001-003,007],login1`, in its order.
-
-    ValueError where they are more than Slurm can have: a compromised head must not fill our memory.
-    """
+    """The names of a hostlist such as `gpu[001-003,007],login1`, in its order; ValueError for what is not one."""
     names: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip()):
-        names += _expanded(part)
-        if len(names) > NODES_MAX:
-            raise ValueError(f"a hostlist has more than {NODES_MAX} names: {text[:40]}")
+        names += _expanded(part, HOSTS_MAX - len(names))
     return names
 
 
-def _expanded(part: str) -> list[str]:
+def _expanded(part: str, most: int) -> list[str]:
     stem, bracket, rest = part.partition("[")
     if not bracket:
         return [part]
     inside, _, tail = rest.partition("]")
     numbers: list[str] = []
     for piece in inside.split(","):
-        first, _, last = piece.partition("-")
-        wanted = range(int(first), int(last or first) + 1)
-        if len(piece) > _DIGITS_MAX or len(numbers) + len(wanted) > NODES_MAX:
-            raise ValueError(f"a hostlist has more than {NODES_MAX} names: {part[:40]}")
-        numbers += [str(number).zfill(len(first)) for number in wanted]
-    ends = _expanded(tail)
-    if len(numbers) * len(ends) > NODES_MAX:
-        raise ValueError(f"a hostlist has more than {NODES_MAX} names: {part[:40]}")
+        first, last = _range(piece)
+        if last - first >= most - len(numbers):
+            raise ValueError(f"a hostlist of more than {HOSTS_MAX} nodes")
+        width = len(piece.partition("-")[0])
+        numbers += [str(number).zfill(width) for number in range(first, last + 1)]
+    if tail.count("[") > BRACKETS_MAX:
+        raise ValueError(f"a hostlist with more than {BRACKETS_MAX + 1} brackets")
+    ends = _expanded(tail, most)
+    if len(numbers) * len(ends) > most:
+        raise ValueError(f"a hostlist of more than {HOSTS_MAX} nodes")
     return [f"{stem}{number}{end}" for number in numbers for end in ends]
+
+
+def _range(piece: str) -> tuple[int, int]:
+    found = re.fullmatch("([0-9]{1,9})(?:-([0-9]{1,9}))?", piece)
+    if found is None:
+        raise ValueError(f"{piece[:40]!r} in a hostlist is not a number or a range of numbers")
+    return int(found[1]), int(found[2] or found[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -45,6 +46,10 @@ _LISTS = frozenset({"preempt", "flags", "qos"})
 _TRES = frozenset({"grptres", "maxtres", "maxtrespu", "maxtrespa"})
 BUILT_IN_TRES = frozenset({"cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages"})
 """As a new slurmdbd 24.11 lists them (sacctmgr show tres, Debian 13, 2026-11-23)."""
+CELL_MAX_CHARACTERS = 16 * 2**10
+_NAME = re.compile(r"[^\s,=|;&$`'\"\\<>()]*")
+_NAMED = {"cluster": 1, "qos": 1, "account": 1, "user": 1, "association": 4}
+"""How many columns of each section, from the first, are names."""
 _MIB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
 
 
@@ -191,16 +196,27 @@ def read_command(cluster: str, patience: int = 5, *, local: bool = True) -> str:
 
 
 def parse(lines: Iterable[str]) -> Records | None:
-    """Records from the command's output; None where slurmdbd did not answer all of it."""
+    """Records from the command's output; None where slurmdbd did not answer all of it.
+
+    ValueError for what is none of its answers, as a broken head gives it.
+    """
+    try:
+        return _parse(lines)
+    except (LookupError, ArithmeticError, TypeError) as error:
+        raise ValueError(f"sacctmgr printed something else: {type(error).__name__}: {error}") from None
+
+
+def _parse(lines: Iterable[str]) -> Records | None:
     sections: dict[str, list[list[str]]] = {}
     current: list[list[str]] = []
     for line in lines:
         if line.startswith("# "):
             current = sections.setdefault(line[2:].strip(), [])
         elif line:
-            current.append(line.split("|"))
+            current.append([_plain(cell) for cell in line.split("|")])
     if "complete" not in sections:
         return None
+    _check_names(sections)
     accounts: dict[str, dict[str, str]] = {}
     members: dict[Member, Settings] = {}
     for account, user, partition, parent, *limits in sections["association"]:
@@ -224,3 +240,19 @@ def parse(lines: Iterable[str]) -> Records | None:
         members=members,
         tres=frozenset("/".join(filter(None, row)) for row in sections["tres"]),
     )
+
+
+def _plain(cell: str) -> str:
+    """A cell as it is; ValueError where it could forge what an operator reads."""
+    if not cell.isprintable() or len(cell) > CELL_MAX_CHARACTERS:
+        raise ValueError(f"sacctmgr printed a value that is too long or not printable: {cell[:40]!r}")
+    return cell
+
+
+def _check_names(sections: Mapping[str, list[list[str]]]) -> None:
+    """Names go into commands of sacctmgr: there a comma begins another name, and a blank another word."""
+    for section, columns in _NAMED.items():
+        for row in sections[section]:
+            wrong = next((name for name in row[:columns] if not _NAME.fullmatch(name)), None)
+            if wrong is not None:
+                raise ValueError(f"sacctmgr lists a {section} with the name {wrong[:40]!r}")

@@ -88,7 +88,7 @@ def parse(lines: Iterable[str]) -> Found | None:
     rows = list(lines)
     if "# complete" not in rows:
         return None
-    zone = next(row for row in rows if row.startswith("# zone ")).removeprefix("# zone ")
+    zone = next((row for row in rows if row.startswith("# zone ")), "").removeprefix("# zone ")
     fields = parse_fields("\n".join(row for row in rows if row.startswith("ReservationName=")))
     return Found(clock(zone), {row["ReservationName"]: _reservation(row) for row in fields})
 

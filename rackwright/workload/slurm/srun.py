@@ -23,7 +23,7 @@ ACCOUNT = "burnin"
 START_SECONDS = 60
 """srun gives up when idle nodes are not given to it within this time."""
 
-_EXIT = re.compile(r"^# srun exit status (\d+)$", re.MULTILINE)
+_EXIT = re.compile(r"^# srun exit status ([0-9]{1,3})$", re.MULTILINE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
