@@ -9,13 +9,15 @@ from statistics import median
 
 from rackwright.burnin.copies import CopyFigure, measure_copies
 from rackwright.burnin.finding import Finding
-from rackwright.burnin.on_each import by_node, no_nvidia, step_on_each
+from rackwright.burnin.on_each import by_node, last_line, no_nvidia, step_on_each
 from rackwright.burnin.ports import PortFigure, measure_ports
+from rackwright.burnin.possible import gemm_max, impossible
 from rackwright.burnin.profiles import Plan
 from rackwright.health.checks.dcgm import judge_result
 from rackwright.health.dcgm_records import DiagSection
 from rackwright.health.probe.dcgm import parse_diag
 from rackwright.health.probe.source import Unavailable
+from rackwright.health.records import Unreadable
 from rackwright.model.cluster import Node
 from rackwright.model.interfaces import RunsDcgm
 from rackwright.model.ranges import fold
@@ -33,8 +35,12 @@ TENSOR_ACTIVE = 1004
 GEMM_START_SECONDS = 300
 DIAG_SECONDS = {1: 300, 2: 900, 3: 3600, 4: 4 * 3600}
 """Limits by level: seconds, about 2, about 15 minutes, 45 minutes to over 2 hours (DCGM 4.6 user guide; AWS)."""
+RESULTS_MAX = 100
+"""Of one node that are named."""
 # "Worker 0:0 [1004]: TensorEngineActive: generated ???, dcgm 0 (1.89e+05 gflops)." since DCGM 3.2, without the space before
-_FIGURE = re.compile(r"Worker (\d+):\d+ ?\[1004\]: \w+: .*\(([0-9.]+(?:e[+-]?\d+)?) gflops\)")
+_FIGURE = re.compile(
+    r"Worker ([0-9]{1,3}):\d+ ?\[1004\]: \w+: .{0,400}\(([0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-]?[0-9]{1,2})?) gflops\)"
+)
 _FILTER = "/gflops|[Ee]rror|not / { print; fflush() }"
 
 
@@ -126,7 +132,7 @@ def run_gemm(
     output = manager.run(gemm_step(settings, members, seconds))
     floor = members[0].sku.floor(Metric.GEMM_BF16_TFLOPS)
     found = judge_gemm(output.text, output.problem, names, gpus.count, floor)
-    return tuple(parse_gemm(output.text)), found
+    return tuple(_of_nodes(parse_gemm(output.text), names, floor)), found
 
 
 def diag_step(settings: Burnin, members: tuple[Node, ...], level: int, host: str) -> Step:
@@ -153,12 +159,16 @@ def judge_diag(text: str, problem: str | None, nodes: tuple[str, ...]) -> list[F
             section = DiagSection(
                 {"at": None, "results": parse_diag(told.get(node.split(".")[0], ""))}, "diag"
             )
-        except Unavailable as error:
+            results = section.results
+            judged = [found for result in results if (found := judge_result(result)) is not None][
+                :RESULTS_MAX
+            ]
+            passed = any(result.status == "pass" for result in results)
+        except (Unavailable, Unreadable, ValueError, TypeError, LookupError, RecursionError) as error:
             findings.append(Finding(Status.UNKNOWN, f"dcgmi diag: {node}: {error}"))
             continue
-        judged = [found for result in section.results if (found := judge_result(result)) is not None]
         findings += [Finding(found.status, f"dcgmi diag: {node}: {found.evidence}") for found in judged]
-        if all(result.status != "pass" for result in section.results):
+        if not passed:
             findings.append(Finding(Status.UNKNOWN, f"dcgmi diag: {node}: no test passed"))
     if problem is not None and not findings:
         findings.append(Finding(Status.UNKNOWN, f"dcgmi diag: {problem}"))
@@ -178,15 +188,27 @@ def parse_gemm(text: str) -> list[GpuFigure]:
     ]
 
 
+def _of_nodes(figures: list[GpuFigure], nodes: tuple[str, ...], floor: Floor | None) -> list[GpuFigure]:
+    """Those of the nodes that ran it, as far as the hardware could reach them."""
+    names, most = {node.split(".")[0] for node in nodes}, gemm_max(floor.floor if floor is not None else None)
+    return [one for one in figures if one.node in names and 0 < one.tflops <= most]
+
+
 def judge_gemm(
     text: str, problem: str | None, nodes: tuple[str, ...], gpus: int, floor: Floor | None = None
 ) -> list[Finding]:
     """GPUs that are slower than the others or than the floor, by name; GPUs without a figure are UNKNOWN."""
-    findings, figures, said = [], parse_gemm(text), by_node(text)
+    printed, said = parse_gemm(text), by_node(text)
+    figures, most = _of_nodes(printed, nodes, floor), gemm_max(floor.floor if floor is not None else None)
+    findings = [
+        Finding(Status.UNKNOWN, impossible(f"gemm: GPU {one.gpu} of {one.node}", one.tflops, most, "TFLOPS"))
+        for one in printed
+        if not one.tflops <= most
+    ]
     for node in nodes:
         there = sum(figure.node == node.split(".")[0] for figure in figures)
         if there != gpus:
-            last = said.get(node.split(".")[0], "no output").splitlines()[-1].strip()[:120]
+            last = last_line(said.get(node.split(".")[0], ""))
             why = f"gemm: {there} of {gpus} GPUs of {node} have a figure: {last}"
             findings.append(Finding(Status.UNKNOWN, why))
     if figures:

@@ -6,14 +6,15 @@ nvbandwidth and not cuda-samples' bandwidthTest, which CUDA 12.9 removed. Format
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from rackwright.boundary import read_json
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.on_each import by_node, last_line, no_nvidia, step_on_each
+from rackwright.burnin.possible import copy_max, impossible
 from rackwright.model.cluster import Node
 from rackwright.model.ranges import fold
 from rackwright.model.settings import Burnin
@@ -62,12 +63,20 @@ def judge_copies(
     """GPUs under the floor by name; a GPU without a figure, and a figure without a floor, are UNKNOWN."""
     figures: list[CopyFigure] = []
     findings: list[Finding] = []
-    said = by_node(text)
+    said, most = by_node(text), copy_max(sku)
     for node in nodes:
         mine = said.get(node.split(".")[0], "")
         found = parse_nvbandwidth(mine)
         for test, metric in TESTS.items():
-            reached = found.get(test, {})
+            reached = {gpu: gbs for gpu, gbs in found.get(test, {}).items() if gbs <= most}
+            findings += [
+                Finding(
+                    Status.UNKNOWN,
+                    impossible(f"nvbandwidth: {test}: GPU {gpu} of {node}", gbs, most, "GB/s"),
+                )
+                for gpu, gbs in found.get(test, {}).items()
+                if not gbs <= most
+            ]
             figures += [CopyFigure(node, test, gpu, gbs) for gpu, gbs in sorted(reached.items())]
             if len(reached) != gpus:
                 why = f"nvbandwidth: {test}: {len(reached)} of {gpus} GPUs of {node} have a figure: {last_line(mine)}"
@@ -111,12 +120,16 @@ def parse_nvbandwidth(text: str) -> dict[str, dict[int, float]]:
 
 
 def _numbers(pairs: Any) -> dict[int, float]:  # noqa: ANN401 - zip of text
-    return {int(gpu): float(value) for gpu, value in pairs if value != "N/A"}
+    """Nothing where one of them is no number: the row is none of nvbandwidth's."""
+    try:
+        return {int(str(gpu)[:9]): float(value) for gpu, value in pairs if value != "N/A"}
+    except (ValueError, OverflowError):
+        return {}
 
 
 def _from_json(text: str) -> dict[str, dict[int, float]]:
     try:
-        tests = json.loads(text)["nvbandwidth"]["testcases"]
+        tests = read_json(text)["nvbandwidth"]["testcases"]
         return {
             test["name"]: _numbers((str(gpu), value) for gpu, value in enumerate(test["bandwidth_matrix"][0]))
             for test in tests

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 from rackwright.burnin.expectation import Expectation, doubling, printed_size
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.on_each import search_path
+from rackwright.burnin.possible import busbw_max
 from rackwright.burnin.transport import parse_transports
 from rackwright.errors import BurninError
 from rackwright.model.cluster import Node
@@ -119,7 +120,8 @@ class NcclTests:
         ranks = len(nodes) * self._ranks
         asked = doubling(self._smallest(collective, smallest, len(nodes)), largest)
         sizes = tuple(dict.fromkeys(printed_size(collective, size, ranks) for size in asked))
-        return Expectation(collective, ranks, nodes, sizes, self._settings.check_values)
+        most = busbw_max(self._sku)
+        return Expectation(collective, ranks, nodes, sizes, self._settings.check_values, most)
 
     def _smallest(self, collective: str, smallest: int, nodes: int) -> int:
         """Collectives that split the buffer between the ranks round sizes below 16 B a rank to 0."""

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from rackwright.burnin.finding import Finding
+from rackwright.burnin.possible import BUSBW_MAX_GBS, impossible
 from rackwright.burnin.table import NcclTable
 from rackwright.status import Status
 
@@ -26,6 +27,8 @@ class Expectation:
     """Bytes, as the program prints them."""
     values_checked: bool = True
     """False: a timing run (`-c 0`), judged for its speed alone."""
+    most_busbw_gbs: float = BUSBW_MAX_GBS
+    """What is above was not measured."""
 
 
 def doubling(smallest: int, largest: int) -> tuple[int, ...]:
@@ -53,12 +56,24 @@ def judge_table(table: NcclTable, expected: Expectation) -> list[Finding]:
     findings += _whole(table, expected)
     findings += _reduced(table, expected)
     findings += _checked(table, expected)
+    findings += _possible(table, expected)
     largest = table.largest
     if largest is not None and expected.ranks > 1 and not (0 < largest.busbw_gbs < math.inf):
         findings.append(
             Finding(Status.UNKNOWN, f"the bus bandwidth at {largest.size} B reads {largest.busbw_gbs}")
         )
     return findings
+
+
+def _possible(table: NcclTable, expected: Expectation) -> list[Finding]:
+    """A bandwidth that the hardware cannot have, of any row: its run is no measurement."""
+    most = expected.most_busbw_gbs
+    for row in table.rows:
+        for side in (row.out_of_place, row.in_place):
+            if side.busbw_gbs > most:
+                what = f"the bus bandwidth at {row.size} B"
+                return [Finding(Status.UNKNOWN, impossible(what, side.busbw_gbs, most, "GB/s"))]
+    return []
 
 
 def _wrong_values(table: NcclTable) -> list[Finding]:

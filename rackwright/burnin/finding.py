@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rackwright.boundary import printable
 from rackwright.status import Status
+
+TEXT_MAX_CHARACTERS = 1000
 
 
 @dataclass(frozen=True)
@@ -13,3 +16,7 @@ class Finding:
 
     status: Status
     text: str
+    """Printable, one line: it quotes what nodes printed."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", printable(self.text, TEXT_MAX_CHARACTERS))

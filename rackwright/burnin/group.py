@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from rackwright.boundary import printable
 from rackwright.burnin.alone import measure_alone, run_gemm
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.floors import Floor, floor_for, judge_floor
@@ -188,7 +189,7 @@ class GroupRun:
 
     def _kernel(self) -> str:
         result = self._shell.run(self._nodes[0], "uname -r", timeout=30)
-        return result.stdout.strip() if result.exit_status == 0 else "unknown"
+        return printable(result.stdout.strip(), 80) if result.exit_status == 0 else "unknown"
 
     def _compared(self, group: SkuGroup) -> SkuGroup:
         row = group.row

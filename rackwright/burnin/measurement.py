@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from rackwright.boundary import printable, printable_lines
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.table import NcclTable
 from rackwright.claims.check import worst
 from rackwright.status import Status
 
 _TAIL_CHARACTERS = 6000
+_ROWS_MAX = 200
+"""Sizes of one run: from 1 B to 2^64 B there are 65."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,23 @@ class Measurement:
             "collective": self.collective,
             "status": self.status.value,
             "findings": [finding_json(finding) for finding in self.findings],
-            "rows": [asdict(row) for row in self.table.rows] if self.table is not None else [],
+            "rows": [asdict(row) for row in self.table.rows[:_ROWS_MAX]] if self.table is not None else [],
             "average_busbw_gbs": self.table.average_busbw_gbs if self.table is not None else None,
-            "hosts": list(self.table.hosts) if self.table is not None else [],
+            "hosts": [printable(host, 80) for host in self.table.hosts] if self.table is not None else [],
             "seconds": round(self.seconds, 2),
-            "output": "" if self.status is Status.PASS else self.output[-_TAIL_CHARACTERS:],
+            "output": "" if self.status is Status.PASS else printable_lines(self.output[-_TAIL_CHARACTERS:]),
         }
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401 - plain data
+    """The same with None for figures that JSON cannot hold: a program prints nan where it measured nothing."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return value
 
 
 def finding_json(finding: Finding) -> dict[str, str]:

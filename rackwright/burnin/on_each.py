@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rackwright.boundary import printable
 from rackwright.model.cluster import Node
 from rackwright.model.interfaces import ProvidesCollectives
 from rackwright.model.settings import Burnin
@@ -58,4 +59,4 @@ def by_node(text: str) -> dict[str, str]:
 def last_line(text: str) -> str:
     """What a program said last, for a person."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:120] if lines else "no output"
+    return printable(lines[-1], 120) if lines else "no output"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.on_each import by_node, last_line, search_path
 from rackwright.burnin.pairs import Pair, pair_rounds
+from rackwright.burnin.possible import impossible
 from rackwright.model.cluster import Node
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Floor, Metric
@@ -25,9 +26,10 @@ from rackwright.workload.protocol import Manager, Step, gpus_of
 
 PAIRS_AT_ONCE = 16
 SECONDS_EACH = 5
-_PORT = re.compile(r"^# rail (\d+) (\S+) (gpu|host)$")
+SPEED_MAX_GBPS = 1600
+_PORT = re.compile(r"^# rail ([0-9]{1,3}) (\S{1,80}) (gpu|host)$")
 _HEADER = re.compile(r"^\s*#bytes\s+#iterations\s+BW peak\[Gb/sec\]\s+BW average\[Gb/sec\]")
-_ROW = re.compile(r"^\s*\d+\s+\d+\s+[0-9.]+\s+([0-9.]+)\s+[0-9.]+\s*$")
+_ROW = re.compile(r"^\s*\d+\s+\d+\s+[0-9.]+\s+([0-9]{1,12}(?:\.[0-9]{1,12})?)\s+[0-9.]+\s*$")
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def measure_ports(
                     port_step(settings, first, pair, len(fabric), fabric[0].speed_gbps) for pair in pairs
                 ]
                 for pair, output in zip(pairs, executor.map(manager.run, steps), strict=True):
-                    found, against = judge_ports(output.text, pair, len(fabric), floor)
+                    found, against = judge_ports(output.text, pair, len(fabric), floor, fabric[0].speed_gbps)
                     figures += found
                     findings += against
                     if output.problem is not None and not against:
@@ -132,13 +134,22 @@ def devices_of(hca: str) -> tuple[str, ...]:
 
 
 def judge_ports(
-    text: str, pair: Pair, ports: int, floor: Floor | None
+    text: str, pair: Pair, ports: int, floor: Floor | None, speed_gbps: int = SPEED_MAX_GBPS
 ) -> tuple[list[PortFigure], list[Finding]]:
-    """Rails under the floor, and rails without a figure, by name."""
+    """Rails under the floor, rails without a figure, and figures that a port of this speed cannot reach, by name."""
     said = by_node(text)
     client = said.get(pair[0].split(".")[0], "")
-    figures = parse_perftest(client, pair)
+    printed, most = parse_perftest(client, pair), 2.0 * speed_gbps
+    figures = [one for one in printed if one.gbps <= most]
     findings = [
+        Finding(
+            Status.UNKNOWN,
+            impossible(f"ib_write_bw: rail {one.rail} of {_pair(pair)}", one.gbps, most, "Gb/s"),
+        )
+        for one in printed
+        if not one.gbps <= most
+    ]
+    findings += [
         Finding(
             Status.FAIL,
             f"ib_write_bw: rail {one.rail} ({one.device}) of {_pair(pair)} reaches {one.gbps:g} Gb/s from {one.memory} "

@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rackwright.burnin.finding import Finding
+from rackwright.health.records import describe
 from rackwright.health.run import FleetHealth
 from rackwright.status import Status
 
+GPUS_MAX = 128
 HARD = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 """Clocks held down by the board itself; sw_power_cap is normal under this load."""
 
@@ -38,9 +40,9 @@ def reading_of(health: FleetHealth, at: datetime | None = None) -> Reading:
     throttled = []
     for node in health.nodes:
         for gpu in _gpus(node.document):
-            label = f"GPU {gpu.get('index')} of {node.node}"
-            heat = _of(gpu, "temperature").get("gpu_c")
-            if isinstance(heat, int | float) and (hottest is None or heat > hottest[0]):
+            label = f"GPU {describe(gpu.get('index'))} of {node.node}"
+            heat: Any = _of(gpu, "temperature").get("gpu_c")
+            if type(heat) in (int, float) and -60 < heat < 200 and (hottest is None or heat > hottest[0]):
                 hottest = float(heat), label
             reasons = _of(gpu, "throttle")
             throttled += [f"{label}: {reason}" for reason in HARD if reasons.get(reason) is True]
@@ -81,7 +83,7 @@ def judge_readings(readings: tuple[Reading, ...]) -> list[Finding]:
 
 def _gpus(document: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON data
     listed = _of(_of(_of(document, "sections"), "gpus"), "data").get("gpus")
-    return [gpu for gpu in listed if isinstance(gpu, dict)] if isinstance(listed, list) else []
+    return [gpu for gpu in listed[:GPUS_MAX] if isinstance(gpu, dict)] if isinstance(listed, list) else []
 
 
 def _of(data: Any, key: str) -> dict[str, Any]:  # noqa: ANN401 - JSON data

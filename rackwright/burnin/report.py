@@ -11,7 +11,7 @@ from rackwright.burnin.alone import GpuFigure
 from rackwright.burnin.copies import CopyFigure
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.floors import Floor
-from rackwright.burnin.measurement import Measurement, finding_json
+from rackwright.burnin.measurement import Measurement, finding_json, finite
 from rackwright.burnin.pairs import PairFigure, Triage
 from rackwright.burnin.per_node import NodeFigure
 from rackwright.burnin.ports import PortFigure
@@ -161,7 +161,7 @@ class BurninReport:
             "seconds": round(self.seconds, 2),
             "status": self.status.value,
             "exit_code": int(self.exit_code),
-            "groups": [group.to_json() for group in self.groups],
+            "groups": [finite(group.to_json()) for group in self.groups],
         }
 
 

@@ -12,12 +12,15 @@ are there, and `error` is the largest deviation: the tool counts one that is abo
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from rackwright.boundary import printable, read_json
+
+LINE_MAX_CHARACTERS = 4096
+"""No line of the table has more than 300; what is longer is passed over."""
 _LABEL = re.compile(r"^\s*(?:\[\d+(?:,\d+)?\]<std(?:out|err)>:|\d+: ?)")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf|-nan|-inf"
 _SIDE = rf"({_NUMBER})\s+({_NUMBER})\s+({_NUMBER})\s+({_NUMBER}|N/A)"
@@ -109,9 +112,16 @@ class NcclTable:
 
 def parse_nccl_tests(text: str) -> NcclTable:
     """Read an output of nccl-tests, text or JSON. Raises Unreadable; never guesses a figure."""
-    if text.lstrip().startswith("{"):
-        return _parse_json(text)
-    lines = [_LABEL.sub("", line) for line in text.splitlines()]
+    try:
+        return _parse_json(text) if text.lstrip()[:1] == "{" else _parse_text(text)
+    except Unreadable:
+        raise
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
+        raise Unreadable(printable(f"{type(error).__name__}: {error}", 200)) from error
+
+
+def _parse_text(text: str) -> NcclTable:
+    lines = [_LABEL.sub("", line) for line in text.splitlines() if len(line) <= LINE_MAX_CHARACTERS]
     old = any(_HEADER_OF_OLD.match(line) for line in lines)
     row = _OLD_ROW if old else _ROW
     rows = [match for line in lines if (match := row.match(line))]
@@ -150,7 +160,7 @@ def _versions(lines: list[str]) -> dict[str, str]:
     for line in lines:
         for pattern in _VERSIONS:
             if match := pattern.match(line):
-                found.setdefault(match[1].lower(), match[2])
+                found.setdefault(match[1].lower(), printable(match[2], 80))
     return found
 
 
@@ -203,16 +213,16 @@ def _side(time_us: str, algbw: str, busbw: str, wrong: str) -> Side:
 
 def _parse_json(text: str) -> NcclTable:
     try:
-        document = json.loads(text)
+        document = read_json(text)
         if not isinstance(document, dict):
             raise Unreadable("the JSON is no document of nccl-tests")
         return _from_document(document)
     except (KeyError, TypeError, AttributeError) as error:
-        raise Unreadable(f"the JSON lacks what nccl-tests writes: {error}") from error
+        raise Unreadable(f"the JSON lacks what nccl-tests writes: {printable(str(error), 200)}") from error
     except Unreadable:
         raise
     except ValueError as error:
-        raise Unreadable(f"the JSON is broken off or malformed: {error}") from error
+        raise Unreadable(f"the JSON is broken off or malformed: {printable(str(error), 200)}") from error
 
 
 def _from_document(document: dict[str, Any]) -> NcclTable:

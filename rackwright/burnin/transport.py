@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rackwright.status import Status
 
+LINE_MAX_CHARACTERS = 4096
 # "n1:150770:150790 [0] NCCL INFO Channel 00/0 : 3[3] -> 8[0] [send] via NET/IB/0(3)/GDRDMA/Shared"
 _CHANNEL = re.compile(r"NCCL INFO .*\[(?:send|receive)\] via NET/([^/]+)/(\S+)")
 
@@ -41,6 +42,8 @@ def parse_transports(text: str) -> Transports:
     """Count the inter-node connections of each transport in a log of NCCL."""
     found: Counter[str] = Counter()
     for line in text.splitlines():
+        if len(line) > LINE_MAX_CHARACTERS:
+            continue  # the pattern would take minutes for a long one
         if match := _CHANNEL.search(line):
             gdr = "GDRDMA" in match[2].split("/")
             found[f"NET/{match[1]}/GDRDMA" if gdr else f"NET/{match[1]}"] += 1
