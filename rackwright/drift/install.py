@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 
 from rackwright import __version__
+from rackwright.boundary import last_line, printable
 from rackwright.drift import paths
 from rackwright.drift.baseline import kept_of, take
 from rackwright.drift.declaration import Declaration, path_of, read_declaration, write_declaration
@@ -245,7 +246,7 @@ def _python_here() -> str:
     )
     homes = ("/home/", "/root/", "/run/user/")  # hidden from the service (ProtectHome)
     if done.returncode or sys.executable.startswith(homes) or __file__.startswith(homes):
-        why = (done.stderr.strip() or "it is in a home folder").splitlines()[-1]
+        why = last_line(done.stderr) if done.stderr.strip() else "it is in a home folder"
         raise RackwrightError(
             f"The user {paths.USER} could not run rackwright from {sys.executable}: {why}",
             hint="install rackwright where every user can read it, e.g. in /opt/rackwright, and run that one",
@@ -262,10 +263,11 @@ def _python_on_head(cluster: Cluster) -> str:
             probe = f"cd / && runuser -u nobody -- {python} -I -c {quote(_PROBE)}"
             answer = pool.run(head, probe, timeout=60)
             version, _, executable = answer.stdout.strip().partition(" ")
-            if answer.exit_status == 0 and version == __version__:
+            is_path = executable.startswith("/") and executable.isprintable()  # it goes into a unit's file
+            if answer.exit_status == 0 and version == __version__ and is_path:
                 return executable
             if answer.exit_status == 0:
-                others.append(f"{python} has {version}")
+                others.append(f"{python} has {printable(version, 40)}")
     raise RackwrightError(
         f"{head} has no rackwright {__version__} to check the nodes with"
         + (f" ({'; '.join(others)})." if others else "."),

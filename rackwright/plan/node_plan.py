@@ -165,10 +165,9 @@ class PlanResult:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PlanResult:
         """Inverse of to_json; ValueError if it is not a plan document or has another schema version."""
-        if not isinstance(data, Mapping):
-            raise ValueError("not a valid plan: it is not an object")
-        if data.get("schema") != SCHEMA_VERSION:
-            raise ValueError(f"its schema version is {data.get('schema')}, and this is {SCHEMA_VERSION}")
+        schema = data.get("schema") if isinstance(data, Mapping) else None
+        if schema != SCHEMA_VERSION:
+            raise ValueError(f"its schema version is {schema}, and this is {SCHEMA_VERSION}")
         try:
             nodes = {node["node"]: NodePlan.from_json(node) for node in data["nodes"]}
             roles = tuple(data["roles"]) if data["roles"] is not None else None
