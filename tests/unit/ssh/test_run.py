@@ -66,6 +66,16 @@ def test_endless_output_is_stopped_and_is_no_success(client):
     assert len(result.stdout) <= 16 * 2**20
 
 
+@pytest.mark.parametrize("stream", ["", " >&2"])
+def test_a_smaller_limit_holds_for_both_streams(client, stream):
+    told = {"sudo": False, "stdin": None, "timeout": 240, "limit": 64 * 2**10}
+    whole = run(client, f"head -c 65536 /dev/zero{stream}", **told)
+    assert (whole.exit_status, len(whole.stdout + whole.stderr)) == (0, 65536)
+    cut = run(client, f"head -c 65537 /dev/zero{stream}", **told)
+    assert (cut.exit_status, cut.stderr) == (TOO_MUCH_OUTPUT, "more than 64 KiB of output: stopped reading\n")
+    assert len(cut.stdout) <= 65536
+
+
 def test_a_command_ended_by_a_signal(client):
     result = run(client, "kill -9 $$", sudo=False, stdin=None, timeout=240)
     assert result.exit_status == KILLED
