@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
-from typing import Literal
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
-from rackwright.model.strings import HttpUrl, RegistryName
+from rackwright.model.strings import HttpUrl, RegistryName, RegistryUser, SecretName
+from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
 
 Problem = tuple[str, str, str | None]
+EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 class RuntimeOptions(RoleOptions):
@@ -31,13 +37,49 @@ class RuntimeOptions(RoleOptions):
         return super().runs_on(node) and node.holds(*self.on)
 
 
+class RegistryAuth(Frozen):
+    """A login at a registry. Its password is in the secrets store, never in the cluster file."""
+
+    user: RegistryUser = Field(description="User or robot account, e.g. `ci`; for nvcr.io `$oauthtoken`.")
+    stored_as: SecretName = Field(
+        description="Name of the password in the secrets store, e.g. `registry_ci`: put it there with `rackwright "
+        "secrets put`. It is never generated."
+    )
+
+
+class RegistryAccess(Frozen):
+    """How nodes reach one registry."""
+
+    plain_http: bool = Field(
+        default=False,
+        description="Reached by plain HTTP: an attacker on the path can change images, and read the password.",
+    )
+    ca: Path | None = Field(
+        default=None,
+        description="Certificate of the authority that signed the registry's, PEM, beside the cluster file. None: "
+        "one that the OS trusts.",
+    )
+    auth: RegistryAuth | None = Field(
+        default=None, description="root's login, to pull and push. None: the registry asks for none."
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.plain_http and self.ca is not None:
+            raise ValueError("A registry of plain HTTP has no certificate: leave out `ca` or `plain_http`.")
+        return self
+
+
 class PullingOptions(RuntimeOptions):
     """Of runtimes that pull images: through the cluster's `mirrors.containers`, where it names one."""
 
-    insecure_registries: tuple[RegistryName, ...] = Field(
-        default=(),
-        description="Registries (host[:port]) reached by plain HTTP, the mirror among them if it has "
-        "no TLS. An attacker on the path can change the images.",
+    certificates: ClassVar[str]
+    """Where the runtime looks for the CA of a registry: a folder with one folder for each registry."""
+
+    registries: dict[RegistryName, RegistryAccess] = Field(
+        default_factory=dict,
+        description="Registries by host[:port] that need more than HTTPS with a certificate that the OS trusts, e.g. "
+        "{registry.example.com:5000: {ca: site-ca.pem, auth: {user: ci, stored_as: registry_ci}}}.",
     )
     memlock_mib: int | Literal["unlimited"] = Field(
         default="unlimited",
@@ -55,17 +97,75 @@ class PullingOptions(RuntimeOptions):
             raise ValueError("memlock_mib is a number of MiB from 1 on, or `unlimited`.")
         return value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _moved(cls, given: object) -> object:
+        if isinstance(given, dict) and "insecure_registries" in given:
+            raise mistake(
+                "`insecure_registries` is gone: plain HTTP is declared for each registry.",
+                'e.g. `registries: {"10.1.0.10:5000": {plain_http: true}}`',
+            )
+        return given
+
+    @property
+    def plain_http(self) -> tuple[str, ...]:
+        """Registries that are declared to have no TLS."""
+        return tuple(name for name, access in self.registries.items() if access.plain_http)
+
+    @property
+    def supplied_secrets(self) -> tuple[str, ...]:
+        """Passwords of the registries."""
+        return tuple(access.auth.stored_as for access in self.registries.values() if access.auth is not None)
+
+    def url(self, name: str) -> str:
+        """URL of a registry: https, unless it is declared otherwise."""
+        return f"{'http' if name in self.plain_http else 'https'}://{name}"
+
+    def ca_path(self, name: str) -> str | None:
+        """The CA of a registry on a node."""
+        access = self.registries.get(name)
+        return f"{self.certificates}/{name}/ca.crt" if access is not None and access.ca is not None else None
+
+    def ca_files(self, cluster: Cluster) -> dict[str, str]:
+        """Certificate by path on a node. Raises OSError, or ValueError if a file is not ASCII text."""
+        return {
+            f"{self.certificates}/{name}/ca.crt": (cluster.path.parent / access.ca).read_text("ascii")
+            for name, access in self.registries.items()
+            if access.ca is not None
+        }
+
+    def basic_auth(self, name: str, secret: Callable[[str], str]) -> str | None:
+        """The login at a registry as clients send and store it: base64 of `user:password`."""
+        access = self.registries.get(name)
+        if access is None or access.auth is None:
+            return None
+        return b64encode(f"{access.auth.user}:{secret(access.auth.stored_as)}".encode()).decode()
+
+    def auth_json(self, secret: Callable[[str], str], keys: Mapping[str, str] = EMPTY) -> str | None:
+        """root's file of logins, as docker and podman read it; None without any. `keys`: names it has for registries."""
+        logins = {keys.get(name, name): self.basic_auth(name, secret) for name in self.registries}
+        auths = {name: {"auth": auth} for name, auth in sorted(logins.items()) if auth is not None}
+        return json.dumps({"auths": auths}, indent=2) + "\n" if auths else None
+
+    def warnings(self, cluster: Cluster) -> Iterable[Problem]:
+        """Passwords that cross the network in the clear."""
+        for name, access in self.registries.items():
+            if access.plain_http and access.auth is not None:
+                yield (
+                    f'registries["{name}"].auth',
+                    f"The password of {access.auth.user} crosses the network in the clear.",
+                    "give the registry a certificate, and leave out `plain_http`",
+                )
+
     @property
     def memlock_bytes(self) -> int:
         """The limit in bytes; -1 for none."""
         return -1 if self.memlock_mib == "unlimited" else int(self.memlock_mib) << 20
 
     def mirror(self, cluster: Cluster) -> str | None:
-        """URL of the cluster's mirror of docker.io: https, unless it is among the insecure registries."""
+        """URL of the cluster's mirror of docker.io."""
         name = cluster.mirrors.containers
-        if name is None:
-            return None
-        return f"{'http' if name in self.insecure_registries else 'https'}://{name}"
+        return None if name is None else self.url(name)
 
 
 class DaemonOptions(PullingOptions):
@@ -85,6 +185,26 @@ class AddressPool(Frozen):
 
     base: IPv4Network = Field(description="The whole range; it may overlap no declared network.")
     size: int = Field(default=24, ge=8, le=30, description="Prefix length of each subnet.")
+
+
+def registry_problems(options: PullingOptions, cluster: Cluster) -> Iterator[Problem]:
+    """Certificates that are not there, or are something else."""
+    for name, access in options.registries.items():
+        if access.ca is None:
+            continue
+        path = f'registries["{name}"].ca'
+        try:
+            text = (cluster.path.parent / access.ca).read_text("ascii")
+        except (OSError, ValueError) as error:
+            why = (
+                (error.strerror or "it cannot be read").lower()
+                if isinstance(error, OSError)
+                else "it is not text"
+            )
+            yield path, f"The certificate {access.ca} cannot be read: {why}.", "it is beside the cluster file"
+            continue
+        if "-----BEGIN CERTIFICATE-----" not in text or "PRIVATE KEY" in text:
+            yield path, f"{access.ca} is not a file of certificates alone.", "give the CA's certificate, PEM"
 
 
 def pool_problems(cluster: Cluster, pools: Iterable[tuple[str, IPv4Network]]) -> Iterator[Problem]:

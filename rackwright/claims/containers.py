@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from rackwright.claims.check import CheckContext, Undetermined, fail
+from rackwright.claims.files import as_rendered, has_access, holds_secret_text
+from rackwright.containers import PullingOptions
+from rackwright.model.cluster import Node
 from rackwright.model.options import RoleOptions
+from rackwright.secrets.store import store_of
+
+PullingT = TypeVar("PullingT", bound=PullingOptions)
 
 
 def same(found: Any, wanted: Any, what: str) -> None:  # noqa: ANN401
     """A setting that a daemon reports is the declared one."""
     if found != wanted:
         fail(f"{what} is {found!r}, not {wanted!r}")
+
+
+def has_registry_files(node: Node, options: PullingOptions) -> bool:
+    """Whether registries are declared that need a certificate or a login."""
+    return any(access.ca is not None or access.auth is not None for access in options.registries.values())
+
+
+def registries_hold(
+    context: CheckContext[PullingT], logins: str, content: Callable[[Callable[[str], str]], str | None]
+) -> str:
+    """Certificates of registries are as declared, and root's logins, which only root can read."""
+    certificates = context.options.ca_files(context.cluster)
+    as_rendered(context, certificates)
+    wanted = content(lambda name: store_of(context.cluster).get(name).reveal())
+    if wanted is not None:
+        holds_secret_text(context, logins, wanted)
+        has_access(context, logins, "600", "root", "root")
+    return f"{len(certificates)} certificates, {'logins' if wanted is not None else 'no logins'}"
 
 
 def user_namespaces(context: CheckContext[RoleOptions], profile: str) -> str:

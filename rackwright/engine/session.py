@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from rackwright.engine.supplied_secrets import refuse_missing
 from rackwright.engine.workers import (
     EVALUATED_PER_WORKER,
     IN_SYNC_PER_WORKER,
@@ -61,6 +62,7 @@ class Session:
         """Ctrl-C was pressed: running operations were finished, no other was begun."""
 
     def __enter__(self) -> Self:
+        refuse_missing(self._cluster, self._nodes, self._roles)
         _generate_secrets(self._cluster, self._nodes)
         self._key = version_key(self._cluster, self._deploy)
         job = {

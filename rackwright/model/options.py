@@ -41,6 +41,11 @@ class RoleOptions(Frozen):
     secrets: ClassVar[tuple[str, ...]] = ()
     """Names of the secrets this role needs; generated on first use (see rackwright.secrets.store)."""
 
+    @property
+    def supplied_secrets(self) -> tuple[str, ...]:
+        """Names of the secrets that the site puts into the store: passwords of others, never generated here."""
+        return ()
+
     drift: Literal["report", "repair"] = Field(
         default="report",
         description="What `rackwright drift --repair` does about drift of this role: report it, or repair it "

@@ -123,6 +123,11 @@ class SecretStore:
                 self._values = self._read_or_generate(name)
             return Secret(name, self._values[name])
 
+    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that the store lacks, sorted."""
+        values, _ = self._read(load_identities())
+        return tuple(sorted(set(names) - set(values)))
+
     def put(self, name: str, value: str) -> None:
         """Store a value that was not generated here, replacing any other of that name."""
         if not _NAME.fullmatch(name):

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from rackwright.containers import DaemonOptions, source_problems
+from rackwright.containers import DaemonOptions, registry_problems, source_problems
 from rackwright.model.cluster import Cluster
 from rackwright.model.interfaces import NeedsForwarding
 from rackwright.model.strings import NodePath
@@ -18,6 +18,8 @@ class ContainerdOptions(DaemonOptions, NeedsForwarding):
     """containerd, for Kubernetes, for ctr and nerdctl, and below docker."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
+
+    certificates: ClassVar[str] = "/etc/containerd/certs.d"
 
     source: Literal["distribution", "docker"] = Field(
         default="distribution",
@@ -63,3 +65,11 @@ class ContainerdOptions(DaemonOptions, NeedsForwarding):
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """A source the distribution lacks, or another one than docker's on the same node."""
         yield from source_problems("containerd", self, cluster)
+        yield from registry_problems(self, cluster)
+        hub = self.registries.get("docker.io")
+        if hub is not None and hub.auth is not None:
+            yield (
+                'registries["docker.io"].auth',
+                "containerd keeps no login for docker.io, which takes tokens instead of passwords.",
+                "log in with a cache: `auth` of a registry of the role registry_cache, and `mirrors.containers`",
+            )

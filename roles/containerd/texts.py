@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rackwright.model.cluster import Cluster, Node
 from rackwright.osfamily.names import Names
 from rackwright.render import render
@@ -37,20 +39,48 @@ def has_cdi(node: Node, options: ContainerdOptions) -> bool:
     return options.cdi if options.cdi is not None else node.sku.gpus is not None
 
 
-def hosts(cluster: Cluster, options: ContainerdOptions) -> dict[str, str]:
-    """hosts.toml of docker.io and of each insecure registry, by path."""
+def hosts(cluster: Cluster, options: ContainerdOptions, secret: Callable[[str], str]) -> dict[str, str]:
+    """hosts.toml of docker.io and of each declared registry, by path; those of `with_logins` hold passwords.
+
+    A registry that takes tokens answers a password in the header with a challenge, which nothing here answers.
+    containerd's docs/hosts.md, "header fields", read 2026-11-23.
+    """
     found = {}
-    mirror = options.mirror(cluster)
+    mirror = cluster.mirrors.containers
     if mirror is not None:
-        found[f"{REGISTRIES}/docker.io/hosts.toml"] = render(
-            "containerd/hosts.toml.j2", server="https://registry-1.docker.io", url=mirror, push=False
+        found[hosts_path("docker.io")] = _hosts_toml(
+            options, mirror, secret, server="https://registry-1.docker.io", push=False
         )
-    for name in options.insecure_registries:
-        url = f"http://{name}"
-        found[f"{REGISTRIES}/{name}/hosts.toml"] = render(
-            "containerd/hosts.toml.j2", server=url, url=url, push=True
-        )
+    for name in options.registries:
+        if name != "docker.io":
+            found[hosts_path(name)] = _hosts_toml(options, name, secret, server=options.url(name), push=True)
     return found
+
+
+def hosts_path(name: str) -> str:
+    """hosts.toml of a registry."""
+    return f"{REGISTRIES}/{name}/hosts.toml"
+
+
+def _hosts_toml(
+    options: ContainerdOptions, name: str, secret: Callable[[str], str], *, server: str, push: bool
+) -> str:
+    auth = options.basic_auth(name, secret)
+    return render(
+        "containerd/hosts.toml.j2",
+        server=server,
+        url=options.url(name),
+        push=push,
+        ca=options.ca_path(name),
+        authorization=None if auth is None else f"Basic {auth}",
+    )
+
+
+def with_logins(cluster: Cluster, options: ContainerdOptions) -> frozenset[str]:
+    """The files of `hosts` that hold passwords."""
+    names = {name for name, access in options.registries.items() if access.auth is not None}
+    paths = {hosts_path(name) for name in names}
+    return frozenset(paths | ({hosts_path("docker.io")} if cluster.mirrors.containers in names else set()))
 
 
 def unit_conf(options: ContainerdOptions) -> str:
@@ -58,11 +88,13 @@ def unit_conf(options: ContainerdOptions) -> str:
     return render("containerd/unit.conf.j2", options=options)
 
 
-def declared(cluster: Cluster, node: Node, options: ContainerdOptions) -> dict[str, str]:
-    """Every file of the role."""
+def declared(
+    cluster: Cluster, node: Node, options: ContainerdOptions, secret: Callable[[str], str]
+) -> dict[str, str]:
+    """Every file of the role but certificates."""
     return {
         CONF: config_toml(node, options),
         DROP_IN: unit_conf(options),
         CRICTL: render("containerd/crictl.yaml.j2"),
-        **hosts(cluster, options),
+        **hosts(cluster, options, secret),
     }

@@ -9,10 +9,11 @@ from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.containers import same
-from rackwright.claims.files import as_rendered
+from rackwright.claims.files import as_rendered, has_access, holds_secret_text
 from rackwright.claims.units import runs
 from rackwright.roles.containerd import texts
 from rackwright.roles.containerd.options import ContainerdOptions
+from rackwright.secrets.store import store_of
 
 _CRI = {
     "1.7": ("io.containerd.grpc.v1.cri", "io.containerd.grpc.v1.cri"),
@@ -22,8 +23,15 @@ _CRI = {
 
 
 def _files(context: CheckContext[ContainerdOptions]) -> str:
-    declared = texts.declared(context.cluster, context.node, context.options)
-    as_rendered(context, declared)
+    store = store_of(context.cluster)
+    options = context.options
+    declared = texts.declared(context.cluster, context.node, options, lambda name: store.get(name).reveal())
+    secret = texts.with_logins(context.cluster, options)
+    as_rendered(context, {path: text for path, text in declared.items() if path not in secret})
+    for path in sorted(secret):
+        holds_secret_text(context, path, declared[path])
+        has_access(context, path, "600", "root", "root")
+    as_rendered(context, options.ca_files(context.cluster))
     return f"{len(declared)} files"
 
 

@@ -11,16 +11,19 @@ from rackwright.data import site_of
 from rackwright.facts.settings import Answer
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.operations.docker_archive import docker_archive
+from rackwright.operations.registry_files import registry_files
 from rackwright.render import render
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.docker.settings import (
     CONF,
     DROP_IN,
+    LOGINS,
     STARTED,
     STARTED_READ,
     UNIT,
     daemon_json,
     declared,
+    logins,
     loses_containers,
     names,
     needs_restart,
@@ -44,6 +47,7 @@ def docker(options: DockerOptions) -> None:
         path=DROP_IN,
         content=render("docker/unit.conf.j2", conf=CONF, started=STARTED),
     )
+    registry_files(options, LOGINS, logins(options, lambda name: site.secret(name).reveal()))
     packages.installed(name="Install docker", packages=names(site.node, options).packages)
     started: str | None = host.get_fact(Answer, read=STARTED_READ)
     wanted = declared(site.cluster, site.node, options)

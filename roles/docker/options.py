@@ -12,6 +12,7 @@ from rackwright.containers import (
     AddressPool,
     DaemonOptions,
     pool_problems,
+    registry_problems,
     source_problems,
     user_problems,
 )
@@ -31,6 +32,8 @@ class DockerOptions(DaemonOptions, NeedsForwarding):
         description="`distribution`: docker.io of Debian or Ubuntu. `docker`: docker-ce of Docker's own repository, "
         "whose key is checked by its published fingerprint; the only one on EL.",
     )
+    certificates: ClassVar[str] = "/etc/docker/certs.d"
+
     users: tuple[UserName, ...] = Field(
         default=(),
         description="Members of the group docker, all of them. Each is root on every node of the role: "
@@ -94,4 +97,5 @@ class DockerOptions(DaemonOptions, NeedsForwarding):
         pools = ((f"address_pools[{index}].base", pool.base) for index, pool in enumerate(self.address_pools))
         yield from pool_problems(cluster, pools)
         yield from source_problems("docker", self, cluster)
+        yield from registry_problems(self, cluster)
         yield from user_problems(cluster, "docker", self, self.users)

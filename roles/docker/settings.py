@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 from rackwright.boundary import Refused, read_json
@@ -12,6 +14,9 @@ from rackwright.roles.docker.options import DockerOptions
 
 CONF = "/etc/docker/daemon.json"
 DROP_IN = "/etc/systemd/system/docker.service.d/rackwright.conf"
+LOGINS = "/root/.docker/config.json"
+_HUB = MappingProxyType({"docker.io": "https://index.docker.io/v1/"})
+"""docker's own name for its hub in this file (docs.docker.com/reference/cli/docker/login, read 2026-11-23)."""
 STARTED = "/run/docker-started-with.json"
 STARTED_READ = f"cat {STARTED}"
 """Shell: the settings the daemon was started with."""
@@ -58,7 +63,7 @@ def declared(cluster: Cluster, node: Node, options: DockerOptions) -> dict[str, 
         "default-ulimits": {"memlock": memlock, "nofile": nofile},
         "exec-opts": [f"native.cgroupdriver={options.cgroup_driver}"],
         "features": {"cdi": has_cdi(node, options)},
-        "insecure-registries": list(options.insecure_registries),
+        "insecure-registries": list(options.plain_http),
         "iptables": options.iptables,
         "live-restore": options.live_restore,
         "log-driver": options.log_driver,
@@ -82,6 +87,11 @@ def has_cdi(node: Node, options: DockerOptions) -> bool:
 def daemon_json(cluster: Cluster, node: Node, options: DockerOptions) -> str:
     """/etc/docker/daemon.json."""
     return render("docker/daemon.json.j2", settings=declared(cluster, node, options))
+
+
+def logins(options: DockerOptions, secret: Callable[[str], str]) -> str | None:
+    """root's logins at registries; None without any."""
+    return options.auth_json(secret, _HUB)
 
 
 def needs_restart(started: str | None, settings: dict[str, Any]) -> bool:

@@ -6,12 +6,21 @@ from functools import partial
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import same
+from rackwright.claims.containers import has_registry_files, registries_hold, same
 from rackwright.claims.files import as_rendered
 from rackwright.claims.units import runs
 from rackwright.facts.settings import Answer
 from rackwright.roles.docker.options import DockerOptions
-from rackwright.roles.docker.settings import CONF, STARTED_READ, UNIT, daemon_json, declared, needs_restart
+from rackwright.roles.docker.settings import (
+    CONF,
+    LOGINS,
+    STARTED_READ,
+    UNIT,
+    daemon_json,
+    declared,
+    logins,
+    needs_restart,
+)
 
 _INFO = "docker info --format %s"
 _JSON = "{{json .}}"
@@ -66,8 +75,8 @@ def _registries(context: CheckContext[DockerOptions]) -> str:
     known = {
         name for name, entry in (config.get("IndexConfigs") or {}).items() if not entry.get("Secure", True)
     }
-    same(sorted(known), sorted(options.insecure_registries), "docker's list of insecure registries")
-    return f"mirror {mirror or 'none'}, insecure: {', '.join(options.insecure_registries) or 'none'}"
+    same(sorted(known), sorted(options.plain_http), "docker's list of insecure registries")
+    return f"mirror {mirror or 'none'}, insecure: {', '.join(options.plain_http) or 'none'}"
 
 
 def _members(context: CheckContext[DockerOptions]) -> str:
@@ -83,6 +92,10 @@ def _members(context: CheckContext[DockerOptions]) -> str:
     return f"{', '.join(found)}: each is root on this node" if found else "no members"
 
 
+def _registry_files(context: CheckContext[DockerOptions]) -> str:
+    return registries_hold(context, LOGINS, lambda secret: logins(context.options, secret))
+
+
 CHECKS = (
     Check("docker runs", partial(runs, unit=UNIT), settle_seconds=20),
     Check("daemon.json is as declared", _conf),
@@ -90,4 +103,9 @@ CHECKS = (
     Check("docker has its declared settings", _settings, settle_seconds=10),
     Check("docker knows the declared mirror and insecure registries", _registries, settle_seconds=10),
     Check("only declared users are in the group docker", _members),
+    Check(
+        "docker's certificates and logins of registries are as declared",
+        _registry_files,
+        applies=has_registry_files,
+    ),
 )

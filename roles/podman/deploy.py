@@ -7,6 +7,7 @@ from pyinfra.context import host
 
 from rackwright.data import site_of
 from rackwright.operations import files, packages
+from rackwright.operations.registry_files import registry_files
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import PodmanOptions
 
@@ -23,4 +24,6 @@ def podman(options: PodmanOptions) -> None:
         files.directory(name="Create the folder of users' images", path=options.rootless_root, mode="1777")
     for path, content in host.loop(texts.declared(site.cluster, site.node, options).items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content)
+    logins = options.auth_json(lambda name: site.secret(name).reveal())
+    registry_files(options, texts.LOGINS, logins)
     packages.installed(name="Install podman", packages=texts.packages(site.node.os))

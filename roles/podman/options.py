@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.containers import AddressPool, PullingOptions, pool_problems
+from rackwright.containers import AddressPool, PullingOptions, pool_problems, registry_problems
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import DeclaresUsers, NeedsForwarding
 from rackwright.model.strings import NodePath
@@ -24,6 +24,8 @@ class PodmanOptions(PullingOptions, NeedsForwarding):
     """podman for root and, with subordinate ids, for every user of the access role."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
+
+    certificates: ClassVar[str] = "/etc/containers/certs.d"
 
     graph_root: NodePath = Field(
         default="/var/lib/containers/storage",
@@ -64,7 +66,8 @@ class PodmanOptions(PullingOptions, NeedsForwarding):
         return self
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Overlapping ranges, and users whose subordinate ids would not fit into 32 bits."""
+        """Overlapping ranges, certificates, and users whose subordinate ids would not fit into 32 bits."""
+        yield from registry_problems(self, cluster)
         yield from pool_problems(
             cluster,
             [

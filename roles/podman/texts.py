@@ -10,6 +10,8 @@ from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
 STORAGE = "/etc/containers/storage.conf"
 CONTAINERS = "/etc/containers/containers.conf"
 REGISTRIES = "/etc/containers/registries.conf.d/50-rackwright.conf"
+LOGINS = "/root/.config/containers/auth.json"
+"""containers-auth.json(5), read 2026-11-23: read after what `podman login` wrote, and never written by it."""
 SUBUID, SUBGID = "/etc/subuid", "/etc/subgid"
 
 
@@ -37,7 +39,7 @@ def declared(cluster: Cluster, node: Node, options: PodmanOptions) -> dict[str, 
         REGISTRIES: render(
             "podman/registries.conf.j2",
             mirror=cluster.mirrors.containers,
-            insecure=options.insecure_registries,
+            insecure=options.plain_http,
         ),
         SUBUID: subids(node),
         SUBGID: subids(node),

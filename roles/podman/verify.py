@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import same
+from rackwright.claims.containers import has_registry_files, registries_hold, same
 from rackwright.claims.files import as_rendered, text_of
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
@@ -81,7 +81,16 @@ def _helpers(context: CheckContext[PodmanOptions]) -> str:
     return "newuidmap and newgidmap have their rights"
 
 
+def _registries(context: CheckContext[PodmanOptions]) -> str:
+    return registries_hold(context, texts.LOGINS, context.options.auth_json)
+
+
 CHECKS = (
+    Check(
+        "podman's certificates and logins of registries are as declared",
+        _registries,
+        applies=has_registry_files,
+    ),
     Check("podman's files are as declared", _files),
     Check("podman has its declared settings", _settings),
     Check("podman pulls by way of the declared mirror", _mirror),

@@ -46,4 +46,21 @@ def _registry(name: str, site: Site, options: RegistryCacheOptions) -> None:
         group=texts.USER,
         sensitive=True,
     )
-    units.unit(name=f"Run registry {name}", unit=texts.unit(name), restart_on=(conf, texts.UNIT_FILE))
+    users = texts.htpasswd(name, options, lambda secret: site.secret(secret).reveal())
+    login = texts.htpasswd_path(name)
+    if users is None:
+        files.absent(name=f"Remove the users of registry {name}", path=login)
+    else:
+        files.file(
+            name=f"Write the users of registry {name}",
+            path=login,
+            content=users,
+            mode="640",
+            group=texts.USER,
+            sensitive=True,
+        )
+    units.unit(
+        name=f"Run registry {name}",
+        unit=texts.unit(name),
+        restart_on=(conf, login, texts.UNIT_FILE) if users else (conf, texts.UNIT_FILE),
+    )

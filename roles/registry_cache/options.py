@@ -7,9 +7,11 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from rackwright.containers import RegistryAuth
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import NodePath, Slug
+from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
 from rackwright.osfamily.names import names
 
@@ -23,10 +25,18 @@ class Registry(Frozen):
         pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$",
         description="The registry it caches, e.g. https://registry-1.docker.io. None: images are pushed to it.",
     )
-    username: str | None = Field(
+    plain_http: bool = Field(
+        default=False, description="The upstream is reached by plain HTTP, which an http URL has to declare."
+    )
+    auth: RegistryAuth | None = Field(
         default=None,
-        pattern=r"^[A-Za-z0-9@._-]+$",
-        description="Login at the upstream; its password is the secret `registry_<name>_password` of the store.",
+        description="With an upstream: the login there, at registries that issue tokens (Docker Hub, nvcr.io, Harbor), "
+        "which docker-registry 2.8 needs. Without: who may push and pull.",
+    )
+    anonymous: bool = Field(
+        default=False,
+        description="Without an upstream and without `auth`: every user of every node that reaches the port may push, "
+        "replace and delete images.",
     )
     storage: NodePath | None = Field(
         default=None, description="Where layers are kept. None: a folder of its name in /var/lib/registry."
@@ -35,10 +45,34 @@ class Registry(Frozen):
         default=True, description="Images may be deleted; a cache needs it to drop what is old."
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _moved(cls, given: object) -> object:
+        if isinstance(given, dict) and "username" in given:
+            raise mistake(
+                "`username` is gone: a login names its password in the secrets store too.",
+                "e.g. `auth: {user: robot, stored_as: registry_robot}`",
+            )
+        return given
+
     @model_validator(mode="after")
-    def _login_needs_upstream(self) -> Self:
-        if self.username is not None and self.upstream is None:
-            raise ValueError("A username is a login at the upstream, and there is no upstream.")
+    def _says_who_may(self) -> Self:
+        if self.upstream is None and self.auth is None and not self.anonymous:
+            raise mistake(
+                "Nothing says who may push to this registry.",
+                "e.g. `auth: {user: ci, stored_as: registry_ci}`; `anonymous: true` lets everyone push",
+            )
+        if self.anonymous and (self.auth is not None or self.upstream is not None):
+            raise mistake(
+                "`anonymous` is for a registry without `auth` and without an upstream.", "remove it"
+            )
+        if self.plain_http is not (self.upstream or "").startswith("http://"):
+            raise mistake(
+                "`plain_http` is for an upstream with an http URL."
+                if self.plain_http
+                else "The upstream is reached by plain HTTP, where images can be changed on their way.",
+                "remove it" if self.plain_http else "use its https URL, or declare it: `plain_http: true`",
+            )
         return self
 
 
@@ -53,8 +87,12 @@ class RegistryCacheOptions(RoleOptions):
         min_length=1,
         description="Registries by name: lower-case words joined by `-`.",
     )
+    plain_http: bool = Field(
+        default=False,
+        description="The registries have no certificate: an attacker on the path can change images, and read passwords.",
+    )
     tls_certificate: NodePath | None = Field(
-        default=None, description="Certificate chain on the head, PEM. None: plain HTTP."
+        default=None, description="Certificate chain on the head, PEM. None: with `plain_http`."
     )
     tls_key: NodePath | None = Field(default=None, description="Its key, readable by docker-registry.")
 
@@ -65,9 +103,31 @@ class RegistryCacheOptions(RoleOptions):
             first = ports.setdefault(registry.port, name)
             if first != name:
                 raise ValueError(f"The registries {first} and {name} have the same port {registry.port}.")
+        if self.tls_certificate is None and self.tls_key is None and not self.plain_http:
+            raise mistake(
+                "The registries have no certificate, so that images could be changed on their way.",
+                "give `tls_certificate` and `tls_key`, or declare it: `plain_http: true`",
+            )
+        if self.plain_http and self.tls_certificate is not None:
+            raise mistake("With a certificate there is no plain HTTP.", "remove `plain_http`")
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key are given together or not at all.")
         return self
+
+    @property
+    def supplied_secrets(self) -> tuple[str, ...]:
+        """Passwords of the logins."""
+        return tuple(one.auth.stored_as for one in self.registries.values() if one.auth is not None)
+
+    def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Passwords that cross the network in the clear."""
+        for name, one in self.registries.items():
+            if one.auth is not None and (self.plain_http if one.upstream is None else one.plain_http):
+                yield (
+                    f"registries.{name}.auth",
+                    f"The password of {one.auth.user} crosses the network in the clear.",
+                    "give the registry a certificate, and leave out `plain_http`",
+                )
 
     @property
     def scheme(self) -> str:

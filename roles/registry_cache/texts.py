@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
+import string
+from base64 import b64encode
 from collections.abc import Callable
+
+import bcrypt
 
 from rackwright.model.cluster import Cluster
 from rackwright.render import render
@@ -12,6 +17,13 @@ ETC = "/etc/docker/registry"
 UNIT_FILE = "/etc/systemd/system/registry-cache@.service"
 PACKAGED_UNIT = "docker-registry.service"
 USER = "docker-registry"
+_COST = 8
+"""The registry hashes the password of each request: 15 ms of a core."""
+_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits
+_TO_BCRYPT = str.maketrans(
+    _BASE64 + "+/", "./" + string.ascii_uppercase + string.ascii_lowercase + string.digits
+)
+"""bcrypt has base64 with an alphabet in another order."""
 
 
 def storage(name: str, options: RegistryCacheOptions) -> str:
@@ -35,9 +47,31 @@ def url(name: str, cluster: Cluster, options: RegistryCacheOptions) -> str:
     return f"{options.scheme}://{address}:{options.registries[name].port}"
 
 
-def password_name(name: str) -> str:
-    """Name of the secret a registry logs in with at its upstream."""
-    return f"registry_{name.replace('-', '_')}_password"
+def asks_for_login(name: str, options: RegistryCacheOptions) -> bool:
+    """Whether a registry serves only users that log in."""
+    registry = options.registries[name]
+    return registry.auth is not None and registry.upstream is None
+
+
+def htpasswd_path(name: str) -> str:
+    """Who may log in to a registry."""
+    return f"{ETC}/{name}.htpasswd"
+
+
+def htpasswd(name: str, options: RegistryCacheOptions, secret: Callable[[str], str]) -> str | None:
+    """The user of a registry of the site's own; None where it asks for no login.
+
+    The salt follows from a secret, so that the file is the same each time. The registry takes bcrypt alone
+    (distribution.github.io, "Configuring a registry", htpasswd, read 2026-11-23), of 72 bytes at most.
+    """
+    registry = options.registries[name]
+    if registry.auth is None or not asks_for_login(name, options):
+        return None
+    key = secret("registry_http_secret").encode()
+    salt = hmac.digest(key, f"{name} {registry.auth.user}".encode(), "sha256")[:16]
+    setting = f"$2b${_COST:02d}${b64encode(salt).decode().rstrip('=').translate(_TO_BCRYPT)}"
+    digest = bcrypt.hashpw(secret(registry.auth.stored_as).encode()[:72], setting.encode()).decode()
+    return f"{registry.auth.user}:{digest}\n"
 
 
 def config_yml(
@@ -52,5 +86,7 @@ def config_yml(
         storage=storage(name, options),
         address=cluster.management_address(cluster.primary),
         http_secret=secret("registry_http_secret"),
-        password=None if registry.username is None else secret(password_name(name)),
+        name=name,
+        password=secret(registry.auth.stored_as) if registry.auth is not None and registry.upstream else None,
+        htpasswd=htpasswd_path(name),
     )

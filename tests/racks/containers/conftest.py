@@ -13,6 +13,7 @@ import yaml
 from rackwright.engine.run import apply
 from rackwright.errors import ExitCode
 from rackwright.plan.node_plan import PlanResult
+from rackwright.secrets.store import store_of
 from rackwright.status import Status
 from rackwright.verify import verify
 from tests.racks.containers import site_files
@@ -43,24 +44,35 @@ roles:
   base: {}
   access: {users: [{name: ada, uid: 3000}]}
   registry_cache:
+    plain_http: true
     registries:
-      docker-io: {port: 5000, upstream: "http://10.77.0.10:5001"}
-      site: {port: 5001, storage: /scratch/registry}
+      docker-io: {port: 5000, upstream: "http://10.77.0.10:5001", plain_http: true}
+      site: {port: 5001, storage: /scratch/registry, anonymous: true}
+      private: {port: 5002, auth: {user: ci, stored_as: registry_ci}}
   containerd:
     root: /scratch/containerd
-    insecure_registries: ["10.77.0.10:5000", "10.77.0.10:5001"]
+    registries:
+      "10.77.0.10:5000": {plain_http: true}
+      "10.77.0.10:5001": {plain_http: true}
+      "10.77.0.10:5002": {plain_http: true, auth: {user: ci, stored_as: registry_ci}}
     memlock_mib: 4
     nofile: 16384
   docker:
     users: [ada]
     data_root: /scratch/docker
-    insecure_registries: ["10.77.0.10:5000", "10.77.0.10:5001"]
+    registries:
+      "10.77.0.10:5000": {plain_http: true}
+      "10.77.0.10:5001": {plain_http: true}
+      "10.77.0.10:5002": {plain_http: true, auth: {user: ci, stored_as: registry_ci}}
     memlock_mib: 4
     nofile: 16384
   podman:
     graph_root: /scratch/podman
     rootless_root: /scratch/rootless
-    insecure_registries: ["10.77.0.10:5000", "10.77.0.10:5001"]
+    registries:
+      "10.77.0.10:5000": {plain_http: true}
+      "10.77.0.10:5001": {plain_http: true}
+      "10.77.0.10:5002": {plain_http: true, auth: {user: ci, stored_as: registry_ci}}
     memlock_mib: 4
     nofile: 16384
     pids_limit: 0
@@ -69,6 +81,8 @@ roles:
   slurm: {partitions: {main: {nodes: worker1, default: true}}}
 """
 
+PRIVATE_REGISTRY = "10.77.0.10:5002"
+PASSWORD = "of-the-registry-and-not-generated"
 SITE_REGISTRY = "10.77.0.10:5001"
 IMAGE = "library/shell:1"
 
@@ -112,6 +126,8 @@ def rack(tmp_path_factory: pytest.TempPathFactory, mirror: Path) -> Iterator[Sit
     }
     site = Site(tmp_path_factory.mktemp("containers"), "ct", declared)
     with site.booted(), served(site, mirror, "10.77.0.1"):
+        with site.here():
+            store_of(site.cluster).put("registry_ci", PASSWORD)
         site.apply()
         yield site
 

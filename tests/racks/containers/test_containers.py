@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from rackwright.errors import ExitCode
-from tests.racks.containers.conftest import IMAGE, Travelled, apply_role, bad
+from tests.racks.containers.conftest import IMAGE, PASSWORD, PRIVATE_REGISTRY, Travelled, apply_role, bad
 from tests.racks.site import Operations, Site, changed_by, operations
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
@@ -72,6 +73,55 @@ def test_containerd_runs_it_next_to_docker(site: Site, image: Travelled):
     assert site.on("worker1", "ls /scratch/containerd").split().count("io.containerd.content.v1.content") == 1
 
 
+@pytest.mark.smoke
+def test_only_a_login_may_push_and_pull(site: Site, image: Travelled):
+    """root has the declared login with each runtime; a user of docker has none and cannot read root's."""
+    name = f"{PRIVATE_REGISTRY}/{IMAGE}"
+    upload = f"http://{PRIVATE_REGISTRY}/v2/library/shell/blobs/uploads/"
+    status = "curl -s -o /dev/null -w '%{http_code}'"
+    site.on("worker1", f"docker import /tmp/shell.tar {name}")
+    refused = site.on("worker1", f"docker --config /tmp/none push -q {name} 2>&1 || :")
+    assert "no basic auth credentials" in refused
+    assert "no basic auth credentials" in site.on("worker1", f"su - ada -c 'docker push -q {name}' 2>&1 || :")
+    assert site.on("worker1", f"{status} -X POST {upload}") == "401"
+    assert site.on("worker1", f"{status} -u ci:other -X POST {upload}") == "401"
+    assert site.on("worker1", f"{status} http://{PRIVATE_REGISTRY}/v2/_catalog") == "401"
+
+    site.on("worker1", f"docker push -q {name} && docker rmi {name}")
+    catalog = site.on("worker1", f"curl -sf -u ci:{PASSWORD} http://{PRIVATE_REGISTRY}/v2/_catalog")
+    assert json.loads(catalog) == {"repositories": ["library/shell"]}
+    run = "/bin/sh -c 'echo ran'"
+    assert site.on("worker1", f"docker pull -q {name} >&2 && docker run --rm {name} {run}") == "ran\n"
+    assert site.on("worker1", f"podman pull -q {name} >&2 && podman run --rm {name} {run}") == "ran\n"
+    site.on("worker1", f"ctr images pull --hosts-dir /etc/containerd/certs.d {name}")
+    assert site.on("worker1", f"ctr run --rm --cpu-shares 0 {name} two {run}") == "ran\n"
+
+    for path in (
+        "/root/.docker/config.json",
+        "/root/.config/containers/auth.json",
+        f"/etc/containerd/certs.d/{PRIVATE_REGISTRY}/hosts.toml",
+    ):
+        assert site.on("worker1", f"stat -c %a:%U {path}") == "600:root\n"
+        assert "denied" in site.on("worker1", f"su - ada -c 'cat {path}' 2>&1 || :")
+    assert "denied" in site.on("head1", "su - ada -c 'cat /etc/docker/registry/private.htpasswd' 2>&1 || :")
+    assert PASSWORD not in "".join(path.read_text() for path in site.outputs.iterdir())
+
+
+def test_a_registry_that_no_longer_asks_for_its_login_is_found(site: Site):
+    site.on(
+        "head1",
+        "sed -i '/^auth:/,/path:/d' /etc/docker/registry/private.yml; systemctl restart registry-cache@private",
+    )
+    found = bad(site, ExitCode.CHECK_FAILED, "registry_cache")
+    assert {check for (_, check), status in found.items() if status == "FAIL"} == {
+        "every registry answers",
+        "every node that pulls reaches the registries",
+        "the registries' settings are as declared",
+    }
+    site.apply()
+    assert bad(site, ExitCode.CLEAN, "registry_cache") == {}
+
+
 @pytest.fixture
 def docker(site: Site) -> Iterator[dict[str, Any]]:
     """Docker's section of the cluster file, for a test to change; nothing of it stays."""
@@ -88,7 +138,7 @@ def test_a_reload_where_docker_takes_it_and_a_restart_where_not(
     pid = "systemctl show -p MainPID --value docker"
     before = site.on("worker1", pid)
 
-    site.declare(lambda _: docker["insecure_registries"].append("registry.lab.test"))
+    site.declare(lambda _: docker["registries"].update({"registry.lab.test": {"plain_http": True}}))
     assert _apply_docker(site) == [("running", "reloaded", False)]
     assert site.on("worker1", pid) == before
     site.on(  # it reads the file in its own time

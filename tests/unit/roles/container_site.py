@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rackwright.claims.check import Check
+from rackwright.containers import RegistryAccess
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Mirrors
@@ -14,6 +15,7 @@ from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.sites import site
 
 MIRROR = "10.9.0.10:5000"
+PLAIN = {MIRROR: RegistryAccess(plain_http=True)}
 ADA = AdminUser(name="ada", uid=3000)
 
 

@@ -11,12 +11,12 @@ from rackwright.roles.containerd import texts
 from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.containerd.verify import CHECKS
 from rackwright.roles.docker.options import DockerOptions
-from tests.unit.roles.container_site import MIRROR, changed, never_passes, runtimes, sentences
+from tests.unit.roles.container_site import MIRROR, PLAIN, changed, never_passes, runtimes, sentences
 from tests.unit.roles.fake_facts import file, files, unit
 from tests.unit.roles.fake_host import FakeHost, errors_in, judged, planned
 from tests.unit.roles.sites import expected, worker
 
-OPTIONS = ContainerdOptions(root="/scratch/containerd", insecure_registries=(MIRROR,))
+OPTIONS = ContainerdOptions(root="/scratch/containerd", registries=PLAIN)
 SITE = runtimes(containerd=OPTIONS)
 GPU = worker(SITE)
 NVIDIA = ContainerdOptions(
@@ -72,7 +72,7 @@ def test_the_configuration_of_each_release():
 
 
 def test_the_other_files():
-    declared = texts.declared(SITE, GPU, OPTIONS)
+    declared = texts.declared(SITE, GPU, OPTIONS, str)
     for path, name in (
         ("/etc/containerd/certs.d/docker.io/hosts.toml", "docker.io.toml"),
         (f"/etc/containerd/certs.d/{MIRROR}/hosts.toml", "insecure.toml"),
@@ -85,7 +85,7 @@ def test_the_other_files():
 
 def test_everything_is_toml():
     for options in (OPTIONS, NVIDIA):
-        for path, text in texts.declared(SITE, GPU, options).items():
+        for path, text in texts.declared(SITE, GPU, options, str).items():
             if path.endswith(".toml"):
                 tomllib.loads(text)
 
@@ -103,7 +103,7 @@ def test_packages(os, source, packages):
     assert changed(planned(made, worker(made)), "containerd", "package") == packages
 
 
-FILES = files(texts.declared(SITE, GPU, OPTIONS))
+FILES = files(texts.declared(SITE, GPU, OPTIONS, str))
 VERSION = "containerd --version"
 DUMP = "containerd config dump"
 PLUGINS = "ctr plugins ls"

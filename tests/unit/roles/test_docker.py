@@ -20,12 +20,12 @@ from rackwright.roles.docker.settings import (
     needs_restart,
 )
 from rackwright.roles.docker.verify import CHECKS
-from tests.unit.roles.container_site import MIRROR, changed, never_passes, runtimes, sentences
+from tests.unit.roles.container_site import MIRROR, PLAIN, changed, never_passes, runtimes, sentences
 from tests.unit.roles.fake_facts import answer, file, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.sites import expected, head, worker
 
-OPTIONS = DockerOptions(users=("ada",), data_root="/scratch/docker", insecure_registries=(MIRROR,))
+OPTIONS = DockerOptions(users=("ada",), data_root="/scratch/docker", registries=PLAIN)
 SITE = runtimes(docker=OPTIONS)
 GPU = worker(SITE)
 JSON = daemon_json(SITE, GPU, OPTIONS)
@@ -38,7 +38,15 @@ JSON = daemon_json(SITE, GPU, OPTIONS)
             {"data_root": "scratch"},
             "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes.",
         ),
-        ({"insecure_registries": ["http://r"]}, "Not a valid registry: write `host` or `host:port`."),
+        ({"registries": {"http://r": {}}}, "Not a valid registry: write `host` or `host:port`."),
+        (
+            {"insecure_registries": ["r"]},
+            "`insecure_registries` is gone: plain HTTP is declared for each registry.",
+        ),
+        (
+            {"registries": {"r": {"plain_http": True, "ca": "ca.pem"}}},
+            "A registry of plain HTTP has no certificate: leave out `ca` or `plain_http`.",
+        ),
         ({"default_runtime": "nvidia"}, "The default runtime nvidia is not among the runtimes."),
         ({"runtimes": {"runc": "/usr/bin/runc"}}, "runc is docker's own runtime and is not declared."),
         (

@@ -13,7 +13,7 @@ from rackwright.roles.access.options import AccessOptions, AdminUser
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import HIGHEST_UID, SUBIDS, PodmanOptions
 from rackwright.roles.podman.verify import CHECKS
-from tests.unit.roles.container_site import ADA, MIRROR, changed, never_passes, runtimes, sentences
+from tests.unit.roles.container_site import ADA, MIRROR, PLAIN, changed, never_passes, runtimes, sentences
 from tests.unit.roles.fake_facts import file, files
 from tests.unit.roles.fake_host import FakeHost, errors_in, judged, planned
 from tests.unit.roles.sites import expected, worker
@@ -21,7 +21,7 @@ from tests.unit.roles.sites import expected, worker
 OPTIONS = PodmanOptions(
     graph_root="/scratch/podman",
     rootless_root="/scratch/rootless",
-    insecure_registries=(MIRROR,),
+    registries=PLAIN,
     pids_limit=0,
 )
 SITE = runtimes(podman=OPTIONS)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import bcrypt
+import pytest
+import yaml
+
+from rackwright.containers import RegistryAccess, RegistryAuth
+from rackwright.model.types import NodeRole
 from rackwright.osfamily.known import os_release
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.registry_cache import texts
@@ -17,9 +23,11 @@ from tests.unit.roles.sites import expected, head, worker
 OPTIONS = RegistryCacheOptions(
     registries={
         "docker-io": Registry(port=5000, upstream="https://registry-1.docker.io"),
-        "site": Registry(port=5001, storage="/scratch/registry"),
-    }
+        "site": Registry(port=5001, storage="/scratch/registry", anonymous=True),
+    },
+    plain_http=True,
 )
+ROBOT = RegistryAuth(user="robot", stored_as="registry_nvcr_io_password")
 SITE = runtimes(docker=DockerOptions(), registry_cache=OPTIONS)
 HEAD = head(SITE)
 
@@ -28,31 +36,67 @@ def secret(name):
     return f"{name} of the store"
 
 
+OWN = {"port": 1, "anonymous": True}
+AUTH = {"user": "ci", "stored_as": "registry_ci"}
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
         (
-            {"registries": {"a": {"port": 5000}, "b": {"port": 5000}}},
-            "The registries a and b have the same port 5000.",
+            {"registries": {"a": OWN, "b": OWN}},
+            "The registries a and b have the same port 1.",
         ),
-        ({"registries": {"A": {"port": 1}}}, "String should match pattern '^[a-z][a-z0-9-]{0,30}$'"),
+        ({"registries": {"A": OWN}}, "String should match pattern '^[a-z][a-z0-9-]{0,30}$'"),
+        ({"registries": {"a": {"port": 1}}}, "Nothing says who may push to this registry."),
+        (
+            {"registries": {"a": {**OWN, "auth": AUTH}}},
+            "`anonymous` is for a registry without `auth` and without an upstream.",
+        ),
+        (
+            {"registries": {"a": {**OWN, "upstream": "https://docker.io"}}},
+            "`anonymous` is for a registry without `auth` and without an upstream.",
+        ),
         (
             {"registries": {"a": {"port": 1, "username": "me"}}},
-            "A username is a login at the upstream, and there is no upstream.",
+            "`username` is gone: a login names its password in the secrets store too.",
         ),
-        ({"tls_key": "/etc/key"}, "tls_certificate and tls_key are given together or not at all."),
+        (
+            {"registries": {"a": {"port": 1, "auth": {"user": "a:b", "stored_as": "c"}}}},
+            "String should match pattern '^[A-Za-z0-9@._$+-]{1,128}$'",
+        ),
+        (
+            {"registries": {"a": {"port": 1, "upstream": "http://r"}}},
+            "The upstream is reached by plain HTTP, where images can be changed on their way.",
+        ),
+        (
+            {"registries": {"a": {"port": 1, "upstream": "https://r", "plain_http": True}}},
+            "`plain_http` is for an upstream with an http URL.",
+        ),
+        (
+            {"tls_key": "/etc/key", "plain_http": True},
+            "tls_certificate and tls_key are given together or not at all.",
+        ),
+        (
+            {"tls_key": "/etc/key", "tls_certificate": "/etc/cert", "plain_http": True},
+            "With a certificate there is no plain HTTP.",
+        ),
+        (
+            {"plain_http": False},
+            "The registries have no certificate, so that images could be changed on their way.",
+        ),
         (
             {"registries": {"a": {"port": 1, "upstream": "docker.io"}}},
             "String should match pattern '^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$'",
         ),
         (
-            {"registries": {"a": {"port": 1, "password": "x"}}},
+            {"registries": {"a": {**OWN, "password": "x"}}},
             "Extra inputs are not permitted",
         ),
     ],
 )
 def test_options_that_are_refused(given, sentence):
-    assert errors_in(RegistryCacheOptions, given) == [sentence]
+    assert errors_in(RegistryCacheOptions, {"plain_http": True, **given}) == [sentence]
 
 
 def test_problems():
@@ -83,9 +127,7 @@ def test_settings():
     assert texts.config_yml("docker-io", SITE, OPTIONS, secret) == expected("registry_cache/cache.yml")
     assert texts.config_yml("site", SITE, OPTIONS, secret) == expected("registry_cache/site.yml")
     login = RegistryCacheOptions(
-        registries={
-            "nvcr-io": Registry(port=5002, upstream="https://nvcr.io", username="robot", delete=False)
-        },
+        registries={"nvcr-io": Registry(port=5002, upstream="https://nvcr.io", auth=ROBOT, delete=False)},
         tls_certificate="/etc/ssl/registry.pem",
         tls_key="/etc/ssl/registry.key",
     )
@@ -143,6 +185,7 @@ def files(mode="640", group="docker-registry", **other):
         text = other.get(name.replace("-", "_")) or texts.config_yml(name, SITE, OPTIONS, secret)
         path = texts.conf_path(name)
         answers |= file(path, text, mode, group=group, digest_only=True)
+        answers |= file(texts.htpasswd_path(name), None, digest_only=True)
     return answers
 
 
@@ -227,4 +270,131 @@ def test_no_check_passes_without_knowing():
 )
 def test_check(name, answers, status, evidence):
     found = judged("registry_cache", CHECKS, name, SITE, HEAD, FakeHost(answers))
+    assert (found.status, found.evidence) == (status, evidence)
+
+
+PRIVATE = RegistryCacheOptions(
+    registries={
+        "private": Registry(port=5002, auth=RegistryAuth(user="ci", stored_as="registry_ci")),
+        "site": Registry(port=5001, anonymous=True),
+    },
+    tls_certificate="/etc/ssl/registry.pem",
+    tls_key="/etc/ssl/registry.key",
+)
+PRIVATE_SITE = runtimes(
+    docker=DockerOptions(
+        on=(NodeRole.HEAD, NodeRole.WORKER), registries={"10.9.0.10:5002": RegistryAccess(ca=Path("ca.pem"))}
+    ),
+    registry_cache=PRIVATE,
+)
+PRIVATE_HEAD = head(PRIVATE_SITE)
+HTPASSWD = texts.htpasswd_path("private")
+USERS = texts.htpasswd("private", PRIVATE, secret)
+TLS = "curl -s -o /dev/null -w '%{http_code}' --noproxy '*' --max-time 10 "
+ASKED = {f"{TLS}https://10.9.0.10:5002/v2/": "401", f"{TLS}https://10.9.0.10:5001/v2/": "200"}
+
+
+def test_the_users_of_a_registry():
+    """bcrypt with a salt that is the same each time; another password, another hash."""
+    name, _, digest = USERS.strip().partition(":")
+    assert name == "ci"
+    assert bcrypt.checkpw(b"registry_ci of the store", digest.encode())
+    assert not bcrypt.checkpw(b"registry_ci of the stor", digest.encode())
+    assert texts.htpasswd("private", PRIVATE, secret) == USERS
+    assert texts.htpasswd("private", PRIVATE, lambda name: f"other {name}") != USERS
+    assert texts.htpasswd("site", PRIVATE, secret) is None
+    config = texts.config_yml("private", PRIVATE_SITE, PRIVATE, secret)
+    assert yaml.safe_load(config)["auth"] == {"htpasswd": {"realm": "private", "path": HTPASSWD}}
+    assert "registry_ci" not in config
+    assert "auth" not in yaml.safe_load(texts.config_yml("site", PRIVATE_SITE, PRIVATE, secret))
+
+
+def test_they_are_readable_by_the_registry_alone_and_shown_nowhere():
+    alone = runtimes(registry_cache=PRIVATE)
+    plan = planned(alone, head(alone))
+    (change,) = (
+        change for operation in plan.operations for change in operation.changes if change.target == HTPASSWD
+    )
+    assert change.after is not None
+    assert change.after.startswith("file 640 root:docker-registry, content (")
+    assert not any(
+        "registry_ci" in command for operation in plan.operations for command in operation.commands
+    )
+
+
+def test_which_passwords_the_site_supplies():
+    assert PRIVATE.supplied_secrets == ("registry_ci",)
+    assert OPTIONS.supplied_secrets == ()
+
+
+def test_a_password_in_the_clear_is_a_warning():
+    plain = PRIVATE.model_copy(update={"plain_http": True})
+    assert list(PRIVATE.warnings(PRIVATE_SITE)) == []
+    assert [(path, message) for path, message, _ in plain.warnings(PRIVATE_SITE)] == [
+        ("registries.private.auth", "The password of ci crosses the network in the clear.")
+    ]
+
+
+def private_files(users=USERS, mode="640"):
+    answers = file(HTPASSWD, users, mode, group="docker-registry", digest_only=True)
+    answers |= file(texts.htpasswd_path("site"), None, digest_only=True)
+    for name in PRIVATE.registries:
+        text = texts.config_yml(name, PRIVATE_SITE, PRIVATE, secret)
+        answers |= file(texts.conf_path(name), text, "640", group="docker-registry", digest_only=True)
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "status", "evidence"),
+    [
+        ("the registries' settings are as declared", private_files(), "PASS", "2 registries"),
+        (
+            "the registries' settings are as declared",
+            private_files("ci:$2b$08$other"),
+            "FAIL",
+            f"{HTPASSWD} is not as declared",
+        ),
+        (
+            "the registries' settings are as declared",
+            private_files(mode="644"),
+            "FAIL",
+            f"{HTPASSWD} is 644 root:docker-registry, not 640 root:docker-registry",
+        ),
+        (
+            "the registries' settings are as declared",
+            {**private_files(), **file(texts.htpasswd_path("site"), "eve:x", digest_only=True)},
+            "FAIL",
+            f"{texts.htpasswd_path('site')} is there, and nothing declares it",
+        ),
+        (
+            "every registry answers",
+            {
+                f"{TLS}--cacert /etc/docker/certs.d/10.9.0.10:5002/ca.crt https://10.9.0.10:5002/v2/": "401",
+                **ASKED,
+            },
+            "PASS",
+            "https://10.9.0.10:5002, https://10.9.0.10:5001",
+        ),
+        (
+            "every registry answers",
+            {
+                f"{TLS}--cacert /etc/docker/certs.d/10.9.0.10:5002/ca.crt https://10.9.0.10:5002/v2/": "200",
+                **ASKED,
+            },
+            "FAIL",
+            "https://10.9.0.10:5002/v2/ answers without a login",
+        ),
+        (
+            "every registry answers",
+            {
+                f"{TLS}--cacert /etc/docker/certs.d/10.9.0.10:5002/ca.crt https://10.9.0.10:5002/v2/": "503",
+                **ASKED,
+            },
+            "FAIL",
+            "https://10.9.0.10:5002/v2/ answers with status 503, not 401",
+        ),
+    ],
+)
+def test_check_of_a_registry_with_a_login(name, answers, status, evidence):
+    found = judged("registry_cache", CHECKS, name, PRIVATE_SITE, PRIVATE_HEAD, FakeHost(answers))
     assert (found.status, found.evidence) == (status, evidence)
