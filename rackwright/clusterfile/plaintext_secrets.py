@@ -20,6 +20,8 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s@]*@")
 _LONG = re.compile(r"[A-Za-z0-9+/_-]{160,}={0,2}")
 _PUBLIC = re.compile(r"(ssh-|ecdsa-|sk-|age1)[a-z0-9]")
 _PATH = re.compile(r"(~?/|\.{1,2}/)?[\w.@%~-]{1,64}(/[\w.@%-]{1,64})*")
+_NAME_OF_A_SECRET = re.compile(r"[a-z][a-z0-9_]{0,50}_(password|key|token|secret)")
+"""As options name what is in the secrets store, e.g. `accounting_db_password`."""
 _HARMLESS = frozenset(
     [
         "yes",
@@ -83,7 +85,7 @@ def _why_secret(path: DataPath, value: str) -> str | None:
 
 
 def _is_harmless(key: str, value: str) -> bool:
-    if not value or value.lower() in _HARMLESS:
+    if not value or value.lower() in _HARMLESS or _NAME_OF_A_SECRET.fullmatch(value):
         return True
     names_a_file = "/" in value or key == "key" or key.endswith(("_file", "_path")) or _is_key_file(value)
     return names_a_file and len(value) <= 200 and _PATH.fullmatch(value) is not None

@@ -251,6 +251,12 @@ class SlurmOptions(
         return support_warnings(self, cluster)
 
     @property
+    def supplied_secrets(self) -> tuple[str, ...]:
+        """The password of a database outside of the cluster, under the name that the site gave it."""
+        name = self.accounting.storage_password
+        return () if name in self.secrets else (name,)
+
+    @property
     def manages_imex_channels(self) -> bool:
         """Whether slurmd makes the IMEX channels of each job."""
         return self.switch_type == "nvidia_imex"

@@ -52,6 +52,15 @@ def test_the_name_of_a_file_of_public_keys_is_no_secret(tmp_path, name):
     assert [problem.message for problem in found] == ["Unknown key `repository_key`."]
 
 
+def test_the_name_of_a_secret_in_the_store_is_no_secret(tmp_path):
+    slurm = "slurm: {accounting: {storage_host: db.example.com, storage_password: %s}}"
+    for name, message in (("accounting_db_password", None), ("hunter2", "Secret in plaintext.")):
+        found = problems_of(tmp_path, change(("munge: {}\n  mariadb:", f"munge: {{}}\n  {slurm % name}")))
+        assert [one.message for one in found if "storage_password" in one.path] == (
+            [message] if message else []
+        )
+
+
 TEN = change(
     ("name: demo", "name: Demo_1"),
     ("os: debian-13", "os: debian-14"),

@@ -331,3 +331,9 @@ def test_the_operation_gives_up_on_a_slurmdbd_that_is_silent(tmp_path):
         check=False,
     )
     assert (done.returncode, done.stderr) == (1, "slurmdbd did not answer within 2 s: Connection refused\n")
+
+
+def test_the_password_of_a_database_of_the_site_is_never_generated():
+    assert SlurmOptions().supplied_secrets == ()
+    site = SlurmOptions(accounting={"storage_password": "accounting_db_password"})
+    assert site.supplied_secrets == ("accounting_db_password",)
