@@ -38,6 +38,7 @@ class DebianFamily(Family):
     has_firewalld = False
     has_networkmanager = False
     has_selinux = False
+    has_crypto_policies = False
 
     def package_query(self, packages: Sequence[str]) -> str:
         return apt.query(packages)

@@ -36,6 +36,7 @@ class ElFamily(Family):
     has_firewalld = True
     has_networkmanager = True
     has_selinux = True
+    has_crypto_policies = True
 
     def package_query(self, packages: Sequence[str]) -> str:
         return dnf.query(packages)

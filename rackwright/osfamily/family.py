@@ -70,6 +70,8 @@ class Family(ABC):
     has_networkmanager: ClassVar[bool]
     """Whether NetworkManager writes /etc/resolv.conf unless it is configured not to."""
     has_selinux: ClassVar[bool]
+    has_crypto_policies: ClassVar[bool]
+    """Whether the site chooses algorithms for all programs with update-crypto-policies."""
 
     def __str__(self) -> str:
         return self.name

@@ -12,7 +12,7 @@ from rackwright.errors import RackwrightError
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.osfamily.names import names
 from rackwright.render import render
-from rackwright.roles.access import known_hosts
+from rackwright.roles.access import known_hosts, trust
 from rackwright.roles.access.options import AccessOptions, AdminUser
 
 KEYS = "/etc/ssh/authorized_keys.d"
@@ -58,6 +58,8 @@ def sshd_conf(site: Site, options: AccessOptions) -> str:
         "access/sshd.conf.j2",
         options=options,
         exempt=exempt if site.node.os.sshd_has_penalties else (),
+        crypto_policies=site.node.family.has_crypto_policies,
+        privileged=trust.privileged_users(site.cluster, options),
     )
 
 
@@ -135,7 +137,8 @@ def _node_to_node(site: Site, options: AccessOptions) -> None:
         files.absent(name="Trust no node", path=trusted)
         files.absent(name="Remove the client's settings", path=client)
         return
-    files.file(name="Name the trusted nodes", path=trusted, content=known_hosts.shosts_equiv(site.cluster))
+    equivalent = known_hosts.shosts_equiv(site.cluster, site.node)
+    files.file(name="Name the trusted nodes", path=trusted, content=equivalent)
     files.file(name="Write the client's settings", path=client, content=render("access/ssh.conf.j2"))
     if site.node.family.has_selinux:  # confined users too may have their host vouch for them
         settings.setting(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.render import render
+from rackwright.roles.access import trust
 from rackwright.ssh.known_hosts import HostKey, KnownHosts, host_name, read_known_hosts
 
 _EMPTY = KnownHosts("")
@@ -75,11 +76,11 @@ def ssh_known_hosts(cluster: Cluster) -> str:
     return _texts[key]
 
 
-def shosts_equiv(cluster: Cluster) -> str:
-    """/etc/ssh/shosts.equiv: whose users are who they say they are. Plain names: no ports here."""
+def shosts_equiv(cluster: Cluster, node: Node) -> str:
+    """/etc/ssh/shosts.equiv of a node: whose users are who they say they are. Plain names: no ports here."""
     hosts = [
         name
-        for node in cluster.nodes
-        for name in (node.name, node.fqdn, *(str(entry.address) for entry in node.addresses))
+        for other in trust.trusted(cluster, node)
+        for name in (other.name, other.fqdn, *(str(entry.address) for entry in other.addresses))
     ]
     return render("access/shosts.equiv.j2", cluster=cluster.name, hosts=hosts)

@@ -147,8 +147,16 @@ class AccessOptions(RoleOptions, DeclaresUsers):
         description="Ordinary users log in from node to node without prompts, by host-based "
         "authentication between the nodes of the cluster file. Chosen over a key per user because it "
         "works for every user from the first login (accounts from a directory too), needs no shared home "
-        "and leaves no private keys lying in homes. The price: root on one node can log in to the others "
-        "as any ordinary user, as it can with munge and Slurm; root itself is excluded.",
+        "and leaves no private keys in homes. The price: root on a worker can log in to the other workers as "
+        "any ordinary user, as it can with munge and Slurm. It gains no root by that: root, `ssh.user`, users "
+        "with `sudo: true` and members of `privileged_groups` are refused everywhere, heads and storage nodes "
+        "let in heads only, and login nodes let in heads and login nodes only.",
+    )
+    privileged_groups: tuple[str, ...] = Field(
+        default=("sudo", "wheel", "admin", "docker", "lxd", "disk"),
+        min_length=1,
+        description="Groups whose members can become root: sudo's groups of Debian, Ubuntu and EL, and groups "
+        "that own a container daemon's socket or the disks. Members log in with keys, never host-based.",
     )
     max_startups: str = Field(
         default="1000:30:2000",
@@ -173,6 +181,11 @@ class AccessOptions(RoleOptions, DeclaresUsers):
                 f"max_startups {value!r} needs 1 <= start <= full and a rate of 1 to 100 percent."
             )
         return value
+
+    @field_validator("privileged_groups")
+    @classmethod
+    def _are_groups(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_user_name(name, "group") for name in names)
 
     @field_validator("removed_users")
     @classmethod

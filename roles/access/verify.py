@@ -7,20 +7,27 @@ from collections.abc import Callable
 from functools import partial
 
 from rackwright.claims.accounts import account, entry
-from rackwright.claims.check import Check, CheckContext, Undetermined, each, fail
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered, at_path
-from rackwright.model.cluster import Node
+from rackwright.model.types import NodeRole
 from rackwright.render import render
-from rackwright.roles.access import known_hosts
+from rackwright.roles.access import known_hosts, logins, trust
+from rackwright.roles.access.logins import NOT_RUN, last_line
 from rackwright.roles.access.options import AccessOptions
 
-_NOT_RUN = (126, 127)
+_SOME_MISSING = 2
+_WEAK = {"ciphers": r"cbc|arcfour|3des", "macs": r"md5|sha1|umac-64|-96", "kexalgorithms": r"sha1$"}
+"""Parts of names: MACs of SHA-1 and of 64 bits, ciphers in CBC mode, key exchange with SHA-1."""
 
 
 def parse_sshd_settings(output: str) -> dict[str, str]:
-    """`sshd -T`: value by key, keys in lower case as it prints them."""
-    pairs = (line.partition(" ") for line in output.splitlines() if line)
-    return {key.lower(): value.strip() for key, _, value in pairs}
+    """`sshd -T`: value by key, keys in lower case as it prints them; of a key with several lines, all values."""
+    found: dict[str, str] = {}
+    for line in output.splitlines():
+        key, _, value = line.partition(" ")
+        if key:
+            found[key.lower()] = f"{found.get(key.lower(), '')} {value}".strip()
+    return found
 
 
 def parse_offered_methods(stderr: str) -> frozenset[str] | None:
@@ -34,8 +41,13 @@ def parse_sudo_rights(output: str) -> bool:
     return re.search(r"^\s+\((ALL|root)( : ALL)?\) NOPASSWD: ALL$", output, re.MULTILINE) is not None
 
 
+def _sshd_settings(context: CheckContext[AccessOptions], user: str) -> dict[str, str]:
+    """What sshd would do with this user's login from another node."""
+    return parse_sshd_settings(context.output("sshd -T -C user=%s,host=localhost,addr=127.0.0.1", user))
+
+
 def _sshd_setting(context: CheckContext[AccessOptions], key: str, expected: str) -> str:
-    found = parse_sshd_settings(context.output("sshd -T -C user=root,host=localhost,addr=127.0.0.1"))
+    found = _sshd_settings(context, "root")
     if key.lower() not in found:
         raise Undetermined(f"`sshd -T` does not mention {key}")
     if found[key.lower()] != expected:
@@ -51,26 +63,82 @@ def _sshd_limits(context: CheckContext[AccessOptions]) -> str:
 
 def _offered(context: CheckContext[AccessOptions]) -> str:
     """Of the running sshd: it may not have read its files yet."""
-    options = context.options
-    address = str(context.cluster.management_address(context.node))
+    hostbased = frozenset({"hostbased"} if context.options.node_to_node else ())
+    login = _offers(context, context.cluster.ssh.user, frozenset({"publickey"}))
+    ordinary = _offers(context, trust.UNPRIVILEGED, frozenset({"publickey"}) | hostbased)
+    return f"sshd offers {login} to {context.cluster.ssh.user}, {ordinary} to ordinary users"
+
+
+def _offers(context: CheckContext[AccessOptions], user: str, wanted: frozenset[str]) -> str:
     result = context.host.run(
         "ssh -F none -o BatchMode=yes -o ConnectTimeout=10 -o PreferredAuthentications=none "
         "-o UserKnownHostsFile=/etc/ssh/ssh_known_hosts -p %s -l %s %s true",
         str(context.cluster.ssh.port),
-        context.cluster.ssh.user,
-        address,
+        user,
+        str(context.cluster.management_address(context.node)),
     )
     if result.rc == 0:
-        fail(f"{context.cluster.ssh.user} logs in without any credential")
+        fail(f"{user} logs in without any credential")
     offered = parse_offered_methods(result.stderr)
     if offered is None:
-        raise Undetermined(f"ssh did not print the login methods of sshd: {_last_line(result.stderr)}")
-    allowed = {"publickey", "hostbased"} if options.node_to_node else {"publickey"}
-    if not offered <= allowed:
-        fail(f"sshd offers {', '.join(sorted(offered - allowed))}")
-    if offered != allowed:
-        fail(f"sshd does not offer {', '.join(sorted(allowed - offered))}")
-    return f"sshd offers {', '.join(sorted(offered))}"
+        raise Undetermined(f"ssh did not print the login methods of sshd: {last_line(result.stderr)}")
+    if more := offered - wanted:
+        fail(f"sshd offers {', '.join(sorted(more))} to {user}")
+    if missing := wanted - offered:
+        fail(f"sshd does not offer {', '.join(sorted(missing))} to {user}")
+    return ", ".join(sorted(offered))
+
+
+def _weak(context: CheckContext[AccessOptions]) -> str:
+    found = _sshd_settings(context, "root")
+    count = 0
+    for key, pattern in _WEAK.items():
+        if not found.get(key):
+            raise Undetermined(f"`sshd -T` does not mention {key}")
+        names = found[key].split(",")
+        if weak := [name for name in names if re.search(pattern, name)]:
+            fail(f"sshd accepts {', '.join(weak)} ({key})")
+        count += len(names)
+    return f"none of {count} algorithms"
+
+
+def _privileged(context: CheckContext[AccessOptions]) -> str:
+    """By sshd's own evaluation of its Match blocks; members of groups as the node resolves them."""
+    groups = context.options.privileged_groups
+    members = context.host.run("getent group %s" + " %s" * (len(groups) - 1), *groups)
+    if members.rc not in (0, _SOME_MISSING):
+        raise Undetermined(
+            f"`getent group` cannot be read: {last_line(members.stderr) or f'status {members.rc}'}"
+        )
+    named = {
+        user for line in str(members.stdout).splitlines() for user in line.split(":")[-1].split(",") if user
+    }
+    users = sorted(named | set(trust.privileged_users(context.cluster, context.options)))
+    for user in users:
+        value = _sshd_settings(context, user).get("hostbasedauthentication")
+        if value is None:
+            raise Undetermined("`sshd -T` does not mention HostbasedAuthentication")
+        if value != "no":
+            fail(f"sshd lets {user} in by the word of another node's root, and {user} may become root here")
+    return f"refused: {', '.join(users)}"
+
+
+def _private_keys(context: CheckContext[AccessOptions]) -> str:
+    """EL 9 and older let the group ssh_keys read them, for ssh-keysign."""
+    found = _sshd_settings(context, "root")
+    paths = found.get("hostkey", "").split()
+    if not paths:
+        raise Undetermined("`sshd -T` does not mention HostKey")
+    for path in paths:
+        state = at_path(context, path, digest_only=True)
+        if state.kind == "absent":
+            continue  # sshd names types of key that this node may not have
+        access = f"{state.mode} {state.owner}:{state.group}"
+        if state.kind != "file" or access not in ("600 root:root", "640 root:ssh_keys", "600 root:ssh_keys"):
+            fail(
+                f"{path} is a {state.kind} with {access}, not a file that root alone can read (600 root:root)"
+            )
+    return ", ".join(paths)
 
 
 def _users(context: CheckContext[AccessOptions]) -> str:
@@ -105,12 +173,12 @@ def _keys_path(user: str) -> str:
 
 def _sudo_valid(context: CheckContext[AccessOptions]) -> str:
     result = context.host.run("visudo -c")
-    if result.rc in _NOT_RUN:
+    if result.rc in NOT_RUN:
         raise Undetermined(f"cannot run `visudo`: {result.stderr.strip()}")
     if result.rc == 0 and "parsed OK" not in result.stdout:
         raise Undetermined("visudo did not name the files it checked")
     if result.rc != 0:
-        fail(f"visudo reports an error: {_last_line(result.stderr) or _last_line(result.stdout)}")
+        fail(f"visudo reports an error: {last_line(result.stderr) or last_line(result.stdout)}")
     return "visudo reports no error"
 
 
@@ -148,71 +216,12 @@ def _known_hosts(context: CheckContext[AccessOptions]) -> str:
     return f"host keys of {len(context.cluster.nodes)} nodes"
 
 
-def neighbours(context: CheckContext[AccessOptions]) -> tuple[Node, ...]:
-    """The next node of the role in file order, and the primary head: a ring plus a star.
-
-    All pairs would be a million logins for 1,000 nodes. This way every node is logged in from once and logged in
-    to once, and nothing else about host-based trust can be wrong.
-    """
-    nodes = context.cluster.running("access")
-    place = [node.name for node in nodes].index(context.node.name)
-    following = nodes[(place + 1) % len(nodes)]
-    heads = [node for node in nodes if node.primary]
-    return tuple({node.name: node for node in (following, *heads)}.values())
-
-
-_LOGIN = (
-    "-o BatchMode=yes -o ConnectTimeout=10 -o ConnectionAttempts=1 -o PreferredAuthentications=hostbased "
-    "-o UserKnownHostsFile=none -p %s %s uname -n"
-)
-
-
-def _login(context: CheckContext[AccessOptions], user: str, target: str) -> tuple[str | None, str]:
-    """Log in from this node as a user: (name of the node that accepted it or None, ssh's last line)."""
-    port = str(context.cluster.ssh.port)
-    result = context.host.run(f"runuser -u %s -- ssh {_LOGIN}", user, port, target)
-    if result.rc in _NOT_RUN:
-        raise Undetermined(f"cannot run `runuser`: {result.stderr.strip()}")
-    printed = _last_line(result.stderr) or f"ssh exited {result.rc}"
-    if result.rc == 0:
-        return str(result.stdout).strip(), printed
-    if any(
-        words in result.stderr for words in ("Permission denied", "verification failed", "does not exist")
-    ):
-        return None, printed
-    raise Undetermined(f"{user} could not try to log in to {target}: {printed}")
-
-
-def _users_log_in(context: CheckContext[AccessOptions]) -> str:
-    user = context.cluster.ssh.user
-
-    def visit(node: Node) -> str:
-        """One login after another, so that the head gets at most one per node at a time."""
-        for target in (node.name, node.fqdn, str(context.cluster.management_address(node))):
-            reached, printed = _login(context, user, target)
-            if reached is None:
-                fail(f"{user} cannot log in to {target} without a prompt: {printed}")
-            if reached != node.name:
-                fail(f"{user} asked for {target} and reached {reached or 'a node without a name'}")
-        return node.name
-
-    visited = each(visit, neighbours(context))
-    return f"{user} to {', '.join(visited)} by name, full name and address"
-
-
-def _root_does_not(context: CheckContext[AccessOptions]) -> str:
-    target = neighbours(context)[0]
-    reached, printed = _login(context, "root", target.name)
-    if reached is not None:
-        fail(f"root logs in to {target.name}")
-    if "Permission denied" not in printed:
-        raise Undetermined(f"root's login failed for another reason: {printed}")
-    return f"{target.name} refuses root of this node"
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+def _trusted(context: CheckContext[AccessOptions]) -> str:
+    declared = (
+        known_hosts.shosts_equiv(context.cluster, context.node) if context.options.node_to_node else None
+    )
+    as_rendered(context, {"/etc/ssh/shosts.equiv": declared})
+    return f"{len(trust.trusted(context.cluster, context.node))} nodes" if declared else "none"
 
 
 def _sshd(key: str, expected: str) -> Callable[[CheckContext[AccessOptions]], str]:
@@ -237,12 +246,30 @@ CHECKS: tuple[Check, ...] = (
     Check("sudo's files are valid", _sudo_valid),
     Check("sudo rights are exactly those declared", _sudo_rights),
     Check("every node's host key is known", _known_hosts),
+    Check("nodes whose users log in without a key are as declared", _trusted),
+    Check("sshd offers no weak algorithm", _weak),
+    Check("sshd's private keys can be read by root alone", _private_keys),
+    Check(
+        "sshd refuses host-based logins of users who may become root",
+        _privileged,
+        applies=lambda node, options: options.node_to_node,
+    ),
     Check(
         "users log in from node to node without prompts",
-        _users_log_in,
+        logins.users_log_in,
         settle_seconds=10,
         applies=lambda node, options: options.node_to_node,
         live=True,
     ),
-    Check("root does not log in from node to node", _root_does_not, live=True),
+    Check(
+        "users who may become root do not log in from node to node without a key",
+        logins.privileged_do_not,
+        live=True,
+    ),
+    Check(
+        "heads refuse users of this node without a key",
+        logins.no_way_up,
+        applies=lambda node, options: not node.holds(NodeRole.HEAD),
+        live=True,
+    ),
 )

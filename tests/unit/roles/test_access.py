@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from rackwright.data import Site
 from rackwright.model.settings import Ssh
+from rackwright.model.types import NodeRole
 from rackwright.osfamily.known import os_release
 from rackwright.render import render
-from rackwright.roles.access import known_hosts
+from rackwright.roles.access import known_hosts, trust
 from rackwright.roles.access.deploy import sshd_conf
 from rackwright.roles.access.options import AccessOptions
 from rackwright.ssh.known_hosts import KnownHosts
@@ -218,10 +219,51 @@ def test_sshd_settings(os, options, file):
 
 
 def test_the_other_whole_files():
+    cluster = access_site()
     assert render("access/ssh.conf.j2") == expected("access/ssh.conf")
     assert render("access/sudoers.j2", users=("ada", "cy")) == expected("access/sudoers")
     assert render("access/authorized_keys.j2", keys=(KEY,)) == expected("access/authorized_keys")
-    assert known_hosts.shosts_equiv(access_site()) == expected("access/shosts.equiv")
+    assert known_hosts.shosts_equiv(cluster, worker(cluster)) == expected("access/shosts.equiv")
+
+
+def test_nobody_is_let_in_by_a_node_that_is_easier_to_break_into():
+    """(target, source): whether the target takes host-based logins from the source."""
+    made = {
+        name: worker(access_site()).model_copy(
+            update={"name": name, "roles": frozenset(map(NodeRole, name.split("-")))}
+        )
+        for name in ("head", "worker", "login", "storage", "head-worker", "login-worker")
+    }
+    let_in = {
+        target: {source for source in made if trust.lets_in(made[target], made[source])} for target in made
+    }
+    assert let_in == {
+        "head": {"head", "head-worker"},
+        "storage": {"head", "head-worker"},
+        "head-worker": {"head", "head-worker"},
+        "login": {"head", "head-worker", "login"},
+        "login-worker": {"head", "head-worker", "login"},
+        "worker": set(made),
+    }
+
+
+def test_a_head_names_heads_only_and_a_worker_all_nodes():
+    cluster = access_site()
+    head = known_hosts.shosts_equiv(cluster, cluster.by_name["head1"]).splitlines()
+    assert [line for line in head if not line.startswith("#")] == ["head1", "head1.test.example", "10.9.0.10"]
+    assert "head1" in known_hosts.shosts_equiv(cluster, worker(cluster)).splitlines()
+
+
+def test_sshd_refuses_host_based_logins_of_everyone_who_becomes_root():
+    cluster = access_site()
+    text = sshd_conf(Site(cluster, worker(cluster)), OPTIONS)
+    assert "Match User ada,admin,root\n    HostbasedAuthentication no\n" in text  # bob has no sudo
+    assert text.endswith("Match Group sudo,wheel,admin,docker,lxd,disk\n    HostbasedAuthentication no\n")
+
+
+def test_privileged_groups_are_group_names():
+    (sentence,) = errors_in(AccessOptions, {"privileged_groups": ["wheel,!*"]})
+    assert sentence.startswith("'wheel,!*' is not a group name")
 
 
 def _access(plan):

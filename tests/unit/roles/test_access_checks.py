@@ -21,9 +21,10 @@ from tests.unit.roles.sites import expected, worker
 CLUSTER = access_site()
 SSHD = (RECORDED.parent / "sshd-T").read_text()
 ASK_SSHD = "sshd -T -C user=root,host=localhost,addr=127.0.0.1"
-ASK_METHODS = (
+ASK_METHODS, ASK_ORDINARY = (
     "ssh -F none -o BatchMode=yes -o ConnectTimeout=10 -o PreferredAuthentications=none "
-    "-o UserKnownHostsFile=/etc/ssh/ssh_known_hosts -p 22 -l admin 10.9.0.11 true"
+    f"-o UserKnownHostsFile=/etc/ssh/ssh_known_hosts -p 22 -l {user} 10.9.0.11 true"
+    for user in ("admin", "nobody")
 )
 SUDO_ADA = """\
 Matching Defaults entries for ada on gpu1:
@@ -33,6 +34,17 @@ User ada may run the following commands on gpu1:
     (ALL : ALL) NOPASSWD: ALL
 """
 REFUSED = "{0}@{1}: Permission denied (publickey,hostbased).\n"
+NO_SHELL = (1, "This account is currently not available.\n", "")
+GROUPS = "getent group sudo wheel admin docker lxd disk"
+HOST_KEYS = tuple(f"/etc/ssh/ssh_host_{kind}_key" for kind in ("rsa", "ecdsa", "ed25519"))
+
+
+def _asked_for(user):
+    return ASK_SSHD.replace("root", user, 1)
+
+
+NO_HOSTBASED = SSHD.replace("hostbasedauthentication yes", "hostbasedauthentication no")
+assert NO_HOSTBASED != SSHD
 
 
 def _login(user, target):
@@ -42,16 +54,26 @@ def _login(user, target):
     )
 
 
-LOGINS = {
-    _login("admin", target): f"{name}\n"
-    for name, address in (("gpu2", "10.9.0.12"), ("head1", "10.9.0.10"))
-    for target in (name, f"{name}.test.example", address)
+LOGINS = {_login("nobody", target): NO_SHELL for target in ("gpu2", "gpu2.test.example", "10.9.0.12")}
+REFUSALS = {
+    _login(user, target): (255, "", f"{user}@{target}: Permission denied (publickey).\n")
+    for user, target in (
+        ("root", "gpu2"),
+        ("admin", "gpu2"),
+        ("root", "head1"),
+        ("admin", "head1"),
+        ("nobody", "head1"),
+    )
 }
 
 BOBS_KEY = expected("access/authorized_keys").splitlines(keepends=True)[0]
 HEALTHY = {
-    ASK_SSHD: SSHD,
-    ASK_METHODS: (255, "", REFUSED.format("admin", "10.9.0.11")),
+    **{_asked_for(user): NO_HOSTBASED for user in ("ada", "admin", "cy")},
+    ASK_SSHD: NO_HOSTBASED,
+    GROUPS: (2, "sudo:x:27:cy\ndisk:x:6:\n", ""),  # this node has no wheel, admin, docker and lxd
+    **{key: value for path in HOST_KEYS for key, value in file(path, "", "600").items()},
+    ASK_METHODS: (255, "", "admin@10.9.0.11: Permission denied (publickey).\n"),
+    ASK_ORDINARY: (255, "", REFUSED.format("nobody", "10.9.0.11")),
     **account("ada", 3000, ("adm", "hpc")),
     **account("bob", 3001),
     "getent shadow ada": "ada:!:20777:0:99999:7:::\n",
@@ -66,20 +88,25 @@ HEALTHY = {
     "env LC_ALL=C sudo -l -U bob": "User bob is not allowed to run sudo on gpu1.\n",
     **file("/etc/ssh/ssh_known_hosts", expected("access/known_hosts")),
     **LOGINS,
-    _login("root", "gpu2"): (255, "", REFUSED.format("root", "gpu2")),
+    **REFUSALS,
+    **file("/etc/ssh/shosts.equiv", expected("access/shosts.equiv")),
 }
 
 METHODS = "the running sshd offers what is declared and nothing else"
 USERS = "admin users exist as declared"
 RIGHTS = "sudo rights are exactly those declared"
 NODE_TO_NODE = "users log in from node to node without prompts"
-ROOT = "root does not log in from node to node"
+PRIVILEGED = "users who may become root do not log in from node to node without a key"
+NO_WAY_UP = "heads refuse users of this node without a key"
+SET_TO_REFUSE = "sshd refuses host-based logins of users who may become root"
+WEAK = "sshd offers no weak algorithm"
+PRIVATE_KEYS = "sshd's private keys can be read by root alone"
 REMOVED = "removed users are locked out"
 
 
 def _set(key, value):
-    lines = [f"{key} {value}" if line.startswith(f"{key} ") else line for line in SSHD.splitlines()]
-    assert lines != SSHD.splitlines()
+    lines = [f"{key} {value}" if line.startswith(f"{key} ") else line for line in NO_HOSTBASED.splitlines()]
+    assert lines != NO_HOSTBASED.splitlines()
     return {ASK_SSHD: "\n".join(lines)}
 
 
@@ -114,12 +141,17 @@ FAILURES = [
     (
         METHODS,
         {ASK_METHODS: (255, "", "x: Permission denied (publickey,password,hostbased).\n")},
-        "sshd offers password",
+        "sshd offers hostbased, password to admin",
     ),
     (
         METHODS,
-        {ASK_METHODS: (255, "", "x: Permission denied (publickey).\n")},
-        "sshd does not offer hostbased",
+        {ASK_ORDINARY: (255, "", "x: Permission denied (publickey).\n")},
+        "sshd does not offer hostbased to nobody",
+    ),
+    (
+        METHODS,
+        {ASK_METHODS: (255, "", REFUSED.format("admin", "10.9.0.11"))},
+        "sshd offers hostbased to admin",
     ),
     (METHODS, {ASK_METHODS: (0, "", "")}, "admin logs in without any credential"),
     (USERS, account("bob", None), "the user bob does not exist"),
@@ -160,19 +192,65 @@ FAILURES = [
     ),
     (
         NODE_TO_NODE,
-        {_login("admin", "gpu2.test.example"): (255, "", REFUSED.format("admin", "gpu2.test.example"))},
+        {_login("nobody", "gpu2.test.example"): (255, "", REFUSED.format("nobody", "gpu2.test.example"))},
         (
-            "admin cannot log in to gpu2.test.example without a prompt: "
-            "admin@gpu2.test.example: Permission denied (publickey,hostbased)."
+            "nobody cannot log in to gpu2.test.example without a prompt: "
+            "nobody@gpu2.test.example: Permission denied (publickey,hostbased)."
         ),
     ),
     (
         NODE_TO_NODE,
-        {_login("admin", "10.9.0.10"): (255, "", "Host key verification failed.\n")},
-        "admin cannot log in to 10.9.0.10 without a prompt: Host key verification failed.",
+        {_login("nobody", "10.9.0.12"): (255, "", "Host key verification failed.\n")},
+        "nobody cannot log in to 10.9.0.12 without a prompt: Host key verification failed.",
     ),
-    (NODE_TO_NODE, {_login("admin", "gpu2"): "gpu1\n"}, "admin asked for gpu2 and reached gpu1"),
-    (ROOT, {_login("root", "gpu2"): "gpu2\n"}, "root logs in to gpu2"),
+    (NODE_TO_NODE, {_login("nobody", "gpu2"): "gpu1\n"}, "nobody asked for gpu2 and reached gpu1"),
+    (PRIVILEGED, {_login("root", "gpu2"): "gpu2\n"}, "root logs in to gpu2 by the word of this node's root"),
+    (
+        PRIVILEGED,
+        {_login("admin", "head1"): "head1\n"},
+        "admin logs in to head1 by the word of this node's root",
+    ),
+    (
+        NO_WAY_UP,
+        {_login("nobody", "head1"): NO_SHELL},
+        "nobody logs in to head1 by the word of this node's root",
+    ),
+    (
+        NO_WAY_UP,
+        {_login("nobody", "head1"): (255, "", "Connection closed by 10.9.0.10 port 22\n")},
+        "nobody logs in to head1 by the word of this node's root",
+    ),
+    (
+        SET_TO_REFUSE,
+        {_asked_for("admin"): SSHD},
+        "sshd lets admin in by the word of another node's root, and admin may become root here",
+    ),
+    (
+        SET_TO_REFUSE,
+        {_asked_for("cy"): SSHD},  # a member of the group sudo whom the cluster file does not name
+        "sshd lets cy in by the word of another node's root, and cy may become root here",
+    ),
+    (
+        WEAK,
+        _set("macs", "hmac-sha2-512,hmac-sha1,umac-64@openssh.com"),
+        "sshd accepts hmac-sha1, umac-64@openssh.com (macs)",
+    ),
+    (WEAK, _set("ciphers", "aes256-ctr,3des-cbc"), "sshd accepts 3des-cbc (ciphers)"),
+    (
+        WEAK,
+        _set("kexalgorithms", "curve25519-sha256,diffie-hellman-group-exchange-sha1"),
+        "sshd accepts diffie-hellman-group-exchange-sha1 (kexalgorithms)",
+    ),
+    (
+        PRIVATE_KEYS,
+        file(HOST_KEYS[1], "", "644"),
+        f"{HOST_KEYS[1]} is a file with 644 root:root, not a file that root alone can read (600 root:root)",
+    ),
+    (
+        "nodes whose users log in without a key are as declared",
+        file("/etc/ssh/shosts.equiv", expected("access/shosts.equiv") + "evil1\n"),
+        "/etc/ssh/shosts.equiv is not as declared: evil1",
+    ),
 ]
 
 
@@ -204,18 +282,43 @@ def test_unreadable_answers_never_pass(name, answer):
     assert judged("access", CHECKS, name, CLUSTER, worker(CLUSTER), host).status in ("FAIL", "UNKNOWN")
 
 
-@pytest.mark.parametrize("said", ["connect to host gpu2 port 22: Connection refused", "No route to host"])
-@pytest.mark.parametrize("name", [NODE_TO_NODE, ROOT])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.9.0.12 port 22",
+        "connect to host gpu2 port 22: Connection refused",
+        "No route to host",
+    ],
+)
+@pytest.mark.parametrize("name", [NODE_TO_NODE, PRIVILEGED, NO_WAY_UP])
 def test_a_neighbour_that_is_down_is_unknown_and_not_this_nodes_fault(name, said):
     down = {line: (255, "", f"ssh: {said}\n") for line in HEALTHY if "runuser" in line}
     result = judged("access", CHECKS, name, CLUSTER, worker(CLUSTER), FakeHost({**HEALTHY, **down}))
     assert result.status == "UNKNOWN"
-    assert said in result.evidence
+    assert said.splitlines()[-1] in result.evidence
 
 
-def test_root_stopped_by_a_host_key_proves_nothing():
+def test_a_login_stopped_by_a_host_key_proves_nothing():
     answers = {**HEALTHY, _login("root", "gpu2"): (255, "", "Host key verification failed.\n")}
-    assert judged("access", CHECKS, ROOT, CLUSTER, worker(CLUSTER), FakeHost(answers)).status == "UNKNOWN"
+    found = judged("access", CHECKS, PRIVILEGED, CLUSTER, worker(CLUSTER), FakeHost(answers))
+    assert found.status == "UNKNOWN"
+
+
+def test_a_login_that_needs_a_job_was_accepted_by_sshd():
+    closed = dict.fromkeys(LOGINS, (255, "", "Connection closed by 10.9.0.12 port 22\n"))
+    result = judged("access", CHECKS, NODE_TO_NODE, CLUSTER, worker(CLUSTER), FakeHost({**HEALTHY, **closed}))
+    assert (result.status, result.evidence) == ("PASS", "gpu2 takes nobody by name, full name and address")
+
+
+def test_a_head_is_not_asked_for_a_way_up():
+    assert NO_WAY_UP not in claimed("access", CHECKS, CLUSTER.by_name["head1"])
+
+
+def test_a_host_key_that_does_not_exist_is_not_readable():
+    answers = {**HEALTHY, **file(HOST_KEYS[1], None)}
+    assert (
+        judged("access", CHECKS, PRIVATE_KEYS, CLUSTER, worker(CLUSTER), FakeHost(answers)).status == "PASS"
+    )
 
 
 def test_a_host_key_nobody_declared_is_a_failure(tmp_path):
@@ -232,18 +335,18 @@ def test_a_host_key_nobody_declared_is_a_failure(tmp_path):
 def test_without_node_to_node_hostbased_is_one_method_too_many():
     cluster = access_site(AccessOptions(node_to_node=False))
     result = judged("access", CHECKS, METHODS, cluster, worker(cluster), FakeHost(HEALTHY))
-    assert (result.status, result.evidence) == ("FAIL", "sshd offers hostbased")
+    assert (result.status, result.evidence) == ("FAIL", "sshd offers hostbased to nobody")
     assert NODE_TO_NODE not in claimed("access", CHECKS, worker(cluster))
     assert USERS not in claimed("access", CHECKS, worker(cluster))
 
 
-def test_every_node_is_left_once_and_entered_once():
+def test_every_worker_is_left_once_and_entered_once():
     asked = {}
     for node in CLUSTER.nodes:
         host = FakeHost({}, always="")
         judged("access", CHECKS, NODE_TO_NODE, CLUSTER, node, host)
         asked[node.name] = host.asked[0].split()[-3]
-    assert asked == {"head1": "gpu1", "gpu1": "gpu2", "gpu2": "head1"}
+    assert asked == {"head1": "gpu1", "gpu1": "gpu2", "gpu2": "gpu1"}  # no worker logs in to a head
 
 
 def test_readings():
