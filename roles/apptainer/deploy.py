@@ -7,6 +7,7 @@ from pyinfra.context import host
 
 from rackwright.data import Site, site_of
 from rackwright.operations import archives, files, packages
+from rackwright.operations.user_folders import no_user_folders, user_folders
 from rackwright.render import render
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
@@ -28,8 +29,9 @@ def apptainer(options: ApptainerOptions) -> None:
     if not options.setuid:
         packages.absent(name="Remove the setuid starter", packages=("apptainer-suid",))
     if options.cache_root is not None:
-        files.directory(name="Create the folder of users' images", path=options.cache_root, mode="1777")
+        user_folders(site.node, texts.folders(options))
     else:
+        no_user_folders(site.node, texts.folders(options))
         files.absent(name="Leave caches in homes", path=texts.PROFILE)
     for path, content in host.loop(texts.declared(options).items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content)

@@ -50,8 +50,9 @@ class ApptainerOptions(RuntimeOptions):
     )
     cache_root: NodePath | None = Field(
         default=None,
-        description="Folder with one image cache and one build folder per user, best on local scratch. None: in "
-        "homes and /tmp. Set for login shells and the jobs that start from them.",
+        description="Folder of root's with an image cache and a build folder for each user, on local scratch (root "
+        "makes them, before a user's first job or login). None: in homes and /tmp. Set for login shells and the jobs "
+        "that start from them.",
     )
 
     @model_validator(mode="after")

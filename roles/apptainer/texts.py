@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackwright.model.cluster import Cluster
 from rackwright.render import render
 from rackwright.roles.apptainer.options import ApptainerOptions
+from rackwright.workload.user_folders import UserFolders
 
 CONF = "/etc/apptainer/apptainer.conf"
 PROFILE = "/etc/profile.d/rackwright-apptainer.sh"
@@ -15,6 +16,11 @@ def url(cluster: Cluster, options: ApptainerOptions, file: str) -> str:
     """Where a package file comes from: the site's mirror, else the project's releases."""
     mirror = cluster.mirrors.files
     return f"{mirror.rstrip('/')}/{file}" if mirror else f"{RELEASES}/v{options.version}/{file}"
+
+
+def folders(options: ApptainerOptions) -> UserFolders:
+    """Where users keep images and builds."""
+    return UserFolders("apptainer", (options.cache_root,) if options.cache_root is not None else ())
 
 
 def declared(options: ApptainerOptions) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.containers import user_namespaces
 from rackwright.claims.files import as_rendered, at_path
+from rackwright.claims.user_folders import only_their_users
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
 
@@ -41,6 +42,11 @@ CHECKS = (
     Check("apptainer is the declared release", _version),
     Check("apptainer's files are as declared", _files),
     Check("the setuid starter is there if and only if declared", _starter),
+    Check(
+        "users' folders for apptainer are theirs alone",
+        lambda context: only_their_users(context, texts.folders(context.options)),
+        applies=lambda node, options: options.cache_root is not None,
+    ),
     Check(
         "users may create user namespaces",
         lambda context: user_namespaces(context, "apptainer"),

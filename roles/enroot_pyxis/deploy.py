@@ -8,11 +8,10 @@ from pyinfra.context import host
 from rackwright.data import Site, site_of
 from rackwright.model.types import NodeRole
 from rackwright.operations import archives, files, packages, settings, units
+from rackwright.operations.user_folders import user_folders
 from rackwright.osfamily.names import names
 from rackwright.roles.enroot_pyxis import texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
-
-_FOLDERS = 'stat -c "%a %n" /run/enroot {root}/cache {root}/data {root}/tmp | grep -c "^1777 "'
 
 
 @deploy("enroot_pyxis")
@@ -29,13 +28,7 @@ def enroot_pyxis(options: EnrootPyxisOptions) -> None:
     files.directory(name="Create the folder of hooks", path=texts.HOOKS)
     for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content)
-    settings.setting(
-        name="Create the folders of users' images",
-        target="folders of users' images",
-        read=_FOLDERS.format(root=options.root),
-        want="4",
-        write=f"systemd-tmpfiles --create {texts.TMPFILES}",
-    )
+    user_folders(site.node, texts.folders(options))
     for hook in host.loop(options.hooks):  # type: ignore[no-untyped-call]
         files.link(
             name=f"Turn on {hook}", path=f"{texts.HOOKS}/{hook}", target=f"{texts.SHIPPED_HOOKS}/{hook}"

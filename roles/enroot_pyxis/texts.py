@@ -7,6 +7,7 @@ from shlex import quote
 from rackwright.model.cluster import Cluster
 from rackwright.render import render
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
+from rackwright.workload.user_folders import UserFolders
 
 ENROOT_CONF = "/etc/enroot/enroot.conf"
 TMPFILES = "/etc/tmpfiles.d/rackwright-enroot.conf"
@@ -33,11 +34,19 @@ def plugin(options: EnrootPyxisOptions) -> str:
     return BUILT if options.pyxis_source == "build" else _FROM_PACKAGE
 
 
+def folders(options: EnrootPyxisOptions) -> UserFolders:
+    """Where users keep images and containers, and where enroot keeps what runs."""
+    root = options.root
+    return UserFolders(
+        "enroot", ("/run/enroot", f"{root}/cache", f"{root}/data", f"{root}/tmp"), prefix="user-"
+    )
+
+
 def declared(options: EnrootPyxisOptions) -> dict[str, str]:
     """Every file the role writes, by path."""
     return {
         ENROOT_CONF: render("enroot_pyxis/enroot.conf.j2", options=options),
-        TMPFILES: render("enroot_pyxis/tmpfiles.conf.j2", root=options.root),
+        TMPFILES: render("enroot_pyxis/tmpfiles.conf.j2", folders=folders(options).parents),
         PYXIS_CONF: render("enroot_pyxis/pyxis.conf.j2", options=options, plugin=plugin(options)),
     }
 

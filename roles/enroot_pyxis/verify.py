@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.containers import user_namespaces
 from rackwright.claims.files import as_rendered, links_to
+from rackwright.claims.user_folders import only_their_users
 from rackwright.facts.settings import Answer
 from rackwright.roles.enroot_pyxis import texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
@@ -62,6 +63,10 @@ CHECKS = (
         "pyxis was built for the installed Slurm",
         _built,
         applies=lambda node, options: options.pyxis_source == "build",
+    ),
+    Check(
+        "users' folders for enroot are theirs alone",
+        lambda context: only_their_users(context, texts.folders(context.options)),
     ),
     Check("srun knows --container-image", _flags),
     Check("users may create user namespaces", lambda context: user_namespaces(context, "enroot")),

@@ -19,15 +19,8 @@ def health(options: HealthRoleOptions) -> None:
     site = site_of()
     # Debian's python3-minimal cannot read nvidia-smi's XML.
     packages.installed(name="Install what the probe needs", packages=("python3",))
-    folders = (
-        places.FOLDER,
-        places.DISABLED,
-        places.STATE,
-        places.PROGRAM.rpartition("/")[0],
-        places.MODULES,
-    )
-    for path in host.loop(folders):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {path}", path=path)
+    for path, mode in host.loop(texts.FOLDERS.items()):  # type: ignore[no-untyped-call]
+        files.directory(name=f"Make {path}", path=path, mode=mode)
     trees.tree(
         name="Write the modules of the health check", path=texts.modules_folder(), files=texts.modules()
     )
@@ -39,6 +32,7 @@ def health(options: HealthRoleOptions) -> None:
         if path is not None and path not in wanted:
             files.absent(name=f"Leave the node's health out of the {stage}", path=path)
     files.absent(name="Remove the compiled code of an earlier version", path=places.OLD_CODE)
+    files.absent(name="Remove the metrics of an earlier version", path=places.OLD_METRICS)
     _one_version(texts.modules_folder())
     if runs_jobs(site.node):
         # slurmd has looked for it when it started, and looks again after an interval.

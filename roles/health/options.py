@@ -93,7 +93,9 @@ class HealthRoleOptions(HealthOptions, ChecksNodeHealth):
     )
     textfile_dir: NodePath = Field(
         default=places.TEXTFILES,
-        description="node_exporter's textfile folder, used where there is one (Debian's own).",
+        description="node_exporter's textfile folder (Debian's own), where there is one. It may belong to the "
+        f"exporter's user: root writes no file there, only a link to {places.METRICS}. An exporter in a container "
+        f"needs {places.METRICS_FOLDER} mounted too.",
     )
 
     @property

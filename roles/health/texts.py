@@ -17,6 +17,15 @@ from rackwright.roles.health.options import HealthRoleOptions
 from rackwright.workload.lookup import declared_on, runs_jobs
 
 STAGES = ("prolog", "epilog")
+FOLDERS = {
+    places.FOLDER: "755",
+    places.DISABLED: "755",
+    places.STATE: "700",  # lines of the kernel's log, which dmesg_restrict keeps from users
+    places.METRICS_FOLDER: "755",
+    places.PROGRAM.rpartition("/")[0]: "755",
+    places.MODULES: "755",
+}
+"""Mode by path; root owns them all."""
 
 
 @cache

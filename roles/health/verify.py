@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from pydantic import TypeAdapter
 
 from rackwright.boundary import Refused, read_json_as
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, Warned, fail
-from rackwright.claims.files import as_rendered, holds_only
+from rackwright.claims.files import as_rendered, at_path, holds_only
 from rackwright.health.guard import places
 from rackwright.health.records import is_time
 from rackwright.model.cluster import Node
@@ -65,6 +66,21 @@ def _modules(context: CheckContext[HealthRoleOptions]) -> str:
     version = texts.modules_folder().rpartition("/")[2]
     modules = {f"{version}/{name}": text for name, text in texts.modules().items()}
     return holds_only(context, places.MODULES, modules)
+
+
+def _folders(context: CheckContext[HealthRoleOptions]) -> str:
+    """Up to /: who may write a parent may replace the folder."""
+    parents = {str(parent): "755" for path in texts.FOLDERS for parent in PurePosixPath(path).parents}
+    for path, declared in sorted({**parents, **texts.FOLDERS}.items()):
+        found = at_path(context, path, digest_only=True)
+        if found.kind == "absent":
+            fail(f"{path} is missing")
+        strict = path in texts.FOLDERS and found.mode != declared
+        if found.kind != "directory" or found.owner != "root" or int(found.mode, 8) & 0o022 or strict:
+            fail(
+                f"{path} is a {found.kind} with {found.mode} {found.owner}, not a folder with {declared} root"
+            )
+    return ", ".join(texts.FOLDERS)
 
 
 def _healthy(context: CheckContext[HealthRoleOptions]) -> str:
@@ -132,6 +148,7 @@ def _in_scheduler(node: Node, options: HealthRoleOptions) -> bool:
 CHECKS = (
     Check("the health check's files are the declared ones", _files),
     Check("the health check's modules are those of this rackwright and no others", _modules),
+    Check("root alone can write the health check's folders", _folders),
     Check("the node finds itself healthy", _healthy, settle_seconds=45, timeout_seconds=90),
     Check(
         "the workload manager runs the node's health check",

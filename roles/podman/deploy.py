@@ -8,6 +8,7 @@ from pyinfra.context import host
 from rackwright.data import site_of
 from rackwright.operations import files, packages
 from rackwright.operations.registry_files import registry_files
+from rackwright.operations.user_folders import no_user_folders, user_folders
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import PodmanOptions
 
@@ -20,8 +21,9 @@ def podman(options: PodmanOptions) -> None:
     files.directory(name="Create the folder of registries", path=texts.REGISTRIES.rpartition("/")[0])
     files.directory(name="Create podman's data folder", path=options.graph_root, mode="700")
     if options.rootless_root is not None:
-        # sticky, as /tmp: every user creates a folder and cannot remove those of others
-        files.directory(name="Create the folder of users' images", path=options.rootless_root, mode="1777")
+        user_folders(site.node, texts.folders(options))
+    else:
+        no_user_folders(site.node, texts.folders(options))
     for path, content in host.loop(texts.declared(site.cluster, site.node, options).items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content)
     logins = options.auth_json(lambda name: site.secret(name).reveal())

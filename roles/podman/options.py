@@ -33,7 +33,8 @@ class PodmanOptions(PullingOptions, NeedsForwarding):
     )
     rootless_root: NodePath | None = Field(
         default=None,
-        description="Folder for users' images, one folder per uid below it, best on local scratch. None: in their "
+        description="Folder of root's for users' images, with a folder for each uid, on local scratch (root makes "
+        "them, before a user's first job or login). None: in their "
         "homes, which does not work where homes are on NFS (no overlay, no subordinate ids there).",
     )
     storage_driver: Literal["overlay", "btrfs", "vfs"] = Field(

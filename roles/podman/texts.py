@@ -6,6 +6,7 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.osfamily.known import OsRelease
 from rackwright.render import render
 from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
+from rackwright.workload.user_folders import UserFolders
 
 STORAGE = "/etc/containers/storage.conf"
 CONTAINERS = "/etc/containers/containers.conf"
@@ -29,6 +30,11 @@ def subids(node: Node) -> str:
     """/etc/subuid and /etc/subgid: a range per declared user that follows from the uid."""
     lines = [f"{name}:{uid * SUBIDS}:{SUBIDS}\n" for name, uid in users(node)]
     return "".join(lines)
+
+
+def folders(options: PodmanOptions) -> UserFolders:
+    """Where users keep their images and containers."""
+    return UserFolders("podman", (options.rootless_root,) if options.rootless_root is not None else ())
 
 
 def declared(cluster: Cluster, node: Node, options: PodmanOptions) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.containers import has_registry_files, registries_hold, same
 from rackwright.claims.files import as_rendered, text_of
+from rackwright.claims.user_folders import only_their_users
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import SUBIDS, PodmanOptions, users
 
@@ -95,5 +96,10 @@ CHECKS = (
     Check("podman has its declared settings", _settings),
     Check("podman pulls by way of the declared mirror", _mirror),
     Check("every user has separate subordinate ids", _subids),
+    Check(
+        "users' folders for podman are theirs alone",
+        lambda context: only_their_users(context, texts.folders(context.options)),
+        applies=lambda node, options: options.rootless_root is not None,
+    ),
     Check("users may use their subordinate ids", _helpers),
 )

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 _CONTROLLER_MIB = 2048
+Private = Literal["accounts", "events", "jobs", "nodes", "partitions", "reservations", "usage", "users"]
 
 
 class SlurmOptions(
@@ -86,6 +87,13 @@ class SlurmOptions(
     slurmdbd_port: int = Field(default=6819, ge=1, le=65535)
     srun_port_range: str | None = Field(
         default=None, pattern=r"^\d{4,5}-\d{4,5}$", description="For firewalls."
+    )
+
+    private_data: tuple[Private, ...] = Field(
+        default=("jobs", "usage"),
+        description="PrivateData: what users see only of their own; operators and coordinators see more "
+        "(slurm.conf(5); slurmdbd has the same for sacct and sreport). Slurm's own default hides nothing, so any user "
+        "can read the names, commands and folders of all jobs.",
     )
 
     memory_headroom_percent: float = Field(

@@ -60,7 +60,9 @@ def slurm_restart_conf(cluster: Cluster, options: SlurmOptions) -> str:
 def slurmdbd_conf(cluster: Cluster, options: SlurmOptions, password: str) -> str:
     """/etc/slurm/slurmdbd.conf; holds the password."""
     host = placement.dbd_host(cluster, options)
-    return _render("slurmdbd.conf", cluster, options, password=password, dbd_host=host)
+    # slurmdbd knows nothing of nodes and partitions (slurmdbd.conf(5), read 2026-11-23)
+    private = [what for what in options.private_data if what not in ("nodes", "partitions")]
+    return _render("slurmdbd.conf", cluster, options, password=password, dbd_host=host, private_data=private)
 
 
 def state_mount_conf(mount: StateMount) -> str:

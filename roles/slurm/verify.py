@@ -79,6 +79,19 @@ def _power_programs(context: CheckContext[SlurmOptions]) -> str:
     return f"user slurm can run {' and '.join(paths)}"
 
 
+def _private_data(context: CheckContext[SlurmOptions]) -> str:
+    config = parse_config(context.output("scontrol show config"))
+    if "PrivateData" not in config:
+        raise Undetermined("`scontrol show config` does not mention PrivateData")
+    found = set(config["PrivateData"].split(",")) - {"none", "(null)"}
+    declared = set(context.options.private_data)
+    if missing := sorted(declared - found):
+        fail(f"users see {', '.join(missing)} of other users")
+    if more := sorted(found - declared):
+        fail(f"users do not see {', '.join(more)} of other users, and this is not declared")
+    return f"private: {', '.join(sorted(found)) or 'nothing'}"
+
+
 def _password_file(context: CheckContext[SlurmOptions]) -> str:
     return has_access(context, "/etc/slurm/slurmdbd.conf", "600", "slurm", "slurm")
 
@@ -173,6 +186,7 @@ CHECKS = (
         applies=placement.runs_slurmctld,
     ),
     Check("slurmctld can write its state", _state_folder, applies=placement.runs_slurmctld),
+    Check("users see of each other what is declared", _private_data, applies=placement.runs_slurmctld),
     *service_checks.NODE_CHECKS,
     Check("slurmctld can run the programs of power saving", _power_programs, applies=_saves_power),
     Check("slurmd runs", partial(runs, unit="slurmd.service"), settle_seconds=15, applies=_on_workers),

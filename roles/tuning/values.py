@@ -18,6 +18,8 @@ from rackwright.roles.tuning.options import TuningOptions
 MANAGER_MEMLOCK_READ = "systemctl show --property=DefaultLimitMEMLOCK --value"
 
 _EVERYWHERE = {
+    # of the kernel log: users read it for addresses, and write names of programs into it (sysctl/kernel.rst)
+    "kernel.dmesg_restrict": "1",
     "vm.swappiness": "10",  # latency-performance
     "net.core.somaxconn": "4096",  # Slurm: accept bursts; the kernel's own default since 5.4
     # Azure: a flat network of thousands of nodes overflows the stock ARP table (128/512/1024)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -36,27 +37,32 @@ class NodeFiles:
         except (OSError, ValueError, TypeError):
             return {}
 
-    def keep(self, path: str, text: str) -> bool:
-        """The whole file, on the disk; where it cannot be (a full one), none: an old one would mislead."""
-        whole = self._root + path
+    def keep(self, path: str, text: str, mode: int = 0o600) -> bool:
+        """The whole file, on the disk; where it cannot be (a full one), none: an old one would mislead.
+
+        Only in a folder that root alone may write: elsewhere a planted link would choose the file.
+        """
+        folder, _, name = (self._root + path).rpartition("/")
         try:
-            with open(f"{whole}.new", "w", encoding="utf-8") as handle:
-                handle.write(text + "\n")
-                handle.flush()
-                os.fsync(handle.fileno())
-            os.chmod(f"{whole}.new", 0o644)
-            os.replace(f"{whole}.new", whole)
+            with _own_folder(folder) as at:
+                return _replaced(at, name, text, mode)
         except OSError as error:
             log(f"{path} cannot be written: {error.strerror}")
-            for left in (f"{whole}.new", whole):
-                with suppress(OSError):
-                    os.unlink(left)
             return False
-        return True
 
-    def folder(self, path: str) -> bool:
-        """Whether it is there."""
-        return os.path.isdir(self._root + path)
+    def link(self, folder: str, target: str) -> None:
+        """A link to a file of ours in a folder that may be another user's: nothing in it is opened or followed."""
+        name = target.rpartition("/")[2]
+        with suppress(OSError):  # no such folder, or its owner does not want the link: not our trouble
+            at = os.open(self._root + folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                if _target(name, at) != target:
+                    with suppress(FileNotFoundError):
+                        os.unlink(f".{name}.new", dir_fd=at)
+                    os.symlink(target, f".{name}.new", dir_fd=at)
+                    os.replace(f".{name}.new", name, src_dir_fd=at, dst_dir_fd=at)
+            finally:
+                os.close(at)
 
     def switches(self) -> dict[str, str]:
         """The kill switches of this node: name of a check, or `all`, and the reason."""
@@ -73,10 +79,50 @@ class NodeFiles:
         """No other pass of this node decides meanwhile; after a while it is not waited for."""
         with ExitStack() as stack:
             with suppress(OSError):  # on a full disk: better two passes at once than none
-                os.makedirs(self._root + places.STATE, mode=0o755, exist_ok=True)
+                os.makedirs(self._root + places.STATE, mode=0o700, exist_ok=True)
                 handle = stack.enter_context(open(f"{self._root}{places.STATE}/lock", "w", encoding="utf-8"))
                 _wait_for(handle)
             yield
+
+
+@contextmanager
+def _own_folder(path: str) -> Iterator[int]:
+    """A handle of a folder that belongs to us and that nobody else may write; OSError for any other."""
+    at = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        found = os.fstat(at)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise PermissionError(errno.EPERM, "other users may write its folder")
+        yield at
+    finally:
+        os.close(at)
+
+
+def _replaced(at: int, name: str, text: str, mode: int) -> bool:
+    new = f"{name}.new"
+    try:
+        with suppress(FileNotFoundError):  # of a pass that was killed
+            os.unlink(new, dir_fd=at)
+        made = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=at)
+        with open(made, "w", encoding="utf-8") as handle:
+            os.fchmod(made, mode)
+            handle.write(text + "\n")
+            handle.flush()
+            os.fsync(made)
+        os.replace(new, name, src_dir_fd=at, dst_dir_fd=at)
+    except OSError:
+        for left in (new, name):
+            with suppress(OSError):
+                os.unlink(left, dir_fd=at)
+        raise
+    return True
+
+
+def _target(name: str, at: int) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=at)
+    except OSError:
+        return None
 
 
 def _wait_for(handle: IO[str]) -> None:

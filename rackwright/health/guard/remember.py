@@ -67,6 +67,6 @@ def keep_verdict(
         **more,
     }
     files.keep(places.LAST, json.dumps(last))
-    for folder in (places.STATE, policy.textfile_dir):
-        if folder and files.folder(folder):
-            files.keep(f"{folder}/{places.METRICS}", metrics(last))
+    files.keep(places.METRICS, metrics(last), mode=0o644)
+    if policy.textfile_dir:
+        files.link(policy.textfile_dir, places.METRICS)

@@ -119,7 +119,7 @@ class Machine:
 
     def __init__(self, root, policy=None, others=0):
         self.root, self.slurm, self.source = root, SlurmInMemory(others), OnNode(root, FULL.node)
-        for folder in (places.DISABLED, places.STATE):
+        for folder in (places.DISABLED, places.STATE, places.METRICS_FOLDER):
             (root / folder.strip("/")).mkdir(parents=True)
         self.put(places.EXPECTED, json.dumps(EXPECTED.to_json()))
         self.wants(policy or Policy(act=True))
@@ -135,7 +135,7 @@ class Machine:
         return json.loads((self.root / path.strip("/")).read_text())
 
     def metrics(self):
-        return (self.root / f"{places.STATE}/{places.METRICS}".strip("/")).read_text()
+        return (self.root / places.METRICS.strip("/")).read_text()
 
     def run(self, mode="check"):
         """One pass; whether a job would be refused."""

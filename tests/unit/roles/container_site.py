@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from rackwright.claims.check import Check
 from rackwright.containers import RegistryAccess
+from rackwright.facts.files import AtPath
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Mirrors
 from rackwright.osfamily.known import OsRelease
 from rackwright.plan.node_plan import NodePlan
 from rackwright.roles.access.options import AccessOptions, AdminUser
+from rackwright.workload.user_folders import UserFolders
 from tests.factories import DEBIAN_13
-from tests.unit.roles.fake_host import FakeHost, claimed, judged
+from tests.unit.roles.fake_facts import asked, files
+from tests.unit.roles.fake_host import Answer, FakeHost, claimed, judged
 from tests.unit.roles.sites import site
 
 MIRROR = "10.9.0.10:5000"
@@ -44,6 +47,19 @@ def never_passes(role: str, checks: tuple[Check, ...], cluster: Cluster, node: N
         assert without.status == "UNKNOWN", without
         silent = judged(role, checks, name, cluster, node, FakeHost({}, always=""))
         assert silent.status in ("UNKNOWN", "FAIL"), silent
+
+
+def user_folder_answers(
+    node: Node, folders: UserFolders, *found: str, mode: str = "755"
+) -> dict[str, Answer]:
+    """A node with a role's files for users' folders, and in each place of root's these (`uid mode kind name`)."""
+    answers = files({path: text[0] if text else None for path, text in folders.files(node).items()})
+    for parent in folders.parents:
+        answers |= {asked(AtPath().command(parent, digest_only=True)): f"directory|{mode}|root|root|4096\n"}
+        answers[f"find {parent} -mindepth 1 -maxdepth 1 -printf '%U %m %y %f\\n'"] = "".join(
+            f"{line}\n" for line in found
+        )
+    return answers
 
 
 def changed(plan: NodePlan, role: str, kind: str) -> list[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+
 import pytest
 
 from rackwright.osfamily.known import os_release
 from rackwright.roles.apptainer import texts
 from rackwright.roles.apptainer.options import ApptainerOptions
 from rackwright.roles.apptainer.verify import CHECKS
-from tests.unit.roles.container_site import changed, never_passes, runtimes, sentences
+from tests.unit.roles.container_site import changed, never_passes, runtimes, sentences, user_folder_answers
 from tests.unit.roles.fake_facts import file
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.sites import expected, worker
@@ -105,6 +109,56 @@ def test_packages_of_epel_and_of_the_ppa():
     (fetch,) = commands(plan, "Fetch the key of the PPA")
     assert f"search=0x{FINGERPRINT}" in fetch
     assert f'[ "$found" = {FINGERPRINT} ]' in fetch
+
+
+def _sourced(root, tmp_path):
+    text = texts.declared(OPTIONS.model_copy(update={"cache_root": str(root)}))[texts.PROFILE]
+    (tmp_path / "profile.sh").write_text(text)
+    script = f". {tmp_path}/profile.sh; echo ${{APPTAINER_CACHEDIR-none}} ${{rackwright_folder-unset}}"
+    ran = subprocess.run(
+        ["sh", "-euc", script], capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"}
+    )
+    return ran.stdout.strip(), ran.stderr
+
+
+def test_a_session_uses_its_own_folder_and_no_other(tmp_path):
+    root = tmp_path / "scratch"
+    own = root / str(os.getuid())
+    root.mkdir()
+    assert _sourced(root, tmp_path) == ("none unset", "")
+    own.mkdir()
+    assert _sourced(root, tmp_path) == (f"{own}/cache unset", "")
+    (tmp_path / "planted").mkdir()
+    shutil.rmtree(own)
+    own.symlink_to(tmp_path / "planted")
+    where, printed = _sourced(root, tmp_path)
+    assert where == "none unset"
+    assert printed == f"apptainer: {own} belongs to another user and is not used; ask the operators\n"
+    assert list((tmp_path / "planted").iterdir()) == []
+
+
+CACHED = runtimes(apptainer=OPTIONS.model_copy(update={"cache_root": "/scratch/apptainer"}))
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "evidence"),
+    [
+        ("3000 700 d 3000", "PASS", "1 folders in /scratch/apptainer"),
+        (
+            "3001 700 d 3000",
+            "FAIL",
+            "/scratch/apptainer/3000 has mode 700 and belongs to uid 3001, not 700 and uid 3000",
+        ),
+        ("rubbish", "UNKNOWN", "the folders in /scratch/apptainer cannot be read: 'rubbish'"),
+    ],
+)
+def test_users_folders(found, status, evidence):
+    node = worker(CACHED)
+    host = FakeHost(user_folder_answers(node, texts.folders(node.options["apptainer"]), found))
+    name = "users' folders for apptainer are theirs alone"
+    result = judged("apptainer", CHECKS, name, CACHED, node, host)
+    assert (result.status, result.evidence) == (status, evidence)
+    assert judged("apptainer", CHECKS, name, CACHED, node, FakeHost({})).status == "UNKNOWN"
 
 
 CONF = texts.declared(OPTIONS)[texts.CONF]

@@ -9,7 +9,7 @@ from rackwright.roles.enroot_pyxis import texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 from rackwright.roles.enroot_pyxis.verify import CHECKS
 from rackwright.roles.slurm.options import SlurmOptions
-from tests.unit.roles.container_site import changed, never_passes, runtimes, sentences
+from tests.unit.roles.container_site import changed, never_passes, runtimes, sentences, user_folder_answers
 from tests.unit.roles.fake_facts import answer, file, files, link
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, errors_in, judged, planned
 from tests.unit.roles.sites import expected, head, worker
@@ -138,6 +138,28 @@ ON = {
     **link("/etc/enroot/hooks.d/50-slurm-pytorch.sh", "/usr/share/enroot/hooks.d/50-slurm-pytorch.sh"),
 }
 FILES = files(texts.declared(OPTIONS))
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "evidence"),
+    [
+        (
+            (),
+            "PASS",
+            "0 folders in /run/enroot, /scratch/enroot/cache, /scratch/enroot/data, /scratch/enroot/tmp",
+        ),
+        (
+            ("3001 700 d user-3000",),
+            "FAIL",
+            "/run/enroot/user-3000 has mode 700 and belongs to uid 3001, not 700 and uid 3000",
+        ),
+        (("rubbish",), "UNKNOWN", "the folders in /run/enroot cannot be read: 'rubbish'"),
+    ],
+)
+def test_users_folders(found, status, evidence):
+    host = FakeHost(user_folder_answers(GPU, texts.folders(OPTIONS), *found))
+    result = judged("enroot_pyxis", CHECKS, "users' folders for enroot are theirs alone", SITE, GPU, host)
+    assert (result.status, result.evidence) == (status, evidence)
 
 
 def test_no_check_passes_without_knowing():

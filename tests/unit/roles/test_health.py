@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import PurePosixPath
 
 import pytest
 
 from rackwright.catalog.read import catalogue
-from rackwright.facts.files import declared_tree
+from rackwright.facts.files import AtPath, declared_tree
 from rackwright.health.declare import expected_of
 from rackwright.health.expected import Expected
 from rackwright.health.guard import places
@@ -22,7 +23,7 @@ from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.texts import slurm_conf
 from rackwright.status import Status
 from tests.factories import make_cluster, make_node
-from tests.unit.roles.fake_facts import file, tree
+from tests.unit.roles.fake_facts import asked, file, tree
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, errors_in, judged, planned
 
 H100 = catalogue()["lab-h100-node"]
@@ -214,6 +215,21 @@ def modules(*more, without="nothing", access="755"):
     return tree(places.MODULES, [*lines, *more])
 
 
+ROOTS = "root alone can write the health check's folders"
+
+
+def folders(**other):
+    """The node's answers about the folders and all above them; `other` is mode and owner by path."""
+    paths = {str(parent) for path in texts.FOLDERS for parent in PurePosixPath(path).parents} | set(
+        texts.FOLDERS
+    )
+    answers = {}
+    for path in paths:
+        mode, owner = other.get(path, f"{texts.FOLDERS.get(path, '755')} root").split()
+        answers[asked(AtPath().command(path, digest_only=True))] = f"directory|{mode}|{owner}|root|4096\n"
+    return answers
+
+
 CASES = [
     (DECLARED, FILES, Status.PASS, places.POLICY),
     (DECLARED, {**FILES, **file(places.PROGRAM, None)}, Status.FAIL, f"{places.PROGRAM} is missing"),
@@ -226,6 +242,14 @@ CASES = [
     (MODULES_ALONE, modules(access="777"), Status.FAIL, f"in {places.MODULES}: {VERSION} differs"),
     (MODULES_ALONE, tree(places.MODULES, []), Status.FAIL, f"; and {len(TREE) - len(MODULES) - 5} more"),
     (MODULES_ALONE, {}, Status.UNKNOWN, "cannot run `sh`"),
+    (ROOTS, folders(), Status.PASS, places.STATE),
+    (ROOTS, folders(**{places.STATE: "755 root"}), Status.FAIL,
+     f"{places.STATE} is a directory with 755 root, not a folder with 700 root"),
+    (ROOTS, folders(**{places.METRICS_FOLDER: "755 prometheus"}), Status.FAIL,
+     f"{places.METRICS_FOLDER} is a directory with 755 prometheus, not a folder with 755 root"),
+    (ROOTS, folders(**{"/var/lib": "775 root"}), Status.FAIL, "/var/lib is a directory with 775 root"),
+    (ROOTS, {**folders(), **file(places.METRICS_FOLDER, None)}, Status.FAIL, f"{places.METRICS_FOLDER} is missing"),
+    (ROOTS, {}, Status.UNKNOWN, "cannot run `sh`"),
     ("the node finds itself healthy", {SHOW: GOOD}, Status.PASS,
      "2 checks find nothing that drains the node; its 8 GPUs are simulated"),
     ("the node finds itself healthy", {SHOW: (3, shown("bad", ("gpu-count", "FAIL", "7 of 8")), "")}, Status.FAIL,

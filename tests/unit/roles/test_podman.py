@@ -13,9 +13,18 @@ from rackwright.roles.access.options import AccessOptions, AdminUser
 from rackwright.roles.podman import texts
 from rackwright.roles.podman.options import HIGHEST_UID, SUBIDS, PodmanOptions
 from rackwright.roles.podman.verify import CHECKS
-from tests.unit.roles.container_site import ADA, MIRROR, PLAIN, changed, never_passes, runtimes, sentences
+from tests.unit.roles.container_site import (
+    ADA,
+    MIRROR,
+    PLAIN,
+    changed,
+    never_passes,
+    runtimes,
+    sentences,
+    user_folder_answers,
+)
 from tests.unit.roles.fake_facts import file, files
-from tests.unit.roles.fake_host import FakeHost, errors_in, judged, planned
+from tests.unit.roles.fake_host import FakeHost, commands, errors_in, judged, planned
 from tests.unit.roles.sites import expected, worker
 
 OPTIONS = PodmanOptions(
@@ -131,6 +140,53 @@ def helpers(mode, caps):
 
 def test_no_check_passes_without_knowing():
     never_passes("podman", CHECKS, SITE, GPU)
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "evidence"),
+    [
+        ({}, "PASS", "1 folders in /scratch/rootless"),
+        (
+            {"mode": "1777"},
+            "FAIL",
+            "/scratch/rootless is a directory with 1777 root, not a directory with 755 root",
+        ),
+        (
+            {"found": ("3001 700 d 3000",)},
+            "FAIL",
+            "/scratch/rootless/3000 has mode 700 and belongs to uid 3001, not 700 and uid 3000",
+        ),
+        (
+            {"found": ("3000 777 d 3000",)},
+            "FAIL",
+            "/scratch/rootless/3000 has mode 777 and belongs to uid 3000, not 700 and uid 3000",
+        ),
+        (
+            {"found": ("3000 777 l 3000",)},
+            "FAIL",
+            "/scratch/rootless/3000 has mode 777 and belongs to uid 3000, not 700 and uid 3000",
+        ),
+        (
+            {"found": ("3000 700 d 3000", "3001 755 d 3000.not-of-3000.1795")},
+            "PASS",
+            "1 folders in /scratch/rootless",
+        ),
+        ({"found": ("rubbish",)}, "UNKNOWN", "the folders in /scratch/rootless cannot be read: 'rubbish'"),
+    ],
+)
+def test_users_folders(answers, status, evidence):
+    found = answers.pop("found", ("3000 700 d 3000",))
+    host = FakeHost(user_folder_answers(GPU, texts.folders(OPTIONS), *found, **answers))
+    result = judged("podman", CHECKS, "users' folders for podman are theirs alone", SITE, GPU, host)
+    assert (result.status, result.evidence) == (status, evidence)
+
+
+def test_no_place_in_which_users_make_folders_themselves():
+    plan = planned(SITE, GPU)
+    modes = {change.target: change.after for entry in plan.operations for change in entry.changes}
+    assert modes["/scratch/rootless"] == "directory 755 root:root"
+    (make,) = commands(plan, "Make the folders of declared users")
+    assert make == "for uid in 3000; do /usr/libexec/rackwright/user-folders-podman $uid || exit; done"
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,9 @@ CONTAINED = (
     .replace("jobacct_gather/linux", "jobacct_gather/cgroup")
     .replace("PrologFlags             = (null)", "PrologFlags             = Alloc,Contain")
 )
+PRIVATE = recorded("config.txt").replace(
+    "PrivateData             = none", "PrivateData             = jobs,usage"
+)
 QOS_ONLY = "# cluster\nlab\n# qos\nnormal|Normal QOS default|0||cluster|00:00:00||1.000000||||||||\n# account\nburnin|acceptance and burn-in runs|root\nroot|default root account|root\n# user\nroot|root|Administrator\n# association\nroot||||1||||||||normal|\nroot|root|||1|||||||||\nburnin|||root|1|||||||||\nburnin|root|||1|||||||||\n# tres\ncpu|\ngres|gpu\n# complete\n"
 
 LOGROTATE = (
@@ -144,6 +147,7 @@ PASSES = [
         SAVING,
         SAVING.primary,
     ),
+    ("users see of each other what is declared", {"scontrol show config": PRIVATE}, LAB, HEAD),
     ("slurmd runs", unit("slurmd.service"), LAB, WORKER),
     (
         "Slurm's logs are rotated",
@@ -212,6 +216,11 @@ FAILS = [
      LAB, HEAD, "user slurm cannot write /var/lib/slurm/slurmctld"),
     ("slurmctld can run the programs of power saving", {OFF: "", ON: (1, "", "")}, SAVING, SAVING.primary,
      "user slurm cannot run /opt/site/on, so nodes are powered off and not on again, or not at all"),
+    ("users see of each other what is declared", {"scontrol show config": recorded("config.txt")}, LAB, HEAD,
+     "users see jobs, usage of other users"),
+    ("users see of each other what is declared",
+     {"scontrol show config": PRIVATE.replace("jobs,usage", "jobs,nodes,usage")}, LAB, HEAD,
+     "users do not see nodes of other users, and this is not declared"),
     ("slurmd runs", unit("slurmd.service", "failed"), LAB, WORKER,
      "slurmd.service is failed"),
     ("slurmd runs", unit("slurmd.service", state="disabled"), LAB, WORKER,

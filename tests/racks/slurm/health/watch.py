@@ -58,7 +58,7 @@ class Watch:
     def _wrote_down(self, node: str, *, drained: bool) -> None:
         """Wait for the end of a pass: it acts first, then writes what it saw and did, the metrics last."""
         deadline = time.monotonic() + PATIENCE
-        look = f"grep -c '^rackwright_health_drained {int(drained)}$' {places.STATE}/{places.METRICS} || :"
+        look = f"grep -c '^rackwright_health_drained {int(drained)}$' {places.METRICS} || :"
         while self.on(node, look).strip() != "1":
             assert time.monotonic() < deadline, f"{node} does not write down that drained is {drained}"
             time.sleep(0.1)
@@ -90,7 +90,7 @@ class Watch:
         return list(seen.values())
 
     def metric(self, node: str, name: str) -> float:
-        text = self.on(node, f"cat {places.STATE}/{places.METRICS}")
+        text = self.on(node, f"cat {places.METRICS}")
         found = re.search(rf"^rackwright_health_{name} (\S+)$", text, re.MULTILINE)
         assert found, text
         return float(found[1])

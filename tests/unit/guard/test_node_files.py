@@ -1,0 +1,108 @@
+"""Files of root's: what another user plants in their way is neither followed nor written."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from rackwright.health.guard import places
+from rackwright.health.guard.node_files import NodeFiles
+
+SECRET = "the munge key"
+
+
+@pytest.fixture
+def node(tmp_path):
+    """A node whose exporter's user owns the textfile folder, and a file of root's that it may not read."""
+    for folder in (places.STATE, places.METRICS_FOLDER, places.TEXTFILES):
+        (tmp_path / folder.strip("/")).mkdir(parents=True)
+    (tmp_path / "key").write_text(SECRET)
+    (tmp_path / "key").chmod(0o400)
+    return tmp_path
+
+
+def at(node, path):
+    return node / path.strip("/")
+
+
+def untouched(node):
+    key = node / "key"
+    return key.read_text() == SECRET and stat.S_IMODE(key.stat().st_mode) == 0o400
+
+
+def mode(path):
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+@pytest.mark.parametrize("planted", [places.METRICS, f"{places.METRICS}.new"])
+def test_a_planted_link_is_replaced_and_never_followed(node, planted):
+    at(node, planted).symlink_to(node / "key")
+    assert NodeFiles(str(node)).keep(places.METRICS, "up 1", mode=0o644)
+    assert untouched(node)
+    assert at(node, places.METRICS).read_text() == "up 1\n"
+    assert not at(node, places.METRICS).is_symlink()
+    assert mode(at(node, places.METRICS)) == 0o644
+
+
+def test_a_planted_hard_link_is_replaced_and_never_written(node):
+    os.link(node / "key", at(node, f"{places.METRICS}.new"))
+    assert NodeFiles(str(node)).keep(places.METRICS, "up 1", mode=0o644)
+    assert untouched(node)
+
+
+def test_verdicts_are_for_root_alone(node):
+    assert NodeFiles(str(node)).keep(places.LAST, "{}")
+    assert mode(at(node, places.LAST)) == 0o600
+
+
+@pytest.mark.parametrize("access", [0o775, 0o757, 0o1777])
+def test_a_folder_that_others_may_write_gets_no_file(node, access):
+    at(node, places.METRICS_FOLDER).chmod(access)
+    assert not NodeFiles(str(node)).keep(places.METRICS, "up 1")
+    assert list(at(node, places.METRICS_FOLDER).iterdir()) == []
+
+
+def test_a_folder_that_is_a_link_gets_no_file(node):
+    folder = at(node, places.METRICS_FOLDER)
+    folder.rmdir()
+    folder.symlink_to(at(node, places.STATE))
+    assert not NodeFiles(str(node)).keep(places.METRICS, "up 1")
+    assert list(at(node, places.STATE).iterdir()) == []
+
+
+def test_a_folder_of_another_user_gets_no_file(node, monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
+    assert not NodeFiles(str(node)).keep(places.METRICS, "up 1")
+
+
+@pytest.mark.parametrize("planted", ["rackwright_health.prom", ".rackwright_health.prom.new"])
+def test_in_the_exporters_folder_root_opens_nothing(node, planted):
+    folder = at(node, places.TEXTFILES)
+    (folder / planted).symlink_to(node / "key")
+    NodeFiles(str(node)).link(places.TEXTFILES, places.METRICS)
+    assert untouched(node)
+    assert os.readlink(folder / "rackwright_health.prom") == places.METRICS
+    assert [path.name for path in folder.iterdir()] == ["rackwright_health.prom"]
+
+
+def test_a_file_of_an_earlier_version_becomes_the_link_and_the_link_stays(node):
+    folder = at(node, places.TEXTFILES)
+    (folder / "rackwright_health.prom").write_text("old 1\n")
+    for _ in range(2):
+        NodeFiles(str(node)).link(places.TEXTFILES, places.METRICS)
+        assert os.readlink(folder / "rackwright_health.prom") == places.METRICS
+
+
+def test_a_node_without_an_exporter_has_no_link_and_no_folder(node):
+    at(node, places.TEXTFILES).rmdir()
+    NodeFiles(str(node)).link(places.TEXTFILES, places.METRICS)
+    assert not at(node, places.TEXTFILES).exists()
+
+
+def test_a_directory_in_the_way_of_the_link_is_left_alone(node):
+    blocked = at(node, places.TEXTFILES) / ".rackwright_health.prom.new"
+    blocked.mkdir()
+    NodeFiles(str(node)).link(places.TEXTFILES, places.METRICS)
+    assert blocked.is_dir()
