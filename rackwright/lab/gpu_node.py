@@ -92,6 +92,15 @@ def say(rack: str, node: NodeSpec, kind: str) -> bool:
     return bool(lines)
 
 
+def write(rack: str, node: str, line: str, *, by_program: bool) -> None:
+    """One record in the kernel log of a node with simulated GPUs: the kernel's own, or what a program wrote there.
+
+    The kernel gives the latter facility 1, whatever the program asked for (Documentation/ABI/testing/dev-kmsg, read
+    2026-11-23).
+    """
+    _log(_folder(rack, node), line, priority=2 + (8 if by_program else 0))
+
+
 def check(node: NodeSpec, kind: str) -> None:
     """Refuse a fault that this node cannot have."""
     if node.gpus is None:
@@ -112,10 +121,10 @@ def logs(node: NodeSpec, kind: str) -> bool:
     return bool(gpus.kernel_lines(declared(node)[0], kind))
 
 
-def _log(folder: Path, line: str) -> None:
+def _log(folder: Path, line: str, priority: int = 2) -> None:
     """One record, as the kernel would give it out; waits until journald has taken it."""
     number = int((folder / NEXT).read_text())
-    record = f"2,{number},{time.monotonic_ns() // 1000},-;{line}\n".encode()
+    record = f"{priority},{number},{time.monotonic_ns() // 1000},-;{line}\n".encode()
     try:
         pipe = os.open(folder / KMSG, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

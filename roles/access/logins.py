@@ -18,8 +18,11 @@ _TOO_EARLY = ("kex_exchange_identification", "banner exchange")
 _REFUSED = ("Permission denied", "verification failed", "does not exist")
 
 
-def _login(context: CheckContext[AccessOptions], user: str, target: str) -> tuple[bool, str]:
-    """Log in from this node as a user: (whether sshd accepted it, the name of the node or ssh's last line)."""
+def _login(context: CheckContext[AccessOptions], user: str, target: str) -> tuple[bool, str | None]:
+    """Log in from this node as a user: whether sshd accepted it, and the node's name or ssh's refusal.
+
+    The name is None where the account's rules or its shell ended the session.
+    """
     port = str(context.cluster.ssh.port)
     result = context.host.run(f"runuser -u %s -- ssh {_LOGIN}", user, port, target)
     if result.rc in NOT_RUN:
@@ -31,7 +34,7 @@ def _login(context: CheckContext[AccessOptions], user: str, target: str) -> tupl
     if any(words in output for words in _REFUSED):
         return False, printed
     if any(words in output for words in _CLOSED) and not any(words in output for words in _TOO_EARLY):
-        return True, printed
+        return True, None
     raise Undetermined(f"{user} could not try to log in to {target}: {printed}")
 
 
@@ -45,7 +48,7 @@ def users_log_in(context: CheckContext[AccessOptions]) -> str:
         accepted, printed = _login(context, user, name)
         if not accepted:
             fail(f"{user} cannot log in to {name} without a prompt: {printed}")
-        if printed != target.name and not any(words in printed for words in _CLOSED):
+        if printed not in (target.name, None):
             fail(f"{user} asked for {name} and reached {printed or 'a node without a name'}")
     return f"{target.name} takes {user} by name, full name and address"
 
@@ -75,7 +78,7 @@ def _refused(context: CheckContext[AccessOptions], user: str, target: Node) -> N
     accepted, printed = _login(context, user, target.name)
     if accepted:
         fail(f"{user} logs in to {target.name} by the word of this node's root")
-    if "Permission denied" not in printed:
+    if "Permission denied" not in (printed or ""):
         raise Undetermined(f"the login of {user} to {target.name} failed for another reason: {printed}")
 
 

@@ -53,10 +53,11 @@ class NodeFiles:
     def link(self, folder: str, target: str) -> None:
         """A link to a file of ours in a folder that may be another user's: nothing in it is opened or followed."""
         name = target.rpartition("/")[2]
+        there = self._root + folder
         with suppress(OSError):  # no such folder, or its owner does not want the link: not our trouble
-            at = os.open(self._root + folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                if _target(name, at) != target:
+            at = os.open(there, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:  # its owner may have put a link to a folder of root's there
+                if os.path.realpath(there) == there and _target(name, at) != target:
                     with suppress(FileNotFoundError):
                         os.unlink(f".{name}.new", dir_fd=at)
                     os.symlink(target, f".{name}.new", dir_fd=at)

@@ -101,6 +101,17 @@ def test_a_node_without_an_exporter_has_no_link_and_no_folder(node):
     assert not at(node, places.TEXTFILES).exists()
 
 
+@pytest.mark.parametrize("replaced", [places.TEXTFILES, places.TEXTFILES.rpartition("/")[0]])
+def test_a_folder_that_became_a_link_gets_nothing(replaced, node):
+    """The exporter's user replaces its folder, or the one above, by a link to a folder of root's."""
+    elsewhere = node / "etc"
+    (elsewhere / "node-exporter").mkdir(parents=True)
+    at(node, replaced).rename(node / "away")
+    at(node, replaced).symlink_to(elsewhere)
+    NodeFiles(str(node)).link(places.TEXTFILES, places.METRICS)
+    assert [path.name for path in elsewhere.rglob("*")] == ["node-exporter"]
+
+
 def test_a_directory_in_the_way_of_the_link_is_left_alone(node):
     blocked = at(node, places.TEXTFILES) / ".rackwright_health.prom.new"
     blocked.mkdir()

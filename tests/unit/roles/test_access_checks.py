@@ -34,7 +34,11 @@ User ada may run the following commands on gpu1:
     (ALL : ALL) NOPASSWD: ALL
 """
 REFUSED = "{0}@{1}: Permission denied (publickey,hostbased).\n"
-NO_SHELL = (1, "This account is currently not available.\n", "")
+NO_SHELL = (
+    1,
+    "This account is currently not available.\n",
+    "Could not chdir to home directory /nonexistent: No such file or directory\n",
+)
 GROUPS = "getent group sudo wheel admin docker lxd disk"
 HOST_KEYS = tuple(f"/etc/ssh/ssh_host_{kind}_key" for kind in ("rsa", "ecdsa", "ed25519"))
 
