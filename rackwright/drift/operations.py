@@ -28,12 +28,15 @@ def check_user() -> None:
 def textfile_link(declared: Declaration, name: str, state: str) -> None:
     """node_exporter finds the metrics through a link, so that its folder need not be ours to write."""
     folder = quote(declared.textfiles)
+    # Its owner may be the exporter's user, who could put a link to a folder of root's in its place.
+    foreign = f'[ -L {folder} ] && [ "$(stat -c %u "$(dirname {folder})")" != 0 ]'
+    refusal = quote(f"{declared.textfiles} is a link that a user other than root has made; remove it")
     settings.setting(
         name="Make node_exporter's textfile folder",
         target=declared.textfiles,
-        read=f"test -d {folder} && echo there",
+        read=f"if {foreign}; then echo a foreign link; else test -d {folder} && echo there; fi",
         want="there",
-        write=f"mkdir -p {folder} && printf %s {folder} >{paths.MADE_TEXTFILES}",
+        write=f"if {foreign}; then echo {refusal} >&2; exit 1; fi; mkdir -p {folder} && printf %s {folder} >{paths.MADE_TEXTFILES}",
     )
     files.link(name="Link the metrics", path=f"{declared.textfiles}/{name}", target=f"{state}/{name}")
 

@@ -55,9 +55,9 @@ class NodeFiles:
         name = target.rpartition("/")[2]
         there = self._root + folder
         with suppress(OSError):  # no such folder, or its owner does not want the link: not our trouble
-            at = os.open(there, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:  # its owner may have put a link to a folder of root's there
-                if os.path.realpath(there) == there and _target(name, at) != target:
+            at = os.open(there, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                if not _links_of_others(there) and _target(name, at) != target:
                     with suppress(FileNotFoundError):
                         os.unlink(f".{name}.new", dir_fd=at)
                     os.symlink(target, f".{name}.new", dir_fd=at)
@@ -117,6 +117,18 @@ def _replaced(at: int, name: str, text: str, mode: int) -> bool:
                 os.unlink(left, dir_fd=at)
         raise
     return True
+
+
+def _links_of_others(path: str) -> bool:
+    """Whether another user could have made one of the links on the way, e.g. to a folder of root's."""
+    while path not in ("", "/"):
+        above = os.path.dirname(path)
+        if os.path.islink(path):
+            found = os.stat(above)
+            if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+                return True
+        path = above
+    return False
 
 
 def _target(name: str, at: int) -> str | None:

@@ -108,8 +108,17 @@ def test_a_folder_that_became_a_link_gets_nothing(replaced, node):
     (elsewhere / "node-exporter").mkdir(parents=True)
     at(node, replaced).rename(node / "away")
     at(node, replaced).symlink_to(elsewhere)
+    at(node, replaced).parent.chmod(0o775)  # as good as another owner, which a test cannot make
     NodeFiles(str(node)).link(places.TEXTFILES, places.METRICS)
     assert [path.name for path in elsewhere.rglob("*")] == ["node-exporter"]
+
+
+def test_a_link_that_the_operator_made_is_followed(node):
+    """E.g. /var/lib on another disk."""
+    at(node, "/var/lib/prometheus").rename(node / "disk")
+    at(node, "/var/lib/prometheus").symlink_to(node / "disk")
+    NodeFiles(str(node)).link(places.TEXTFILES, places.METRICS)
+    assert os.readlink(node / "disk" / "node-exporter" / "rackwright_health.prom") == places.METRICS
 
 
 def test_a_directory_in_the_way_of_the_link_is_left_alone(node):
