@@ -28,7 +28,7 @@ class Node:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.opt = root / "opt/rackwright"
-        for made in ("opt", "var/tmp", "var/log", "var/cache/rackwright", "run/lock"):
+        for made in ("opt", "var/tmp", "var/log", "var/cache/rackwright", "run"):
             (root / made).mkdir(parents=True)
 
     def source(self, recipe: Recipe, **files: str) -> None:
@@ -44,7 +44,7 @@ class Node:
     def build(self, recipe: Recipe, jobs: int | None = 3) -> subprocess.CompletedProcess[str]:
         """Run the script, with the node's folders in place of the system's."""
         script = recipe.write(jobs)
-        for place in ("/opt/rackwright", "/var/tmp", "/var/log", "/var/cache", "/run/lock"):
+        for place in ("/opt/rackwright", "/var/tmp", "/var/log", "/var/cache", "/run"):
             script = script.replace(place, f"{self.root}{place}")
         return subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=240, check=False)
 
