@@ -32,6 +32,8 @@ from rackwright.roles.hpc_stack.deploy import hpc_stack
 from rackwright.roles.hpc_stack.options import HpcStackOptions
 from rackwright.roles.imex.deploy import imex
 from rackwright.roles.imex.options import ImexOptions
+from rackwright.roles.integrity.deploy import integrity
+from rackwright.roles.integrity.options import IntegrityOptions
 from rackwright.roles.mariadb.deploy import mariadb
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mig.deploy import mig
@@ -105,3 +107,5 @@ if (o := options_for(host, "health", HealthRoleOptions)) is not None:
     health(options=o)
 if (o := options_for(host, "enroot_pyxis", EnrootPyxisOptions)) is not None:
     enroot_pyxis(options=o)
+if (o := options_for(host, "integrity", IntegrityOptions)) is not None:
+    integrity(options=o)

@@ -12,9 +12,20 @@ from rackwright.model.options import RoleOptions
 _NAMED_MAX = 5
 
 
-def as_rendered(context: CheckContext[RoleOptions], files: Mapping[str, str | None]) -> str:
-    """Each file holds exactly this text, or does not exist where the text is None; FAIL names all that differ."""
-    differences = (_difference(context, path, wanted) for path, wanted in files.items())
+def as_rendered(
+    context: CheckContext[RoleOptions],
+    files: Mapping[str, str | None],
+    modes: Mapping[str, str] | None = None,
+) -> str:
+    """Each file of root's holds exactly this text, or does not exist where the text is None; FAIL names all that differ.
+
+    `modes`: octal modes of those that have another one than 644.
+    """
+    access = modes or {}
+    differences = (
+        _difference(context, path, wanted, f"{access.get(path, '644')} root:root")
+        for path, wanted in files.items()
+    )
     if wrong := [difference for difference in differences if difference is not None]:
         fail("; ".join(wrong))
     return ", ".join(path for path, wanted in files.items() if wanted is not None)
@@ -72,13 +83,16 @@ def at_path(context: CheckContext[RoleOptions], path: str, *, digest_only: bool 
     return context.fact(AtPath, path, digest_only=digest_only)
 
 
-def _difference(context: CheckContext[RoleOptions], path: str, wanted: str | None) -> str | None:
-    """How a path differs from its declared text. The node sends its text only where the digest differs."""
+def _difference(context: CheckContext[RoleOptions], path: str, wanted: str | None, access: str) -> str | None:
+    """How a path differs from its declared text, mode and owner. Its text is asked for only where the digest differs."""
     state = at_path(context, path, digest_only=True)
     if wanted is None:
         return None if state.kind == "absent" else f"{path} is there, and nothing declares it"
     wrong = _digest_difference(path, state, wanted)
-    if wrong is None or state.kind != "file":
+    if wrong is None:
+        found = f"{state.mode} {state.owner}:{state.group}"
+        return None if found == access else f"{path} is {found}, not {access}"
+    if state.kind != "file":
         return wrong
     text = at_path(context, path).text
     if text is None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from rackwright.claims.check import CheckContext, Undetermined, fail
 from rackwright.facts.units import Unit, UnitState
 from rackwright.model.options import RoleOptions
+from rackwright.model.unit_files import foreign_unit_files
 from rackwright.osfamily.names import names
 
 
 def runs(context: CheckContext[RoleOptions], unit: str) -> str:
-    """A unit is active, and starts at boot."""
+    """A unit is active, starts at boot, and has only declared files."""
     state = state_of(context, unit)
+    as_declared(context, unit, state)
     if not state.active:
         fail(f"{unit} is {state.active_state}")
     if not state.enabled:
@@ -21,9 +23,18 @@ def runs(context: CheckContext[RoleOptions], unit: str) -> str:
 def starts_at_boot(context: CheckContext[RoleOptions], unit: str, why: str) -> str:
     """A unit is enabled, whether or not it is active now; `why`: what goes wrong otherwise."""
     state = state_of(context, unit)
+    as_declared(context, unit, state)
     if not state.enabled:
         fail(f"{unit} is {state.file_state or 'not enabled'}: {why}")
     return f"{unit} is {state.file_state}"
+
+
+def as_declared(context: CheckContext[RoleOptions], unit: str, state: UnitState) -> None:
+    """Fails where a unit is masked, or has files that nothing declares."""
+    if state.masked:
+        fail(f"{unit} is masked: nothing starts it any more")
+    if foreign := foreign_unit_files(context.node, state.fragment, state.drop_ins):
+        fail(f"nothing declares {', '.join(foreign)} of {unit}")
 
 
 def software_runs(context: CheckContext[RoleOptions], software: str) -> str:

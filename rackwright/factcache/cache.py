@@ -36,6 +36,8 @@ def version_key(cluster: Cluster, deploy: Path) -> str:
     files = {path for room in rooms for path in room.resolve().rglob("*") if _is_source(path)}
     inputs = [deploy, cluster.path, cluster.ssh.known_hosts, cluster.path.with_suffix(".secrets.age")]
     inputs.append(cluster.lock_path)
+    if cluster.ssh.key is not None:
+        inputs.append(cluster.ssh.key)  # a role may compare the keys of a node with it
     for path in [*sorted(files), *inputs]:
         digest.update(f"{path}\0".encode())
         if path.is_file():

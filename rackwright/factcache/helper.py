@@ -191,7 +191,9 @@ def packages(question):
 class Systemd:
     """`systemctl show` of every unit asked about, in one call."""
 
-    PROPERTIES = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,StateChangeTimestamp"
+    PROPERTIES = (
+        "LoadState,ActiveState,UnitFileState,NeedDaemonReload,StateChangeTimestamp,FragmentPath,DropInPaths"
+    )
     shown = None
 
     @classmethod

@@ -10,9 +10,12 @@ from pyinfra.api.facts import FactBase
 
 from rackwright.facts.question import Question
 
+PROPERTIES = (
+    "LoadState,ActiveState,UnitFileState,NeedDaemonReload,StateChangeTimestamp,FragmentPath,DropInPaths"
+)
 _SHOW = """\
 LC_ALL=C systemctl show --timestamp=us+utc {unit} \\
-  -p LoadState,ActiveState,UnitFileState,NeedDaemonReload,StateChangeTimestamp 2>/dev/null
+  -p {properties} 2>/dev/null
 {newest}
 : """
 
@@ -30,6 +33,9 @@ class UnitState:
     needs_daemon_reload: bool = False
     changed: float = 0.0
     """When it last started, stopped or finished a reload."""
+    fragment: str = ""
+    """The unit file; empty where the unit is masked or has none."""
+    drop_ins: tuple[str, ...] = ()
     newest: dict[str, float] = field(default_factory=dict)
     """By watched path: the newest change at or below it; missing paths are left out."""
 
@@ -55,15 +61,18 @@ def parse_unit(lines: list[str]) -> UnitState:
             values[key] = value
     active = values.get("ActiveState", "missing")
     file_state = values.get("UnitFileState", "")
+    masked = values.get("LoadState") == "masked" or file_state.startswith("masked")
     return UnitState(
         loaded=values.get("LoadState") == "loaded",
         active=active in ("active", "reloading"),
         active_state=active,
         enabled=file_state in _ENABLED,
-        masked=values.get("LoadState") == "masked" or file_state.startswith("masked"),
+        masked=masked,
         file_state=file_state,
         needs_daemon_reload=values.get("NeedDaemonReload") == "yes",
         changed=_seconds(values.get("StateChangeTimestamp", "")),
+        fragment="" if masked else values.get("FragmentPath", ""),
+        drop_ins=tuple(values.get("DropInPaths", "").split()),
         newest=newest,
     )
 
@@ -85,7 +94,12 @@ class Unit(FactBase[UnitState]):
             f"\"$(find {quote(path)} -printf '%T@\\n' | sort -rn | head -n 1)\" {quote(path)}"
             for path in watch
         )
-        return Question(_SHOW.format(unit=quote(unit), newest=newest), "unit", unit=unit, watch=list(watch))
+        return Question(
+            _SHOW.format(unit=quote(unit), properties=PROPERTIES, newest=newest),
+            "unit",
+            unit=unit,
+            watch=list(watch),
+        )
 
     @staticmethod
     def default() -> UnitState:

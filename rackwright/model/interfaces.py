@@ -5,7 +5,7 @@ Options classes implement these interfaces; no role names or imports another one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rackwright.model.types import WorkloadManager
@@ -115,4 +115,51 @@ class ReservesMemory:
 
     def reserved_mib(self, node: Node) -> int:
         """MiB that its services need on this node."""
+        raise NotImplementedError
+
+
+class DeclaresLogins:
+    """Options of the role that decides who may log in to a node, and how."""
+
+    @property
+    def login_keys(self) -> Mapping[str, tuple[str, ...]]:
+        """Lines of authorized_keys that it declares, by user, and users that may become root without any."""
+        raise NotImplementedError
+
+    @property
+    def login_files(self) -> tuple[str, ...]:
+        """Files of keys, of sudo and of sshd that it compares whole."""
+        raise NotImplementedError
+
+    @property
+    def administrators(self) -> tuple[str, ...]:
+        """Users that may become root by its rules of sudo."""
+        raise NotImplementedError
+
+    @property
+    def sshd_settings(self) -> Mapping[str, str]:
+        """Effective settings of sshd, in lower case as `sshd -T` prints them."""
+        raise NotImplementedError
+
+
+class WritesUnitFiles:
+    """Options of a role that writes units, or drop-ins for units, in /etc/systemd/system."""
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """Their paths, also of those that it writes under some conditions only."""
+        raise NotImplementedError
+
+
+class KeepsUnitFiles:
+    """Options of the role with which units have only declared files; without it, others are left alone."""
+
+    allowed_drop_ins: tuple[str, ...]
+    """Further unit files and drop-ins that the site has on purpose."""
+
+
+class HoldsPackages:
+    """Options of a role that holds packages which the lock does not name."""
+
+    def held_packages(self, node: Node) -> tuple[str, ...]:
+        """Their names."""
         raise NotImplementedError

@@ -14,7 +14,10 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.operation import operation
 from pyinfra.context import host, state
 
+from rackwright.data import site_of
 from rackwright.facts.units import Unit, UnitState
+from rackwright.model.unit_files import foreign_unit_files
+from rackwright.operations.quarantine import take_away
 from rackwright.plan.changes import Change, caused_by, pending, record, removed
 
 _BRINGS_UP = ("start", "restart", "reload")
@@ -68,7 +71,10 @@ def unit(
     if masked:
         yield from _mask(unit, there)
         return
+    foreign = foreign_unit_files(site_of().node, there.fragment, there.drop_ins)
     restart, reload = _cause(there, restart_on), _cause(there, reload_on)
+    if foreign and running is True:
+        restart = caused_by(foreign)  # what runs was started with them
     wanted = [
         verb
         for verb, due in (
@@ -83,15 +89,24 @@ def unit(
         if due
     ]
     must_reload_manager = there.needs_daemon_reload
-    if not wanted and not must_reload_manager:
+    if not wanted and not must_reload_manager and not foreign:
         host.noop(f"{unit} is as declared")
         return
-    for verb in wanted:
-        record(_change(verb, unit, there, restart or reload, disruptive))
+    record(*(Change("file", path, f"unit file of {unit} that nothing declares", None) for path in foreign))
+    record(*(_change(verb, unit, there, restart or reload, disruptive) for verb in wanted))
     if must_reload_manager:
         record(Change("unit", unit, "unit file changed on disk", "unit file read again"))
+    yield from _commands(unit, wanted, foreign, must_reload_manager)
+
+
+def _commands(
+    unit: str, verbs: list[str], foreign: tuple[str, ...], must_reload_manager: bool
+) -> Generator[StringCommand, None, None]:
+    if foreign:
+        yield take_away(*foreign)
+    if foreign or must_reload_manager:
         yield StringCommand("systemctl daemon-reload")
-    for verb in wanted:
+    for verb in verbs:
         yield _systemctl(verb, unit)
 
 

@@ -28,6 +28,7 @@ class DebianFamily(Family):
     software = SOFTWARE
     package_tool = "apt"
     query_self, query_owner = "dpkg-query -W dpkg", "dpkg"
+    held = "awk '/^Package: /{name = $2} /^Status: hold /{print name}' /var/lib/dpkg/status"
     apptainer_source = "release"
     dcgm_epoch = "1:"
     nvidia_modules_renamed = True
@@ -45,6 +46,9 @@ class DebianFamily(Family):
 
     def package_change(self, change: PackageChange) -> str:
         return apt.change(change)
+
+    def unhold(self, packages: Sequence[str]) -> str:
+        return f"apt-mark -qq unhold {' '.join(quote(name) for name in packages)}"
 
     def package_file(self, name: str, version: str, cpu: str) -> str:
         return f"{name}_{version}_{_ARCHITECTURES[cpu]}.deb"

@@ -26,6 +26,7 @@ class ElFamily(Family):
     software = SOFTWARE
     package_tool = "dnf"
     query_self, query_owner = "rpm -q rpm", "rpm"
+    held = f"sed -nE '/^[^#!]/s/-[^-]*-[^-]*$//p' {dnf.VERSIONLOCK} 2>/dev/null"
     apptainer_source = "epel"
     dcgm_epoch = ""
     nvidia_modules_renamed = False
@@ -43,6 +44,9 @@ class ElFamily(Family):
 
     def package_change(self, change: PackageChange) -> str:
         return dnf.change(change)
+
+    def unhold(self, packages: Sequence[str]) -> str:
+        return f"dnf -q versionlock delete {' '.join(quote(name) for name in packages)}"
 
     def package_file(self, name: str, version: str, cpu: str) -> str:
         return f"{name}-{version}.{cpu}.rpm"

@@ -48,6 +48,8 @@ class Family(ABC):
     query_self: ClassVar[str]
     """A query that a working query tool always answers: for its own package, `query_owner`."""
     query_owner: ClassVar[str]
+    held: ClassVar[str]
+    """Shell that prints the names of packages that no upgrade moves."""
     apptainer_source: ClassVar[Literal["release", "epel"]]
     """Where packages of Apptainer come from: files of the project's releases, or EPEL."""
     dcgm_epoch: ClassVar[str]
@@ -83,6 +85,10 @@ class Family(ABC):
     @abstractmethod
     def package_change(self, change: PackageChange) -> str:
         """Shell that installs or removes packages, one at a time on a node."""
+
+    @abstractmethod
+    def unhold(self, packages: Sequence[str]) -> str:
+        """The command that lets upgrades move packages again."""
 
     @abstractmethod
     def package_file(self, name: str, version: str, cpu: str) -> str:

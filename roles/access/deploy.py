@@ -13,11 +13,7 @@ from rackwright.operations import files, packages, settings, units, users
 from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.access import known_hosts, trust
-from rackwright.roles.access.options import AccessOptions, AdminUser
-
-KEYS = "/etc/ssh/authorized_keys.d"
-SSHD_FOLDER = "/etc/ssh/sshd_config.d"
-SUDOERS = "/etc/sudoers.d/90-rackwright"
+from rackwright.roles.access.options import KEYS, SSHD_CONF, SSHD_FOLDER, SUDOERS, AccessOptions, AdminUser
 
 
 @deploy("access")
@@ -39,7 +35,7 @@ def access(options: AccessOptions) -> None:
     _node_to_node(site, options)
     files.file(
         name="Write sshd's settings",
-        path=f"{SSHD_FOLDER}/00-rackwright.conf",
+        path=SSHD_CONF,
         content=sshd_conf(site, options),
         validate="sshd -t -f %s",
     )

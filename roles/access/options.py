@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator, model_validator
 
-from rackwright.model.interfaces import DeclaresUsers
+from rackwright.model.interfaces import DeclaresLogins, DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import not_climbing
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:  # the model imports rackwright.model.options, so a run-time i
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
 _SHELL = re.compile(r"/[A-Za-z0-9/_.-]+")
+KEYS = "/etc/ssh/authorized_keys.d"
+SSHD_FOLDER = "/etc/ssh/sshd_config.d"
+SSHD_CONF = f"{SSHD_FOLDER}/00-rackwright.conf"
+SUDOERS = "/etc/sudoers.d/90-rackwright"
 _KEY_KINDS = (
     "ssh-ed25519",
     "ssh-rsa",
@@ -128,7 +132,7 @@ class AdminUser(Frozen):
         return not_climbing(shell)
 
 
-class AccessOptions(RoleOptions, DeclaresUsers):
+class AccessOptions(RoleOptions, DeclaresUsers, DeclaresLogins):
     """Who may log in to the nodes, and how nodes log in to each other."""
 
     users: tuple[AdminUser, ...] = Field(
@@ -219,6 +223,33 @@ class AccessOptions(RoleOptions, DeclaresUsers):
     def accounts(self) -> tuple[AdminUser, ...]:
         """The admin users, for roles that need to know who is on a node."""
         return self.users
+
+    @property
+    def login_keys(self) -> dict[str, tuple[str, ...]]:
+        """Declared keys by user."""
+        return {user.name: user.authorized_keys for user in self.users}
+
+    @property
+    def login_files(self) -> tuple[str, ...]:
+        """What the deploy writes whole."""
+        return (SUDOERS, SSHD_CONF, *(f"{KEYS}/{user.name}" for user in self.users))
+
+    @property
+    def administrators(self) -> tuple[str, ...]:
+        """Who may use sudo."""
+        return tuple(user.name for user in self.users if user.sudo)
+
+    @property
+    def sshd_settings(self) -> dict[str, str]:
+        """What templates/access/sshd.conf.j2 makes of who gets in."""
+        return {
+            "permitrootlogin": "no",
+            "passwordauthentication": "no",
+            "kbdinteractiveauthentication": "no",
+            "permitemptypasswords": "no",
+            "pubkeyauthentication": "yes",
+            "authorizedkeysfile": f".ssh/authorized_keys {KEYS}/%u",
+        }
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """What would lock rackwright itself out of the nodes; nothing is applied while there is any."""

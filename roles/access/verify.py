@@ -9,6 +9,7 @@ from functools import partial
 from rackwright.claims.accounts import account, entry
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered, at_path
+from rackwright.claims.units import software_runs
 from rackwright.model.types import NodeRole
 from rackwright.render import render
 from rackwright.roles.access import known_hosts, logins, trust
@@ -236,6 +237,7 @@ CHECKS: tuple[Check, ...] = (
     Check("sshd is set not to forward X11", _sshd("X11Forwarding", "no")),
     Check("sshd takes many logins at once", _sshd_limits),
     Check("the running sshd offers what is declared and nothing else", _offered, settle_seconds=10),
+    Check("sshd runs and starts at boot", partial(software_runs, software="openssh"), settle_seconds=10),
     Check("admin users exist as declared", _users, applies=lambda node, options: bool(options.users)),
     Check("admin users' keys are in place", _keys, applies=lambda node, options: bool(options.users)),
     Check(

@@ -8,13 +8,13 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from rackwright.containers import DaemonOptions, registry_problems, source_problems
-from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import NeedsForwarding
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
 from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
 
 
-class ContainerdOptions(DaemonOptions, NeedsForwarding):
+class ContainerdOptions(DaemonOptions, NeedsForwarding, WritesUnitFiles):
     """containerd, for Kubernetes, for ctr and nerdctl, and below docker."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -73,3 +73,7 @@ class ContainerdOptions(DaemonOptions, NeedsForwarding):
                 "containerd keeps no login for docker.io, which takes tokens instead of passwords.",
                 "log in with a cache: `auth` of a registry of the role registry_cache, and `mirrors.containers`",
             )
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """The limits of the daemon."""
+        return ("/etc/systemd/system/containerd.service.d/rackwright.conf",)

@@ -8,10 +8,11 @@ from typing import ClassVar
 from pydantic import Field
 
 from rackwright.lock.stack_options import StackOptions
-from rackwright.model.interfaces import RunsDcgm
+from rackwright.model.cluster import Node
+from rackwright.model.interfaces import RunsDcgm, WritesUnitFiles
 
 
-class DcgmOptions(StackOptions, RunsDcgm):
+class DcgmOptions(StackOptions, RunsDcgm, WritesUnitFiles):
     """DCGM's host engine (nvidia-dcgm.service) on nodes with GPUs; versions are the lock's."""
 
     role: ClassVar[str] = "dcgm"
@@ -30,3 +31,7 @@ class DcgmOptions(StackOptions, RunsDcgm):
     def dcgm_host(self) -> str:
         """Where dcgmi on the node reaches the host engine."""
         return f"{'127.0.0.1' if self.listen.is_unspecified else self.listen}:{self.port}"
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """Where the host engine listens."""
+        return ("/etc/systemd/system/nvidia-dcgm.service.d/90-rackwright.conf",)

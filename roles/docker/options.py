@@ -16,13 +16,13 @@ from rackwright.containers import (
     source_problems,
     user_problems,
 )
-from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import NeedsForwarding
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
 from rackwright.model.strings import Identifier, NodePath, UserName
 from rackwright.model.types import NodeRole
 
 
-class DockerOptions(DaemonOptions, NeedsForwarding):
+class DockerOptions(DaemonOptions, NeedsForwarding, WritesUnitFiles):
     """Docker Engine."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -99,3 +99,7 @@ class DockerOptions(DaemonOptions, NeedsForwarding):
         yield from source_problems("docker", self, cluster)
         yield from registry_problems(self, cluster)
         yield from user_problems(cluster, "docker", self, self.users)
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """The limits of the daemon."""
+        return ("/etc/systemd/system/docker.service.d/rackwright.conf",)

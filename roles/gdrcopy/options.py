@@ -9,11 +9,13 @@ from pydantic import Field
 
 from rackwright.lock.for_roles import has_stack
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import HoldsPackages
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
+from rackwright.osfamily.names import names
 
 
-class GdrcopyOptions(RoleOptions):
+class GdrcopyOptions(RoleOptions, HoldsPackages):
     """gdrdrv built by DKMS, its library and, if asked for, its tests.
 
     NVIDIA publishes GDRCopy's packages as files (developer.download.nvidia.com/compute/redist/gdrcopy/, read
@@ -35,6 +37,12 @@ class GdrcopyOptions(RoleOptions):
     def runs_on(self, node: Node) -> bool:
         """On nodes with NVIDIA's GPUs."""
         return super().runs_on(node) and has_stack(node)
+
+    def held_packages(self, node: Node) -> tuple[str, ...]:
+        """GDRCopy's own, whatever their version."""
+        software = ("gdrcopy", "gdrcopy-tests") if self.tests else ("gdrcopy",)
+        found = (package for name in software for package in names(node.family, name).packages)
+        return tuple(package.partition("=")[0] for package in found)
 
     def problems(self, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
         """A role without GPUs."""

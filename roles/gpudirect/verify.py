@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.claims.kernel import loaded_modules
+from rackwright.claims.units import starts_at_boot
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.roles.gpudirect import bridges
@@ -85,5 +87,12 @@ CHECKS = (
         needs=_MODULES,
     ),
     Check("the IOMMU passes through", _iommu, needs=frozenset({Capability.KERNEL}), applies=_passthrough),
+    Check(
+        "ACS is turned off at every boot",
+        partial(
+            starts_at_boot, unit="rackwright-acs-off.service", why="bridges redirect peers after a reboot"
+        ),
+        applies=_acs_off,
+    ),
     Check("no PCI bridge redirects peers", _acs, needs=frozenset({Capability.HARDWARE}), applies=_acs_off),
 )

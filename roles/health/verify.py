@@ -59,7 +59,8 @@ def parse_shown(output: str) -> Shown:
 
 def _files(context: CheckContext[HealthRoleOptions]) -> str:
     files = texts.files_of(context.cluster, context.node, context.options)
-    return as_rendered(context, {path: content for path, (content, _) in files.items()})
+    modes = {path: mode for path, (_, mode) in files.items()}
+    return as_rendered(context, {path: content for path, (content, _) in files.items()}, modes)
 
 
 def _modules(context: CheckContext[HealthRoleOptions]) -> str:

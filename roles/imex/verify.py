@@ -7,7 +7,7 @@ from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.gpu import as_locked, needed
-from rackwright.claims.units import runs
+from rackwright.claims.units import runs, starts_at_boot
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.roles.imex.domains import addresses
@@ -61,6 +61,11 @@ CHECKS = (
         _domain,
         settle_seconds=90,
         applies=needed,
+    ),
+    Check(
+        "the IMEX channels are created at every boot",
+        partial(starts_at_boot, unit="rackwright-imex-channels.service", why="they are gone after a reboot"),
+        applies=_makes_channels,
     ),
     Check(
         "the declared IMEX channels exist",

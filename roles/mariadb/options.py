@@ -8,14 +8,21 @@ from typing import ClassVar
 from pydantic import Field
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import AccountingDatabase, GoesFirst, ReservesMemory, UsesAccountingDatabase
+from rackwright.model.interfaces import (
+    AccountingDatabase,
+    GoesFirst,
+    ReservesMemory,
+    UsesAccountingDatabase,
+    WritesUnitFiles,
+)
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
+from rackwright.osfamily.names import names
 
 _IDENTIFIER = r"^[a-z][a-z0-9_]{0,31}$"
 
 
-class MariadbOptions(AccountingDatabase, GoesFirst, ReservesMemory, RoleOptions):
+class MariadbOptions(AccountingDatabase, GoesFirst, ReservesMemory, WritesUnitFiles, RoleOptions):
     """MariaDB on one head for Slurm's accounting; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
@@ -67,6 +74,10 @@ class MariadbOptions(AccountingDatabase, GoesFirst, ReservesMemory, RoleOptions)
         heads = [node.name for node in cluster.holding(NodeRole.HEAD)]
         if self.node is not None and self.node not in heads:
             yield "node", f"{self.node} is not a head of this cluster.", f"one of: {', '.join(heads)}"
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """When MariaDB starts where it listens on an address of the node."""
+        return (f"/etc/systemd/system/{names(node.family, 'mariadb').unit}.d/rackwright.conf",)
 
 
 def clients(cluster: Cluster, server: Node) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from rackwright.catalog.mig import profiles_of
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import HoldsPackages
 from rackwright.model.options import RoleOptions
 from rackwright.model.ranges import fold
 from rackwright.model.text import mistake
@@ -22,7 +23,7 @@ def _has_display(node: Node) -> bool:
     return node.sku.gpus is not None and node.sku.gpus.display_pci_id is not None
 
 
-class MigOptions(RoleOptions):
+class MigOptions(RoleOptions, HoldsPackages):
     """Which tool partitions the GPUs, and which services must release them meanwhile."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER, NodeRole.LOGIN})
@@ -56,6 +57,10 @@ class MigOptions(RoleOptions):
         Not beside a GPU for screens: it takes an index between the others, and the role counts them from 0 on.
         """
         return super().runs_on(node) and profiles_of(node.sku.gpus) is not None and not _has_display(node)
+
+    def held_packages(self, node: Node) -> tuple[str, ...]:
+        """mig-parted, where it is the tool."""
+        return ("nvidia-mig-manager",) if self.tool == "mig-parted" else ()
 
     def problems(self, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
         """A role without GPUs, or a tool without its version."""

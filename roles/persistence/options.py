@@ -10,10 +10,11 @@ from pydantic import Field
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import Trouble
 from rackwright.lock.stack_options import StackOptions
-from rackwright.model.cluster import Cluster
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import WritesUnitFiles
 
 
-class PersistenceOptions(StackOptions):
+class PersistenceOptions(StackOptions, WritesUnitFiles):
     """NVIDIA's persistence daemon on nodes that are declared to have its GPUs, as the lock says."""
 
     role: ClassVar[str] = "persistence"
@@ -25,6 +26,10 @@ class PersistenceOptions(StackOptions):
         """A role that has nothing to do."""
         if not self.nodes(cluster):
             yield "", "No node of the role persistence has NVIDIA's GPUs.", "remove the section"
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """How the daemon starts."""
+        return ("/etc/systemd/system/nvidia-persistenced.service.d/90-rackwright.conf",)
 
 
 def user(group: GroupLock) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import RegistryAuth
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import NodePath, Slug
 from rackwright.model.text import mistake
@@ -76,7 +77,7 @@ class Registry(Frozen):
         return self
 
 
-class RegistryCacheOptions(RoleOptions):
+class RegistryCacheOptions(RoleOptions, WritesUnitFiles):
     """Registries on the primary head; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
@@ -155,3 +156,7 @@ class RegistryCacheOptions(RoleOptions):
                 f"mirrors.containers is {cluster.mirrors.containers}, and no cache listens there.",
                 f"caches listen on {', '.join(map(str, caches)) or 'no port'}",
             )
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """The unit of each registry."""
+        return ("/etc/systemd/system/registry-cache@.service",)

@@ -13,6 +13,7 @@ from rackwright.model.interfaces import (
     ReservesMemory,
     RunsWorkloadManager,
     UsesAccountingDatabase,
+    WritesUnitFiles,
 )
 from rackwright.model.options import RoleOptions
 from rackwright.model.strings import GroupName
@@ -55,6 +56,7 @@ class SlurmOptions(
     ReservesMemory,
     UsesAccountingDatabase,
     RunsWorkloadManager,
+    WritesUnitFiles,
     RoleOptions,
 ):
     """Slurm with accounting; one section for the whole cluster."""
@@ -280,3 +282,7 @@ class SlurmOptions(
         return (share if runs_slurmctld(node, self) else 0) + (
             share // 2 if self.accounting.runs_slurmdbd(node) else 0
         )
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """The guard of the mount of its state."""
+        return ("/etc/systemd/system/slurmctld.service.d/rackwright.conf",)

@@ -7,12 +7,15 @@ from ipaddress import IPv4Network
 
 from pydantic import Field, field_validator
 
+from rackwright.model.cluster import Node
+from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.options import RoleOptions
+from rackwright.osfamily.names import names
 
 _SERVER = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?")
 
 
-class TimeOptions(RoleOptions):
+class TimeOptions(RoleOptions, WritesUnitFiles):
     """One clock for the whole cluster; the primary head is its server."""
 
     servers: tuple[str, ...] = Field(
@@ -61,3 +64,7 @@ class TimeOptions(RoleOptions):
             if not re.fullmatch(r"\*|[A-Za-z0-9_.-]{1,15}", interface):
                 raise ValueError(f"{interface!r} is not the name of a network interface.")
         return interfaces
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """How chronyd starts where the clock is not its own."""
+        return (f"/etc/systemd/system/{names(node.family, 'chrony').unit}.d/90-rackwright.conf",)

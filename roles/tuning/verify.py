@@ -8,7 +8,7 @@ from functools import partial
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
 from rackwright.claims.files import at_path
 from rackwright.claims.kernel import sysctls_at_boot
-from rackwright.claims.units import is_masked
+from rackwright.claims.units import is_masked, runs
 from rackwright.facts.kernel import Sysctls, high_enough, proc_path
 from rackwright.facts.settings import Answer
 from rackwright.model.cluster import Node
@@ -254,6 +254,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("the tuned profile is in effect", _tuned, needs=frozenset({Capability.KERNEL})),
     Check("swap is off", _no_swap, needs=frozenset({Capability.SWAP}), applies=values.swap_off),
+    Check("journald runs", partial(runs, unit="systemd-journald.service"), settle_seconds=10),
     Check("the journal is kept on disk within its caps", _journal),
     Check("the journal's rate limit is as declared", _journal_rate),
 )

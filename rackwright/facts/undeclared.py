@@ -1,0 +1,240 @@
+"""What of a node's traces nothing declares: pure functions that plan and verify share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from rackwright.facts.authorized_keys import AuthorizedKey, parse_key
+from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, SUDOERS, Account, KeyFile, Loose, Traces
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is meant to be on a node, of all that an intruder could leave."""
+
+    login: str
+    """The user that rackwright logs in as."""
+    users: tuple[str, ...] = ()
+    """Accounts besides those of the system whose keys are judged: who may become root."""
+    keys: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By user: key lines and fingerprints."""
+    key_prefixes: Mapping[str, str] = field(default_factory=dict)
+    """By user: how each line of its keys begins, where the keys differ between sites."""
+    login_key: str | None = None
+    """Fingerprint of the key that rackwright logs in with; None: not known."""
+    key_files: frozenset[str] = frozenset()
+    """Files of keys that another operation compares whole."""
+    uid0: frozenset[str] = frozenset()
+    system_logins: frozenset[str] = frozenset()
+    sudoers: frozenset[str] = frozenset()
+    """Files that another operation compares, or that the site allows."""
+    login_has_sudo: bool = False
+    """Whether an operation writes the rights of the login user; otherwise the node's own rules for it are right."""
+    login_needs_sudo: bool = True
+    sshd_files: frozenset[str] = frozenset()
+    sshd_settings: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Effective values that are right, by setting in lower case; a setting that is missing may have any."""
+    sshd_match: frozenset[str] = frozenset()
+    loose: frozenset[str] = frozenset()
+    holds: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()
+
+    def keys_of(self, user: str) -> frozenset[str]:
+        """Key lines and fingerprints that are right for a user; rackwright's own is for every account."""
+        own = frozenset() if self.login_key is None else frozenset({self.login_key})
+        return self.keys.get(user, frozenset()) | own
+
+    @property
+    def judges_login_keys(self) -> bool:
+        """Whether it is known with which key rackwright logs in: otherwise its user's keys are left alone."""
+        return self.login_key is not None or bool(self.keys.get(self.login))
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of a file that nothing declares, and the text without them."""
+
+    path: str
+    user: str
+    lines: tuple[str, ...]
+    rest: str
+
+
+def keys(found: Traces, declared: Declared) -> list[tuple[KeyFile, tuple[AuthorizedKey, ...], str]]:
+    """(file, keys of it that nothing declares, its text without them)."""
+    strange = []
+    seen = set(declared.key_files)
+    for file in found.keys:
+        if file.path in seen or (file.user == declared.login and not declared.judges_login_keys):
+            continue
+        seen.add(file.path)
+        prefix = declared.key_prefixes.get(file.user)
+        removed: list[AuthorizedKey] = []
+        kept: list[str] = []
+        for line in file.text.splitlines():
+            key = parse_key(line)
+            right = key is None or key.is_among(declared.keys_of(file.user))
+            if right or key is None or (prefix is not None and line.startswith(prefix)):
+                kept.append(line)
+            else:
+                removed.append(key)
+        if removed:
+            strange.append((file, tuple(removed), "".join(f"{line}\n" for line in kept)))
+    return strange
+
+
+def key_links(found: Traces, declared: Declared) -> list[KeyFile]:
+    """Links in place of key files, of system accounts."""
+    return [file for file in found.key_links if file.path not in declared.key_files]
+
+
+def roots(found: Traces, declared: Declared) -> tuple[list[Account], list[Account]]:
+    """Accounts with uid 0 that nothing declares: (open ones, closed ones)."""
+    strange = [one for one in found.accounts if one.uid == 0 and one.name not in {"root", *declared.uid0}]
+    return [one for one in strange if not one.is_closed], [one for one in strange if one.is_closed]
+
+
+def passwords(found: Traces, declared: Declared) -> list[Account]:
+    """System accounts with a password that works, and accounts of any kind that need none."""
+    return [
+        one
+        for one in found.accounts
+        if one.name not in declared.system_logins
+        and (one.password == "empty" or (one.password == "open" and 0 < one.uid < _FIRST_PERSON))
+    ]
+
+
+_FIRST_PERSON = 1000
+
+# What the families ship in /etc/sudoers: sudo 1.9's on Debian 12 and 13, Ubuntu 24.04, Rocky 9, read 2026-11-23.
+_STOCK_RIGHTS = re.compile(r"(root|%sudo|%admin|%wheel)\s+ALL\s*=\s*\(ALL(\s*:\s*ALL)?\)\s+ALL")
+_STOCK_FOLDER = re.compile(rf"[@#]includedir\s+{SUDOERS}\.d/?")
+_HARMLESS = re.compile(r"Defaults\b(?!.*(!\s*authenticate|exempt_group|!\s*env_reset|env_file|runchroot)).*")
+
+
+def sudo_rules(found: Traces, declared: Declared) -> list[Lines]:
+    """Rules of sudo that nothing declares, by file."""
+    strange = []
+    for path, text in found.sudoers.items():
+        if path in declared.sudoers:
+            continue
+        removed: list[tuple[str, str]] = []
+        kept: list[tuple[str, str]] = []
+        for whole in _whole_lines(text):
+            rule = " ".join(re.sub(r"\\\n", " ", whole).split())
+            (kept if _is_right(rule, declared) else removed).append((whole, rule))
+        if removed:
+            rules = tuple(rule for _, rule in removed)
+            strange.append(Lines(path, "root", rules, "".join(f"{line}\n" for line, _ in kept)))
+    return strange
+
+
+def login_would_lose_sudo(found: Traces, declared: Declared) -> bool:
+    """Whether no rule would be left that gives the login user its right to become root without a password."""
+    if not declared.login_needs_sudo or not sudo_rules(found, declared):
+        return False
+    left = (
+        " ".join(line.split())
+        for path, text in found.sudoers.items()
+        for line in _whole_lines(text)
+        if path in declared.sudoers or _is_right(" ".join(line.split()), declared)
+    )
+    names = (declared.login, "%", "ALL")
+    return not any("NOPASSWD" in rule and rule.startswith(names) for rule in left)
+
+
+def _whole_lines(text: str) -> Iterator[str]:
+    """Lines with those that continue them."""
+    for piece in text.replace("\\\n", "\0").splitlines():
+        yield piece.replace("\0", "\\\n")
+
+
+def _is_right(rule: str, declared: Declared) -> bool:
+    if not rule or (rule.startswith("#") and not re.match(r"#include|#\d", rule)):
+        return True
+    if _STOCK_RIGHTS.fullmatch(rule) or _STOCK_FOLDER.fullmatch(rule) or _HARMLESS.fullmatch(rule):
+        return True
+    return not declared.login_has_sudo and rule.split()[0] == declared.login
+
+
+_SHIPPED_CONFIGS = frozenset(
+    f"{SSHD_FOLDER}/{name}.conf"
+    for name in (
+        "01-permitrootlogin",  # Anaconda
+        "20-systemd-userdb",  # systemd 256 and newer
+        "40-redhat-crypto-policies",
+        "50-redhat",
+        "50-cloud-init",
+        "60-cloudimg-settings",  # Ubuntu's cloud images
+    )
+)
+"""Files that installers and distributions write; only what they make of sshd's effective settings counts."""
+_SHIPPED_INCLUDES = (
+    f"{SSHD_FOLDER}/*.conf",
+    "/etc/crypto-policies/back-ends/opensshserver.config",
+)
+
+
+def sshd_files(found: Traces, declared: Declared) -> list[str]:
+    """Files that sshd reads and nothing declares."""
+    known = declared.sshd_files | _SHIPPED_CONFIGS | {SSHD_CONFIG}
+    return [path for path in found.configs if path not in known]
+
+
+def sshd_settings(found: Traces, declared: Declared) -> dict[str, str]:
+    """Effective settings that are not as declared: the value by setting."""
+    return {
+        key: value
+        for key, value in found.settings.items()
+        if key in declared.sshd_settings and value not in declared.sshd_settings[key]
+    }
+
+
+def sshd_lines(found: Traces, declared: Declared, wrong: Mapping[str, str]) -> list[Lines]:
+    """Lines of the distribution's files: what makes these settings wrong, Match blocks, includes."""
+    strange = []
+    for path, text in found.configs.items():
+        if path != SSHD_CONFIG and path not in _SHIPPED_CONFIGS - declared.sshd_files:
+            continue
+        removed: list[str] = []
+        kept: list[str] = []
+        in_block = False
+        for line in text.splitlines():
+            word, _, value = " ".join(line.replace("=", " ", 1).split()).partition(" ")
+            key = word.lower()
+            if key == "match":
+                in_block = f"Match {value}" not in declared.sshd_match
+            right = declared.sshd_settings.get(key, frozenset())
+            foreign = key == "include" and any(one not in _SHIPPED_INCLUDES for one in value.split())
+            if (
+                (in_block and key and not key.startswith("#"))
+                or foreign
+                or (key in wrong and value not in right)
+            ):
+                removed.append(line.strip())
+            else:
+                kept.append(line)
+        if removed:
+            strange.append(Lines(path, "root", tuple(removed), "".join(f"{line}\n" for line in kept)))
+    return strange
+
+
+def lost_include(found: Traces) -> bool:
+    """Whether sshd's main file no longer reads the folder where the declared settings are."""
+    text = found.configs.get(SSHD_CONFIG, "")
+    words = (line.split()[:2] for line in text.splitlines())
+    return not any(
+        found[:1] and (found[0].lower(), *found[1:]) == ("include", _SHIPPED_INCLUDES[0]) for found in words
+    )
+
+
+def loose(found: Traces, declared: Declared) -> list[Loose]:
+    """Setuid and setgid files, and what everyone may write."""
+    return [one for one in found.loose if one.path not in declared.loose]
+
+
+def holds(found: Traces, declared: Declared) -> list[str]:
+    """Held packages."""
+    return [name for name in found.holds if name not in declared.holds]

@@ -1,0 +1,38 @@
+"""Which files of systemd's units are declared on a node."""
+
+from __future__ import annotations
+
+from rackwright.model.cluster import Node
+from rackwright.model.interfaces import KeepsUnitFiles, WritesUnitFiles
+
+_ADMINISTRATORS = (
+    "/etc/systemd/system/",
+    "/etc/systemd/system.control/",
+    "/run/systemd/system/",
+    "/run/systemd/system.control/",
+    "/usr/local/lib/systemd/system/",
+)
+"""Where files go before the distribution's own (systemd.unit(5), UNIT FILE LOAD PATH, read 2026-11-23)."""
+_OWN = "rackwright-"
+"""How units are called that commands of rackwright install."""
+
+
+def foreign_unit_files(node: Node, fragment: str, drop_ins: tuple[str, ...]) -> tuple[str, ...]:
+    """Those files of a unit that nothing declares; none where no role of the node asks for it.
+
+    `fragment`: the unit file itself, empty where it is masked or has none.
+    """
+    keeper = node.offers(KeepsUnitFiles)
+    if keeper is None:
+        return ()
+    declared = set(keeper.allowed_drop_ins)
+    for options in node.options.values():
+        if isinstance(options, WritesUnitFiles):
+            declared.update(options.unit_files(node))
+    return tuple(
+        path
+        for path in (fragment, *drop_ins)
+        if path.startswith(_ADMINISTRATORS)
+        and path not in declared
+        and not (path == fragment and path.rpartition("/")[2].startswith(_OWN))
+    )

@@ -1,0 +1,44 @@
+"""Takes things away from a node without destroying the evidence."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from pyinfra.api.command import StringCommand
+
+from rackwright.atomic_write import write_command
+from rackwright.facts.traces import QUARANTINE
+
+# Access is taken away from the copy: a setuid program that is kept must not run for anyone.
+KEEP = f"""\
+set -eu
+(umask 022; mkdir -p {QUARANTINE}); chmod 700 {QUARANTINE}
+kept=$(mktemp -d {QUARANTINE}/$(date -u +%Y%m%dT%H%M%SZ)-XXXXXX)
+keep() {{
+  (umask 077; mkdir -p "$kept${{1%/*}}")
+  cp -a -- "$1" "$kept$1"
+  [ -L "$1" ] || chmod ug-s,go-rwx "$kept$1"
+}}
+"""
+
+
+def take_away(*paths: str) -> StringCommand:
+    """Moves these files and links into the quarantine."""
+    steps = "".join(f"keep {quote(path)}\nrm -f -- {quote(path)}\n" for path in paths)
+    return StringCommand(KEEP + steps)
+
+
+def rewrite(
+    path: str, text: str, *, mode: str, user: str = "root", validate: str | None = None
+) -> StringCommand:
+    """Writes a file anew; what it was is in the quarantine.
+
+    `user`: who writes it. In a folder of a user's, root would follow links that the user places.
+    `validate`: a command with `%s` for the new file.
+    """
+    script, stdin = write_command(
+        path, text.encode(errors="surrogateescape"), mode=mode, owner=user, group="", validate=validate
+    )
+    if user != "root":
+        script = f"runuser -u {quote(user)} -- sh -c {quote(script)}"
+    return StringCommand(f"{KEEP}keep {quote(path)}\n{script}", _stdin=stdin)

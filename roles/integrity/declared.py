@@ -1,0 +1,115 @@
+"""What roles, the cluster file and the allow lists declare together for one node."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import paramiko
+
+from rackwright.drift import paths as drift
+from rackwright.drift import texts as drift_texts
+from rackwright.facts.authorized_keys import parse_key
+from rackwright.facts.traces import SSHD_FOLDER, SUDOERS
+from rackwright.facts.undeclared import Declared
+from rackwright.lock.for_roles import has_stack
+from rackwright.lock.lock_file import read_lock
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import DeclaresLogins, HoldsPackages
+from rackwright.roles.integrity.options import IntegrityOptions
+
+_SSHD_OWN = {
+    "authorizedkeyscommand": {"none"},
+    "authorizedkeysfile": {".ssh/authorized_keys", ".ssh/authorized_keys .ssh/authorized_keys2"},
+    "authorizedprincipalscommand": {"none"},
+    "authorizedprincipalsfile": {"none"},
+    "forcecommand": {"none"},
+    "permitemptypasswords": {"no"},
+    "permituserenvironment": {"no"},
+    "trustedusercakeys": {"none"},
+}
+"""sshd's defaults, and Debian's where they are others: sshd_config(5), read 2026-11-23."""
+
+
+def declared(cluster: Cluster, node: Node, options: IntegrityOptions) -> Declared:
+    """What is meant to be on a node."""
+    logins = node.offers(DeclaresLogins)
+    login = cluster.ssh.user
+    administrators = logins.administrators if logins is not None else ()
+    files = logins.login_files if logins is not None else ()
+    keys = {user: frozenset(lines) for user, lines in options.allowed_authorized_keys.items()}
+    for user, lines in (logins.login_keys if logins is not None else {}).items():
+        keys[user] = keys.get(user, frozenset()) | frozenset(lines)
+    settings = {key: set(values) for key, values in _SSHD_OWN.items()}
+    if logins is not None:
+        settings |= {key: {value} for key, value in logins.sshd_settings.items()}
+    for key, value in options.allowed_sshd_settings.items():
+        settings.setdefault(key, set()).add(value)
+    return Declared(
+        login=login,
+        users=tuple(sorted({login, *administrators, *options.allowed_authorized_keys})),
+        keys=keys,
+        key_prefixes={drift.USER: _drift_line(cluster)},
+        login_key=login_key(cluster),
+        key_files=frozenset(files),
+        uid0=frozenset(options.allowed_uid0),
+        system_logins=frozenset(options.allowed_system_logins),
+        sudoers=frozenset(files)
+        | {drift.SUDOERS}
+        | {f"{SUDOERS}.d/{name}" for name in options.allowed_sudoers},
+        login_has_sudo=login in administrators,
+        login_needs_sudo=login != "root" and cluster.ssh.become == "sudo",
+        sshd_files=frozenset(files) | {f"{SSHD_FOLDER}/{name}" for name in options.allowed_sshd_includes},
+        sshd_settings={key: frozenset(values) for key, values in settings.items()},
+        sshd_match=frozenset(options.allowed_sshd_match),
+        loose=frozenset(options.allowed_setuid),
+        holds=frozenset(options.allowed_holds) | _holds(cluster, node),
+        paths=options.setuid_paths,
+    )
+
+
+def _drift_line(cluster: Cluster) -> str:
+    """How the one key of the drift check begins: with it a key may run the check and nothing else."""
+    marker = "KEY"
+    text = drift_texts.authorized_keys(cluster, marker).splitlines()[-1]
+    return text.partition(marker)[0]
+
+
+def _holds(cluster: Cluster, node: Node) -> frozenset[str]:
+    """Packages that roles hold on the node: those of the lock, and those of roles with versions of their own."""
+    found = {
+        name
+        for options in node.options.values()
+        if isinstance(options, HoldsPackages)
+        for name in options.held_packages(node)
+    }
+    if cluster.gpu_stack is not None and has_stack(node) and cluster.lock_path.is_file():
+        group = read_lock(cluster).group_of(node)
+        found |= set(group.packages) if group is not None else set()
+    return frozenset(found)
+
+
+def login_key(cluster: Cluster) -> str | None:
+    """The fingerprint of the key that rackwright logs in with; None where only an agent or a passphrase has it."""
+    key = cluster.ssh.key
+    if key is None:
+        return None
+    public = key.with_name(f"{key.name}.pub")
+    try:
+        if public.is_file():
+            parsed = parse_key(public.read_text().splitlines()[0])
+            return parsed.fingerprint if parsed is not None else None
+        return _of_private(key, key.stat().st_mtime_ns)
+    except (OSError, IndexError):
+        return None
+
+
+@lru_cache(maxsize=16)
+def _of_private(key: Path, changed: int) -> str | None:
+    """`changed` is the time of the file: another key under the same name is read again."""
+    try:
+        found = paramiko.PKey.from_path(key)
+    except (paramiko.SSHException, ValueError, TypeError):
+        return None  # a passphrase, or a kind of key that paramiko does not read
+    parsed = parse_key(f"{found.get_name()} {found.get_base64()}")
+    return parsed.fingerprint if parsed is not None else None

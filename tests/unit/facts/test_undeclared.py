@@ -1,0 +1,231 @@
+"""What of a node's answer is strange, and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rackwright.facts import undeclared
+from rackwright.facts.authorized_keys import parse_key
+from rackwright.facts.traces import parse_traces
+from tests.unit.facts.traced import (
+    DECLARED,
+    FOREIGN,
+    OWN,
+    OWN_PRINT,
+    STOCK_SSHD,
+    STOCK_SUDOERS,
+    answer,
+    coded,
+    traces,
+)
+
+RACK = "/home/rack/.ssh/authorized_keys"
+
+
+def foreign_keys(text, user="rack", declared=DECLARED, path=RACK):
+    found = undeclared.keys(traces(coded("keys", user, path, text), without="keys"), declared)
+    return [str(key) for _, removed, _ in found for key in removed]
+
+
+def test_a_stock_node_has_nothing_strange():
+    found = traces()
+    assert undeclared.keys(found, DECLARED) == []
+    assert undeclared.roots(found, DECLARED) == ([], [])
+    assert undeclared.passwords(found, DECLARED) == []
+    assert undeclared.sudo_rules(found, DECLARED) == []
+    assert undeclared.sshd_files(found, DECLARED) == []
+    assert undeclared.sshd_lines(found, DECLARED, undeclared.sshd_settings(found, DECLARED)) == []
+    assert not undeclared.lost_include(found)
+    assert undeclared.loose(found, DECLARED) == undeclared.holds(found, DECLARED) == []
+
+
+@pytest.mark.parametrize(
+    "lines", [[], answer()[:-1], [*answer()[:-1], "what is this", "end"], ["keys|a|b|%%", "end"]]
+)
+def test_an_answer_that_is_cut_off_or_strange_is_refused(lines):
+    with pytest.raises(ValueError, match=r"not whole|unreadable"):
+        parse_traces(lines)
+
+
+def test_a_fingerprint_is_what_ssh_keygen_prints():
+    key = parse_key(OWN)
+    assert key is not None
+    assert (key.kind, key.fingerprint, key.comment) == ("ssh-ed25519", OWN_PRINT, "rackwright")
+
+
+@pytest.mark.parametrize(
+    "line", ["", "# " + OWN, "ssh-ed25519", "ssh-ed25519 AAAA x", "ssh-rsa " + OWN.split()[1], "x"]
+)
+def test_what_sshd_takes_for_no_key(line):
+    assert parse_key(line) is None
+
+
+def test_a_key_that_hides_behind_options_is_the_one_that_counts():
+    """An allowed key within quotes is text, as it is for sshd."""
+    hidden = f'environment="X={OWN}",no-pty {FOREIGN}'
+    assert foreign_keys(hidden) == ["ssh-ed25519 " + parse_key(FOREIGN).fingerprint + " (mallory@outside)"]
+
+
+def test_keys_that_are_allowed():
+    restricted = f'command="/bin/backup" {FOREIGN}'
+    fingerprint = parse_key(FOREIGN).fingerprint
+    assert len(foreign_keys(f"{OWN}\n{FOREIGN}\n")) == 1
+    for line in (fingerprint, FOREIGN):
+        assert foreign_keys(restricted, declared=replace(DECLARED, keys={"rack": frozenset({line})})) == []
+    only_restricted = replace(DECLARED, keys={"rack": frozenset({restricted})})
+    assert foreign_keys(restricted, declared=only_restricted) == []
+    assert len(foreign_keys(FOREIGN, declared=only_restricted)) == 1, "without its options it may do more"
+    assert foreign_keys(FOREIGN, declared=replace(DECLARED, key_files=frozenset({RACK}))) == []
+    prefixed = replace(DECLARED, key_prefixes={"rackwright-drift": 'restrict,command="check" '})
+    assert foreign_keys(f'restrict,command="check" {FOREIGN}', "rackwright-drift", prefixed) == []
+    assert len(foreign_keys(FOREIGN, "rackwright-drift", prefixed)) == 1
+
+
+def test_the_login_user_s_keys_are_left_alone_where_its_own_is_not_known():
+    unknown = replace(DECLARED, login_key=None)
+    assert foreign_keys(f"{OWN}\n{FOREIGN}\n", declared=unknown) == []
+    assert not unknown.judges_login_keys
+    assert len(foreign_keys(f"{OWN}\n{FOREIGN}\n", "root", unknown, "/root/.ssh/authorized_keys")) == 2
+
+
+def test_the_text_without_a_key_keeps_everything_else():
+    text = f"# mine\n{OWN}\n{FOREIGN}\nnot a key\n"
+    ((_, _, rest),) = undeclared.keys(traces(coded("keys", "rack", RACK, text), without="keys"), DECLARED)
+    assert rest == f"# mine\n{OWN}\nnot a key\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "strange"),
+    [
+        ("account|toor|0|/root|/bin/bash|open|", ("open", "")),
+        ("account|toor|0|/root|/bin/bash|locked|", ("open", "")),
+        ("account|toor|0|/root|/usr/sbin/nologin|locked|1", ("closed", "")),
+        ("account|www|33|/var/www|/usr/sbin/nologin|open|", ("", "www")),
+        ("account|ada|3000|/home/ada|/bin/bash|empty|", ("", "ada")),
+        ("account|ada|3000|/home/ada|/bin/bash|open|", ("", "")),
+        ("account|www|33|/var/www|/usr/sbin/nologin|locked|", ("", "")),
+    ],
+)
+def test_accounts(line, strange):
+    found = traces(line)
+    still_open, closed = undeclared.roots(found, DECLARED)
+    kind = "open" if still_open else "closed" if closed else ""
+    assert (kind, "".join(one.name for one in undeclared.passwords(found, DECLARED))) == strange
+    allowed = replace(DECLARED, uid0=frozenset({"toor"}), system_logins=frozenset({"www", "ada"}))
+    assert undeclared.roots(found, allowed) == ([], [])
+    assert undeclared.passwords(found, allowed) == []
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "mallory ALL=(ALL) NOPASSWD: ALL",
+        "%sudo ALL=(ALL:ALL) NOPASSWD: ALL",
+        "rack,mallory ALL=(ALL) ALL",
+        "ALL ALL=(ALL) ALL",
+        "Defaults !authenticate",
+        "Defaults:mallory !authenticate",
+        "#1000 ALL=(ALL) ALL",
+        "#include /tmp/evil",
+        "@includedir /tmp/evil",
+        "User_Alias X = mallory",
+        "mallory \\\n ALL = ALL",
+    ],
+)
+def test_rules_of_sudo_that_nothing_declares(rule):
+    text = f"{STOCK_SUDOERS}{rule}\n"
+    (found,) = undeclared.sudo_rules(traces(coded("sudoers", "-", "/etc/sudoers", text)), DECLARED)
+    assert (found.path, found.rest) == ("/etc/sudoers", STOCK_SUDOERS)
+    assert found.lines == (" ".join(rule.replace("\\\n", " ").split()),)
+
+
+def test_a_file_of_sudo_that_is_allowed_or_belongs_to_an_operation():
+    line = coded("sudoers", "-", "/etc/sudoers.d/site", "ops ALL=(ALL) ALL\n")
+    assert len(undeclared.sudo_rules(traces(line), DECLARED)) == 1
+    assert (
+        undeclared.sudo_rules(traces(line), replace(DECLARED, sudoers=frozenset({"/etc/sudoers.d/site"})))
+        == []
+    )
+
+
+def test_the_login_user_s_rule_goes_only_where_another_is_written():
+    found = traces(coded("sudoers", "-", "/etc/sudoers.d/evil", "x ALL=ALL\n"))
+    assert not undeclared.login_would_lose_sudo(found, DECLARED)
+    written = replace(DECLARED, login_has_sudo=True)
+    assert [one.path for one in undeclared.sudo_rules(found, written)] == [
+        "/etc/sudoers.d/90-rack",
+        "/etc/sudoers.d/evil",
+    ]
+    assert undeclared.login_would_lose_sudo(found, written), "the declared file is not there yet"
+    there = traces(
+        coded("sudoers", "-", "/etc/sudoers.d/90-rackwright", "rack ALL=(ALL:ALL) NOPASSWD: ALL\n")
+    )
+    written = replace(written, sudoers=frozenset({"/etc/sudoers.d/90-rackwright"}))
+    assert not undeclared.login_would_lose_sudo(there, written)
+    by_group = traces(
+        coded("sudoers", "-", "/etc/sudoers.d/cloud", "%adm ALL=(ALL) NOPASSWD:ALL\n"),
+        without="sudoers|-|/etc/sudoers.d",
+    )
+    assert undeclared.login_would_lose_sudo(by_group, DECLARED)
+    assert not undeclared.login_would_lose_sudo(by_group, replace(DECLARED, login_needs_sudo=False))
+
+
+def test_sshd_s_files_and_effective_settings():
+    evil = coded("config", "-", "/etc/ssh/sshd_config.d/10-evil.conf", "PermitUserEnvironment yes\n")
+    cloud = coded(
+        "config", "-", "/etc/ssh/sshd_config.d/60-cloudimg-settings.conf", "PasswordAuthentication no\n"
+    )
+    found = traces(evil, cloud, "sshd|permituserenvironment|yes")
+    assert undeclared.sshd_files(found, DECLARED) == ["/etc/ssh/sshd_config.d/10-evil.conf"]
+    assert undeclared.sshd_settings(found, DECLARED) == {"permituserenvironment": "yes"}
+    allowed = replace(
+        DECLARED,
+        sshd_files=DECLARED.sshd_files | {"/etc/ssh/sshd_config.d/10-evil.conf"},
+        sshd_settings={"permituserenvironment": frozenset({"no", "yes"})},
+    )
+    assert undeclared.sshd_files(found, allowed) == []
+    assert undeclared.sshd_settings(found, allowed) == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "removed"),
+    [
+        ("TrustedUserCAKeys /etc/evil\n", ("TrustedUserCAKeys /etc/evil",)),
+        ("trustedusercakeys=/etc/evil\n", ("trustedusercakeys=/etc/evil",)),
+        ("Include /tmp/evil.conf\n", ("Include /tmp/evil.conf",)),
+        (
+            "Match User mallory\n  PasswordAuthentication yes\n",
+            ("Match User mallory", "PasswordAuthentication yes"),
+        ),
+    ],
+)
+def test_lines_of_sshd_s_main_file(more, removed):
+    line = coded("config", "-", "/etc/ssh/sshd_config", f"{STOCK_SSHD}{more}")
+    found = traces(line, "sshd|trustedusercakeys|/etc/evil")
+    wrong = undeclared.sshd_settings(found, DECLARED)
+    (one,) = undeclared.sshd_lines(found, DECLARED, wrong)
+    assert (one.lines, one.rest) == (removed, STOCK_SSHD)
+    allowed = replace(DECLARED, sshd_match=frozenset({"Match User mallory"}), sshd_settings={})
+    left = undeclared.sshd_lines(found, allowed, {})
+    assert bool(left) == more.startswith("Include")
+
+
+def test_a_main_file_that_no_longer_reads_the_folder():
+    assert undeclared.lost_include(traces(coded("config", "-", "/etc/ssh/sshd_config", "UsePAM yes\n")))
+
+
+def test_loose_files_and_holds():
+    found = traces("loose|f 4755 /etc/a b", "loose|d 777 /etc/c", "hold|jq")
+    assert [(one.kind, one.mode, one.path) for one in undeclared.loose(found, DECLARED)] == [
+        ("f", "4755", "/etc/a b"),
+        ("d", "777", "/etc/c"),
+    ]
+    assert undeclared.holds(found, DECLARED) == ["jq"]
+    allowed = replace(DECLARED, loose=frozenset({"/etc/a b", "/etc/c"}), holds=frozenset({"jq"}))
+    assert undeclared.loose(found, allowed) == undeclared.holds(found, allowed) == []
+
+
+def test_the_example_keys_differ():
+    assert parse_key(OWN).fingerprint != parse_key(FOREIGN).fingerprint

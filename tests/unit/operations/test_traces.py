@@ -1,0 +1,170 @@
+"""What is planned against an intruder's traces, and the commands that take them away, run by a shell."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from rackwright.operations import quarantine
+from rackwright.operations.quarantine import rewrite, take_away
+from tests.factories import make_cluster, make_node
+from tests.unit.facts.traced import FOREIGN, OWN, STOCK_SSHD, STOCK_SUDOERS, answer, coded
+from tests.unit.pyinfra_driver.local import LocalRun, LocalShell
+
+_DEPLOY = """\
+from tests.unit.facts.traced import DECLARED
+from rackwright.operations import traces
+from dataclasses import replace
+declared = replace(DECLARED, login_has_sudo={has_sudo})
+traces.{operation}(name="Act", declared=declared{more})
+"""
+
+
+class Scripted(LocalShell):
+    """A node that answers the one question as a test wants; commands are noted and not run."""
+
+    answer: ClassVar[list[str]] = []
+    acted: ClassVar[list[str]] = []
+
+    def execute(self, command, arguments):
+        text = str(command)
+        if text.endswith("echo end"):
+            return LocalShell.execute(self, f"cat <<'EOF'\n{chr(10).join(Scripted.answer)}\nEOF", {})
+        Scripted.acted.append(text)
+        return LocalShell.execute(self, "true", {})
+
+
+@pytest.fixture
+def node(tmp_path):
+    Scripted.acted = []
+    return LocalRun(make_cluster(make_node("node1", 21)), tmp_path, Scripted)
+
+
+def planned(node, operation, *lines, without="\0", more="", has_sudo=False):
+    Scripted.answer = answer(*lines, without=without)
+    (plan,) = node.plan(_DEPLOY.format(operation=operation, more=more, has_sudo=has_sudo)).values()
+    return plan
+
+
+KEYS = coded("keys", "rack", "/home/rack/.ssh/authorized_keys", f"{OWN}\n{FOREIGN}\n")
+SSHD = {"more": ", unit='ssh.service'"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "line", "without", "kind", "target", "says", "runs"),
+    [
+        ("authorized_keys", KEYS, "keys", "file", "/home/rack/.ssh/authorized_keys", "mallory@outside", "runuser -u rack"),
+        ("authorized_keys", "keylink|www|/var/www/.ssh/authorized_keys", "\0", "file",
+         "/var/www/.ssh/authorized_keys", "link", "rm -f"),
+        ("accounts", "account|toor|0|/root|/bin/sh|open|", "\0", "user", "toor", "uid 0", "usermod --lock --expiredate 1"),
+        ("accounts", "account|www|33|/|/bin/sh|open|", "\0", "user", "www", "password open", "usermod --lock www"),
+        ("sudo_rules", coded("sudoers", "-", "/etc/sudoers.d/x", "x ALL=ALL\n"), "\0", "file", "/etc/sudoers.d/x",
+         "x ALL=ALL", "rm -f"),
+        ("sudo_rules", coded("sudoers", "-", "/etc/sudoers", STOCK_SUDOERS + "x ALL=ALL\n"), "\0", "file", "/etc/sudoers",
+         "x ALL=ALL", "visudo -cqf"),
+        ("sshd_settings", coded("config", "-", "/etc/ssh/sshd_config.d/x.conf", "X y\n"), "\0", "file",
+         "/etc/ssh/sshd_config.d/x.conf", "nothing declares", "rm -f"),
+        ("sshd_settings", coded("config", "-", "/etc/ssh/sshd_config", STOCK_SSHD + "Match all\n X y\n"), "\0", "file",
+         "/etc/ssh/sshd_config", "Match all", "sshd -t -f"),
+        ("sshd_settings", coded("config", "-", "/etc/ssh/sshd_config", "UsePAM yes\n"), "\0", "file",
+         "/etc/ssh/sshd_config", "without its Include", "sshd -t -f"),
+        ("loose_files", "loose|f 4755 /etc/a b", "\0", "file", "/etc/a b", "mode 4755", "chmod ug-s,o-w -- '/etc/a b'"),
+        ("loose_files", "loose|d 777 /etc/a", "\0", "directory", "/etc/a", "mode 777", "chmod o-w -- /etc/a"),
+        ("holds", "hold|jq", "\0", "package", "jq", "held", "apt-mark -qq unhold jq"),
+    ],
+)  # fmt: skip
+def test_each_is_planned_by_name_and_taken_away(node, operation, line, without, kind, target, says, runs):
+    more = SSHD["more"] if operation == "sshd_settings" else ""
+    plan = planned(node, operation, line, without=without, more=more)
+    assert plan.error is None
+    (found,) = plan.operations
+    (change,) = found.changes
+    assert (change.kind, change.target) == (kind, target)
+    assert says in str(change.before)
+    assert any(runs in command for command in found.commands), found.commands
+
+
+@pytest.mark.parametrize(
+    "operation", ["authorized_keys", "accounts", "sudo_rules", "sshd_settings", "loose_files", "holds"]
+)
+def test_nothing_is_planned_on_a_stock_node(node, operation):
+    more = SSHD["more"] if operation == "sshd_settings" else ""
+    plan = planned(node, operation, more=more)
+    assert plan.error is None
+    assert not plan.operations
+
+
+@pytest.mark.parametrize(
+    ("operation", "part"),
+    [
+        ("authorized_keys", "keys"),
+        ("accounts", "accounts"),
+        ("sudo_rules", "sudoers"),
+        ("sshd_settings", "sshd"),
+        ("loose_files", "loose"),
+        ("holds", "holds"),
+    ],
+)
+def test_what_could_not_be_read_is_an_error_and_not_in_sync(node, operation, part):
+    more = SSHD["more"] if operation == "sshd_settings" else ""
+    plan = planned(node, operation, f"cannot|{part}|do it", more=more)
+    assert "the node could not do it" in str(plan.error)
+
+
+def test_rackwright_does_not_take_its_own_rule_of_sudo_away(node):
+    plan = planned(
+        node,
+        "sudo_rules",
+        coded("sudoers", "-", "/etc/sudoers.d/cloud", "%adm ALL=(ALL) NOPASSWD:ALL\n"),
+        without="sudoers|-|/etc/sudoers.d",
+    )
+    assert "rack, as which rackwright logs in" in str(plan.error)
+
+
+def test_a_setting_of_sshd_that_no_line_makes_is_an_error(node):
+    plan = planned(node, "sshd_settings", "sshd|permitrootlogin|yes", **SSHD)
+    assert "sshd's permitrootlogin is yes, and no line of its files says so" in str(plan.error)
+
+
+def run(command, folder):
+    text = str(command).replace("/var/lib/rackwright/quarantine", f"{folder}/quarantine")
+    return subprocess.run(
+        ["sh", "-c", text],
+        input=command.connector_arguments.get("_stdin"),
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_what_goes_is_kept_for_root_alone(tmp_path):
+    evil = tmp_path / "etc" / "evil 1"
+    evil.parent.mkdir()
+    evil.write_text("x")
+    evil.chmod(0o4777)
+    link = tmp_path / "etc" / "link"
+    link.symlink_to("/etc/shadow")
+    assert run(take_away(str(evil), str(link)), tmp_path).returncode == 0
+    assert not evil.exists()
+    assert not link.is_symlink()
+    (kept,) = (tmp_path / "quarantine").iterdir()
+    assert (tmp_path / "quarantine").stat().st_mode & 0o7777 == 0o700
+    copy = kept / str(evil).lstrip("/")
+    assert (copy.read_text(), copy.stat().st_mode & 0o7777) == ("x", 0o700)
+    assert (kept / str(link).lstrip("/")).is_symlink()
+
+
+def test_a_file_that_is_written_anew_is_kept_and_stays_where_its_validator_refuses(tmp_path):
+    target = tmp_path / "conf"
+    target.write_text("old\nevil\n")
+    assert run(rewrite(str(target), "old\n", mode="640", validate="false %s"), tmp_path).returncode != 0
+    assert target.read_text() == "old\nevil\n"
+    assert run(rewrite(str(target), "old\n", mode="640"), tmp_path).returncode == 0
+    assert (target.read_text(), target.stat().st_mode & 0o777) == ("old\n", 0o640)
+    kept = list((tmp_path / "quarantine").rglob("conf"))
+    assert {path.read_text() for path in kept} == {"old\nevil\n"}
+    assert Path(quarantine.QUARANTINE).parent == Path("/var/lib/rackwright")
