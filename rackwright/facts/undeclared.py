@@ -168,6 +168,7 @@ _SHIPPED_CONFIGS = frozenset(
         "50-redhat",
         "50-cloud-init",
         "60-cloudimg-settings",  # Ubuntu's cloud images
+        "90-lab",  # nodes of `rackwright lab`
     )
 )
 """Files that installers and distributions write; only what they make of sshd's effective settings counts."""

@@ -92,6 +92,7 @@ CHECKS = (
         partial(
             starts_at_boot, unit="rackwright-acs-off.service", why="bridges redirect peers after a reboot"
         ),
+        needs=frozenset({Capability.HARDWARE}),
         applies=_acs_off,
     ),
     Check("no PCI bridge redirects peers", _acs, needs=frozenset({Capability.HARDWARE}), applies=_acs_off),

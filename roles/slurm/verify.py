@@ -185,12 +185,6 @@ CHECKS = (
         settle_seconds=15,
         applies=placement.runs_slurmctld,
     ),
-    Check(
-        "slurmctld runs",
-        partial(runs, unit="slurmctld.service"),
-        settle_seconds=15,
-        applies=placement.runs_slurmctld,
-    ),
     Check("slurmctld can write its state", _state_folder, applies=placement.runs_slurmctld),
     Check("users see of each other what is declared", _private_data, applies=placement.runs_slurmctld),
     *service_checks.NODE_CHECKS,

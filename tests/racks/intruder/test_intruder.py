@@ -32,7 +32,7 @@ def said(plan: dict[str, Any], node: str, seed: Seed) -> str:
 
 
 def failed(site: Site) -> set[tuple[str, str, str]]:
-    return named(results(site, 1).get("FAIL", []))
+    return named(results(site, None).get("FAIL", []))
 
 
 @contextmanager

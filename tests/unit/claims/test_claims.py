@@ -9,6 +9,7 @@ from rackwright.claims.check import CheckContext, Failed, Undetermined
 from rackwright.claims.packages import installed, package_state
 from rackwright.model.options import RoleOptions
 from rackwright.osfamily.known import os_release
+from rackwright.roles.integrity.options import IntegrityOptions
 from tests.factories import make_cluster, make_node
 from tests.unit.roles import fake_facts
 from tests.unit.roles.fake_host import FakeHost
@@ -28,6 +29,8 @@ def on(*answers, node=NODE, always=None):
     ("answers", "evidence"),
     [
         (fake_facts.file("/a", "x\n"), None),
+        (fake_facts.file("/a", "x\n", "666"), "/a is 666 root:root, not 644 root:root"),
+        (fake_facts.file("/a", "x\n", owner="ada"), "/a is 644 ada:root, not 644 root:root"),
         (fake_facts.file("/a", "x\ny\n"), "/a is not as declared: y"),
         (fake_facts.file("/a", ""), "/a is not as declared: lines are missing or in another order"),
         (fake_facts.file("/a", b"\0"), "/a is not as declared: it is not a text of at most 1 MiB"),
@@ -100,6 +103,7 @@ def test_what_cannot_be_read_is_not_known(claim, always):
         ("failed", "enabled", "a.service is failed"),
         ("activating", "enabled", "a.service is activating"),
         ("active", "disabled", "a.service is active, and disabled: it does not start at boot"),
+        ("active", "masked", "a.service is masked: nothing starts it any more"),
         ("active", "enabled-runtime", "a.service is active, and enabled-runtime: it does not start at boot"),
         ("active", "", "a.service is active, and not enabled: it does not start at boot"),
     ],
@@ -111,6 +115,26 @@ def test_a_unit_runs_and_starts_at_boot(active, state, evidence):
     else:
         with pytest.raises(Failed, match=f"^{evidence}$"):
             units.runs(context, "a.service")
+
+
+def test_a_file_with_a_mode_of_its_own():
+    context = on(fake_facts.file("/a", "x", "755"))
+    assert files.as_rendered(context, {"/a": "x"}, {"/a": "755"}) == "/a"
+    with pytest.raises(Failed, match=r"^/a is 755 root:root, not 640 root:root$"):
+        files.as_rendered(context, {"/a": "x"}, {"/a": "640"})
+
+
+def test_a_unit_with_a_file_that_nothing_declares():
+    node = make_node("n1", 10, primary=True, options={"integrity": IntegrityOptions()})
+    evil = "/etc/systemd/system/a.service.d/evil.conf"
+    ((question, told),) = fake_facts.unit("a.service").items()
+    files_of_it = f"FragmentPath=/usr/lib/a.service\nDropInPaths=/usr/lib/x.conf {evil}\n"
+    context = on({question: f"{told}{files_of_it}"}, node=node)
+    for claim in (units.runs, lambda given, unit: units.starts_at_boot(given, unit, "why")):
+        with pytest.raises(Failed, match=f"^nothing declares {evil} of a.service$"):
+            claim(context, "a.service")
+    anywhere = on({question: f"{told}{files_of_it}"})
+    assert units.runs(anywhere, "a.service"), "no role asks for it"
 
 
 def test_ids_of_a_user():

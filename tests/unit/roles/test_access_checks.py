@@ -14,7 +14,7 @@ from rackwright.roles.access.verify import (
     parse_sudo_rights,
 )
 from tests.unit.roles.access_site import RECORDED, access_site
-from tests.unit.roles.fake_facts import account, file
+from tests.unit.roles.fake_facts import account, file, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.sites import expected, worker
 
@@ -78,6 +78,7 @@ HEALTHY = {
     **{key: value for path in HOST_KEYS for key, value in file(path, "", "600").items()},
     ASK_METHODS: (255, "", "admin@10.9.0.11: Permission denied (publickey).\n"),
     ASK_ORDINARY: (255, "", REFUSED.format("nobody", "10.9.0.11")),
+    **unit("ssh.service"),
     **account("ada", 3000, ("adm", "hpc")),
     **account("bob", 3001),
     "getent shadow ada": "ada:!:20777:0:99999:7:::\n",
@@ -97,6 +98,7 @@ HEALTHY = {
 }
 
 METHODS = "the running sshd offers what is declared and nothing else"
+RUNS = "sshd runs and starts at boot"
 USERS = "admin users exist as declared"
 RIGHTS = "sudo rights are exactly those declared"
 NODE_TO_NODE = "users log in from node to node without prompts"
@@ -158,6 +160,16 @@ FAILURES = [
         "sshd offers hostbased to admin",
     ),
     (METHODS, {ASK_METHODS: (0, "", "")}, "admin logs in without any credential"),
+    (
+        RUNS,
+        unit("ssh.service", state="disabled"),
+        "ssh.service is active, and disabled: it does not start at boot",
+    ),
+    (
+        RUNS,
+        unit("ssh.service", state="masked", load="masked"),
+        "ssh.service is masked: nothing starts it any more",
+    ),
     (USERS, account("bob", None), "the user bob does not exist"),
     (
         USERS,

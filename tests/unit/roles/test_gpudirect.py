@@ -15,6 +15,7 @@ from rackwright.osfamily.known import os_release
 from rackwright.roles.gpudirect import bridges
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.gpudirect.verify import CHECKS
+from tests.unit.roles.fake_facts import unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
 from tests.unit.roles.stack_sites import STACK, site, worker
 
@@ -162,6 +163,7 @@ OLD = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.261.03  Thu Aug 1\n"
 DMABUF = "NICs can reach GPU memory by dma-buf"
 PEERMEM = "nvidia-peermem is loaded only as declared"
 IOMMU = "the IOMMU passes through"
+AT_BOOT = "ACS is turned off at every boot"
 ACS = "no PCI bridge redirects peers"
 DRIVER, UNAME, MODULES = "cat /proc/driver/nvidia/version", "uname -r", "cat /proc/modules"
 CMDLINE, GROUPS = "cat /proc/cmdline", "cat /sys/kernel/iommu_groups/*/type"
@@ -192,6 +194,10 @@ ASK = f"sh -c {shlex.quote(bridges.READ)}"
         (ACS, {**READ, ASK: "0000:00:00.0 pcilib: Cannot open /sys\n"}, "UNKNOWN", None),
         (ACS, {**READ, ASK: ""}, "UNKNOWN", "lspci lists no PCI bridge"),
         (ACS, {}, "UNKNOWN", None),
+        (AT_BOOT, unit("rackwright-acs-off.service"), "PASS", None),
+        (AT_BOOT, unit("rackwright-acs-off.service", state="disabled"), "FAIL",
+         "rackwright-acs-off.service is disabled: bridges redirect peers after a reboot"),
+        (AT_BOOT, {}, "UNKNOWN", None),
     ],
 )  # fmt: skip
 def test_check(tmp_path, name, answers, status, evidence):

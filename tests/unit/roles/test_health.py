@@ -178,8 +178,8 @@ def test_simulated_gpus_are_in_scope_and_the_rest_stays_out():
     assert "gpu" in expected_of(bare, bare.by_name["gpu1"]).lacking
 
 
-WANTED = {path: text for path, (text, _) in texts.files_of(SITE, WORKER, WORKER.options["health"]).items()}
-FILES = {key: told for path, text in WANTED.items() for key, told in file(path, text).items()}
+WANTED = texts.files_of(SITE, WORKER, WORKER.options["health"])
+FILES = {key: told for path, (text, mode) in WANTED.items() for key, told in file(path, text, mode).items()}
 VERSION = texts.modules_folder().rpartition("/")[2]
 TREE = declared_tree({f"{VERSION}/{name}": text for name, text in texts.modules().items()})
 SHOW = f"timeout 60 {places.PROGRAM} show"
@@ -234,6 +234,8 @@ CASES = [
     (DECLARED, FILES, Status.PASS, places.POLICY),
     (DECLARED, {**FILES, **file(places.PROGRAM, None)}, Status.FAIL, f"{places.PROGRAM} is missing"),
     (DECLARED, {**FILES, **file(places.POLICY, "{}")}, Status.FAIL, f"{places.POLICY} is not as declared"),
+    (DECLARED, {**FILES, **file(places.PROGRAM, WANTED[places.PROGRAM][0], "777")}, Status.FAIL,
+     f"{places.PROGRAM} is 777 root:root, not 755 root:root"),
     (DECLARED, {}, Status.UNKNOWN, "cannot run `sh`"),
     (MODULES_ALONE, modules(), Status.PASS, f"{len(MODULES)} files in {places.MODULES}"),
     (MODULES_ALONE, modules("0" * 64 + f"  ./{MODULE}"), Status.FAIL, f"{MODULE} differs"),

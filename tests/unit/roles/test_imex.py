@@ -185,6 +185,7 @@ ASK = "timeout 20 nvidia-imex-ctl -N -j"
 DOMAIN = "the NVLink domain is up with every declared node"
 INSTALLED = "IMEX is installed as locked and held"
 RUNS = "IMEX runs"
+AT_BOOT = "the IMEX channels are created at every boot"
 CHANNELS = "the declared IMEX channels exist"
 FIND = "find /dev/nvidia-caps-imex-channels -type c -perm 0666 -name 'channel*'"
 
@@ -208,6 +209,10 @@ FIND = "find /dev/nvidia-caps-imex-channels -type c -perm 0666 -name 'channel*'"
         (DOMAIN, {ASK: "{}"}, "UNKNOWN", "nvidia-imex-ctl reports no nodes or no status"),
         (DOMAIN, {ASK: "Connection to IMEX daemon failed"}, "UNKNOWN", None),
         (DOMAIN, {}, "UNKNOWN", None),
+        (AT_BOOT, unit("rackwright-imex-channels.service"), "PASS", None),
+        (AT_BOOT, unit("rackwright-imex-channels.service", state="disabled"), "FAIL",
+         "rackwright-imex-channels.service is disabled: they are gone after a reboot"),
+        (AT_BOOT, {}, "UNKNOWN", None),
         (CHANNELS, {FIND: "/dev/nvidia-caps-imex-channels/channel0\n"}, "PASS", "channels 0 to 0"),
         (CHANNELS, {FIND: "/dev/nvidia-caps-imex-channels/channel1\n"}, "FAIL",
          "channel 0 is missing or not open to every user"),

@@ -69,6 +69,7 @@ HEALTHY = {
     "tuned-adm verify": "Verification succeeded, current system settings match the preset profile.\n",
     "cat /proc/swaps": SWAPS,
     **unit("swap.target", "inactive", "masked", "masked"),
+    **unit("systemd-journald.service", state="static"),
     ASK_JOURNAL: JOURNAL,
     ASK_JOURNALD: (RECORDED / "journald.conf").read_text(),
 }
@@ -87,6 +88,11 @@ NETWORK = "further network values of the site are as declared"
 RESERVE = "vm.min_free_kbytes"
 
 FAILURES = [
+    (
+        "journald runs",
+        unit("systemd-journald.service", "inactive", "masked", "masked"),
+        "systemd-journald.service is masked: nothing starts it any more",
+    ),
     *(
         (
             f"{key} is as declared",
@@ -245,6 +251,7 @@ IN_SCOPE = {
     NETWORK,
     BOOT,
     "systemd gives services the declared memlock limit",
+    "journald runs",
     DISK,
     RATE,
 }
