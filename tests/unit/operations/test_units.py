@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
+from typing import ClassVar
 
 import pytest
 
 from rackwright.operations.units import _systemctl
+from rackwright.roles.integrity.options import IntegrityOptions
+from tests.factories import make_cluster, make_node
+from tests.unit.pyinfra_driver.local import LocalRun, LocalShell
 
 
 @pytest.mark.parametrize(
@@ -37,3 +42,48 @@ def test_a_reload_that_lost_its_process_is_tried_again(verb, failures, exit_stat
     )
     assert done.returncode == exit_status
     assert (tmp_path / "calls").read_text().split() == calls
+
+
+EVIL = "/etc/systemd/system/a.service.d/evil.conf"
+DEPLOY = "from rackwright.operations import units\nunits.unit(name='Run it', unit='a.service'{more})"
+
+
+class Shown(LocalShell):
+    """systemd shows one unit, which runs; nothing is done to it."""
+
+    properties: ClassVar[str] = ""
+
+    def execute(self, command, arguments):
+        text = str(command)
+        shown = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n" + Shown.properties
+        return LocalShell.execute(self, f"printf %s {shlex.quote(shown)}" if "show" in text else "true", {})
+
+
+def planned_unit(tmp_path, properties, options, more=""):
+    Shown.properties = properties
+    node = make_node("node1", 21, options={"integrity": options} if options else {})
+    (plan,) = LocalRun(make_cluster(node), tmp_path, Shown).plan(DEPLOY.format(more=more)).values()
+    assert plan.error is None
+    return plan.operations
+
+
+@pytest.mark.parametrize("properties", [f"DropInPaths=/usr/lib/a {EVIL}\n", f"FragmentPath={EVIL}\n"])
+def test_a_file_of_a_unit_that_nothing_declares_goes_and_the_unit_starts_without_it(tmp_path, properties):
+    (found,) = planned_unit(tmp_path, properties, IntegrityOptions())
+    removal, restart = found.changes
+    assert (removal.kind, removal.target, removal.after) == ("file", EVIL, None)
+    assert (restart.target, restart.after, restart.because) == ("a.service", "restarted", f"{EVIL} changes")
+    verbs = [
+        verb
+        for verb in ("rm -f", "daemon-reload", "systemctl restart")
+        for command in found.commands
+        if verb in command
+    ]
+    assert verbs == ["rm -f", "daemon-reload", "systemctl restart"]
+    (found,) = planned_unit(tmp_path, properties, IntegrityOptions(), ", running=None")
+    assert [change.target for change in found.changes] == [EVIL]
+
+
+@pytest.mark.parametrize("options", [None, IntegrityOptions(allowed_drop_ins=(EVIL,))])
+def test_a_file_that_is_allowed_or_of_which_no_role_asks(tmp_path, options):
+    assert not planned_unit(tmp_path, f"DropInPaths={EVIL}\n", options)
