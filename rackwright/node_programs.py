@@ -18,6 +18,8 @@ DRIFT_CHECK = "rackwright.drift.node"
 PROBE = "rackwright.health.probe.main"
 PROBE_AND_JUDGE = "rackwright.health.on_node"
 HEALTH_CHECK = "rackwright.health.guard.main"
+LOCK_HOLDER = "rackwright.engine.lock_holder"
+RUNS_READER = "rackwright.engine.runs_reader"
 
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(r"^ *from (rackwright[\w.]*) import (\([^)]*\)|[^\n#]*)", re.MULTILINE)

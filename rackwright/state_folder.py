@@ -27,7 +27,7 @@ def state_folder(cluster_name: str) -> Path:
         folder.chmod(0o700)
     except OSError as error:
         raise RackwrightError(
-            f"The state folder {folder} cannot be created: {error.strerror}.",
-            hint="set XDG_STATE_HOME to a folder you own",
+            f"The state folder {folder} cannot be used: {error.strerror}.",
+            hint="set XDG_STATE_HOME to a folder that you own and can write, e.g. /var/tmp/state",
         ) from error
     return folder

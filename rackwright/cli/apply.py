@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from pydantic import ValidationError
@@ -58,7 +58,22 @@ def apply_command(
     if reviewed is not None:
         limit = fold(reviewed.nodes)
         role = list(reviewed.roles) if reviewed.roles is not None else None
-    applied, notes = _run(file, limit, role, _Consent(reviewed, yes, verbose), flags, parallel)
+    carry_out(file, limit, role, Consent(reviewed, yes, verbose), flags, parallel)
+
+
+def carry_out(
+    file: Path,
+    limit: str | None,
+    roles: list[str] | None,
+    consent: Consent,
+    flags: dict[str, int | str | None],
+    parallel: int | None,
+    *,
+    resumed: str | None = None,
+) -> NoReturn:
+    """Apply, show what came of it, and exit; `resumed`: the run of another operator that is continued."""
+    applied, notes = _run(file, limit, roles, consent, flags, parallel, resumed)
+    reviewed = consent.reviewed
     out = Console(soft_wrap=True)
     for note in notes:
         typer.echo(note, err=True)
@@ -73,7 +88,7 @@ def apply_command(
 
 
 @dataclass(frozen=True)
-class _Consent:
+class Consent:
     """Shows the plan and asks for confirmation; refuses a plan other than the reviewed one."""
 
     reviewed: PlanResult | None
@@ -91,9 +106,10 @@ def _run(
     file: Path,
     limit: str | None,
     roles: list[str] | None,
-    consent: _Consent,
+    consent: Consent,
     flags: dict[str, int | str | None],
     parallel: int | None,
+    resumed: str | None,
 ) -> tuple[Applied, list[str]]:
     """The run, and notes for the operator."""
     cluster = load_cluster(file)
@@ -105,6 +121,11 @@ def _run(
         progress.resume()
         return agreed
 
+    def notice(text: str) -> None:
+        progress.pause()
+        typer.echo(text, err=True)
+        progress.resume()
+
     with progress:
         applied = apply(
             cluster,
@@ -112,10 +133,12 @@ def _run(
             roles=frozenset(roles) if roles else None,
             watch=progress,
             agree=agree,
+            notice=notice,
             waves=_waves(cluster.waves, flags),
             parallel=parallel,
+            resumed=resumed,
         )
-        notes = (applied.put_back, update_digests(cluster, applied))
+        notes = (*applied.notes, update_digests(cluster, applied))
     return applied, [note for note in notes if note is not None]
 
 

@@ -81,7 +81,10 @@ def check_command(
     seconds, now = time.monotonic() - began, time.time()
     memory = state_folder(cluster.name) / "in-sync.json"
     last_in_sync = LastInSync.read(memory).updated(result, now)
-    last_in_sync.write(memory)
+    try:
+        last_in_sync.write(memory)
+    except OSError as error:
+        typer.echo(f"{memory} cannot be written, the result is not remembered: {error.strerror}", err=True)
     if textfile is not None:
         from rackwright.drift.prometheus import plan_metrics  # loads prometheus_client: 14 ms
 

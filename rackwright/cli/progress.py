@@ -59,6 +59,8 @@ class Progress:
             self._doing.pop(event["outcome"]["node"], None)
             if self._live is None:
                 self._print_done(event["outcome"])
+        elif kind == "notice":
+            self._console.print(event["text"], highlight=False, markup=False)
         elif kind == "stopping":
             self._console.print("stopping after the current operation; press Ctrl-C again to exit at once")
         if self._live is not None:

@@ -1,72 +1,115 @@
-"""rackwright resume: finish a run that was interrupted."""
+"""rackwright resume: finish a run that was interrupted, one's own or another operator's."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from rackwright.cli.apply import apply_command
+from rackwright.boundary import printable
+from rackwright.cli.apply import Consent, carry_out
 from rackwright.cli.drift import install_as_declared, uninstall_command
 from rackwright.clusterfile.load import load_cluster
-from rackwright.drift.install import UNINSTALL
-from rackwright.engine.journal import Run, read_run
+from rackwright.drift.install import INSTALL, UNINSTALL
+from rackwright.engine.head_runs import run_of_others
+from rackwright.engine.journal import known_run, read_run
+from rackwright.engine.journal_lines import Run
 from rackwright.errors import RackwrightError
+
+_UNINSTALLS = (UNINSTALL.stem, "removed")
+_INSTALLS = (INSTALL.stem, "placed")
+"""Deploys of the drift check; the second name of each is of versions until 0.1."""
 
 
 def resume_command(
     run: Annotated[str, typer.Argument(metavar="ID", help="The run, as `rackwright runs` names it.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="Your cluster file, for a run of another operator or machine."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Continue an interrupted run: same cluster file, nodes, roles and waves.
 
-    Every operation compares before it acts, so what is done already is left alone.
+    Every operation compares before it acts, so what is done already is left alone. A run of another operator is
+    read from the cluster's head, and continued with your cluster file once you have typed its ID; nodes that it
+    left drained are put back.
     """
-    known = read_run(run)
+    others = file is not None and known_run(run) is None
+    known = run_of_others(load_cluster(file), run) if others and file is not None else read_run(run)
     if known.state == "running":
+        pid = "" if others else f"pid {known.begin['pid']}, "
         raise RackwrightError(
-            f"Run {run} is still running (pid {known.begin['pid']} on {known.begin['host']}).",
+            f"Run {run} is still running ({pid}{printable(known.by, 200)}).",
             hint="wait for it, or stop it",
         )
-    if "file" not in known.begin:
+    if not known.begin:
         raise RackwrightError(
             f"Run {run} was killed before it had recorded its cluster file, and before it changed anything.",
             hint="start it again: rackwright apply FILE",
         )
-    _warn_if_edited(known)
+    place = file if file is not None else Path(known.begin["file"])
+    if others:
+        _confirm(known, yes)
+    _warn_if_edited(known, place)
+    _continue(known, place, yes, resumed=known.run if others else None)
+
+
+def _continue(known: Run, file: Path, yes: bool, *, resumed: str | None) -> None:
     if known.begin.get("deploy") is not None:
-        _drift_check(known, yes)
+        _drift_check(known, file, yes)
         return
-    policy = known.begin.get("policy", {})
-    apply_command(
-        Path(known.begin["file"]),
-        limit=known.begin["limit"],
-        role=known.begin["roles"],
-        yes=yes,
-        canary=policy.get("canary"),
-        wave=_text(policy.get("size")),
-        stop_after=_text(policy.get("stop_after")),
-        pause=policy.get("pause_seconds"),
-        parallel=policy.get("parallel"),
+    policy = known.begin.get("policy") or {}
+    flags = {name: policy.get(name) for name in ("canary", "size", "stop_after", "pause_seconds")}
+    parallel = policy.get("parallel")
+    carry_out(
+        file,
+        known.begin["limit"],
+        known.begin["roles"],
+        Consent(None, yes, verbose=False),
+        {name: value if isinstance(value, int | str) else None for name, value in flags.items()},
+        parallel if isinstance(parallel, int) and parallel > 0 else None,
+        resumed=resumed,
     )
 
 
-def _warn_if_edited(known: Run) -> None:
-    if known.plan is not None and load_cluster(Path(known.begin["file"])).sha256 != known.plan["file_sha256"]:
-        typer.echo(
-            f"{known.begin['file']} was edited since that run; its current content is applied", err=True
+def _drift_check(known: Run, file: Path, yes: bool) -> None:
+    """`drift install` or `uninstall` again, by the declaration that it left beside the cluster file."""
+    deploy, limit = known.begin["deploy"], known.begin["limit"]
+    if deploy in _UNINSTALLS:
+        uninstall_command(file, limit=limit, yes=yes)
+    elif deploy in _INSTALLS:
+        install_as_declared(file, limit, yes)
+    else:
+        raise RackwrightError(
+            f"Run {known.run} was of {printable(deploy, 60)}, which this version does not know.",
+            hint="continue it with the version that began it",
         )
 
 
-def _drift_check(known: Run, yes: bool) -> None:
-    """`drift install` or `uninstall` again, by the declaration that it left beside the cluster file."""
-    file, limit = Path(known.begin["file"]), known.begin["limit"]
-    if known.begin["deploy"] in (UNINSTALL.stem, "removed"):  # its name until 0.1
-        uninstall_command(file, limit=limit, yes=yes)
-    else:
-        install_as_declared(file, limit, yes)
+def _confirm(known: Run, yes: bool) -> None:
+    """Have the run's ID typed: its operator may be about to continue it."""
+    said = f"Run {known.run} was begun by {printable(known.by, 200)}: {printable(_command(known), 200)}"
+    typer.echo(said, err=True)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise RackwrightError(
+            "The run of another operator is continued after confirmation, and standard input is not a terminal.",
+            hint="ask that operator, and run again with --yes",
+        )
+    typed = typer.prompt("Type the run's ID to continue it", default="", show_default=False, err=True)
+    if typed.strip() != known.run:
+        raise RackwrightError(f"{printable(typed, 60)!r} is not the run's ID; nothing was changed.")
 
 
-def _text(value: Any) -> str | None:  # noqa: ANN401 - a number or a text, as flags take them
-    return None if value is None else str(value)
+def _command(known: Run) -> str:
+    command: Any = known.begin.get("command", "?")
+    return str(command)
+
+
+def _warn_if_edited(known: Run, file: Path) -> None:
+    if known.plan is not None and load_cluster(file).sha256 != known.plan["file_sha256"]:
+        typer.echo(f"{file} is not as it was in that run; its current content is applied", err=True)

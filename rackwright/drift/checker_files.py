@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -71,12 +72,19 @@ def expected_path(cluster: Cluster) -> str:
 
 def expected(cluster: Cluster, there: str | None) -> str:
     """Digests of the nodes ever seen in sync: those known here, and newer ones that other users installed."""
+    now = time.time()
     known = {node.name: kept_of(cluster, node.name) for node in cluster.nodes}
-    entries = {name: (one.digest, one.at) for name, one in known.items() if one is not None}
-    for name, (digest, at) in _read(there).items():
+    entries = {name: (one.digest, _past(one.at, now)) for name, one in known.items() if one is not None}
+    for name, (digest, later) in _read(there).items():
+        at = _past(later, now)
         if name in known and (name not in entries or entries[name][1] < at):
             entries[name] = (digest, at)
     return json.dumps(dict(sorted(entries.items())), indent=1)
+
+
+def _past(at: float, now: float) -> float:
+    """A time in the future is of a clock that was wrong; it would be the newest for years."""
+    return at if at <= now else 0.0
 
 
 def _read(text: str | None) -> dict[str, tuple[str, float]]:

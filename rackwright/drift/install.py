@@ -174,6 +174,8 @@ def update_digests(cluster: Cluster, applied: Applied) -> str | None:
         done = _deploy(cluster, declared, declared, limit, lambda plan, here: True, None)
     except RackwrightError as error:
         return f"drift check: expected digests could not be updated: {error.message}"
+    except OSError as error:  # of this machine's disk
+        return f"drift check: expected digests could not be updated: {error}"
     failed = {node.node for node in done.plan.failed}
     if done.result is not None:
         failed |= {outcome.node for outcome in done.result.failed}

@@ -26,12 +26,13 @@ class LastInSync:
         """From the state folder; empty if the file is missing or damaged."""
         try:
             return cls({str(node): float(at) for node, at in json.loads(path.read_text()).items()})
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError, TypeError):
             return cls()
 
     def updated(self, plan: PlanResult, now: float) -> LastInSync:
-        """With every node that is in sync now."""
-        return LastInSync({**self.times, **dict.fromkeys(in_sync(plan), now)})
+        """With every node that is in sync now, and without times that a wrong clock left in the future."""
+        past = {name: at for name, at in self.times.items() if at <= now}
+        return LastInSync({**past, **dict.fromkeys(in_sync(plan), now)})
 
     def write(self, path: Path) -> None:
         """Replace the file atomically."""

@@ -7,16 +7,15 @@ last line of a run that was killed may be cut off, and readers leave it out.
 
 from __future__ import annotations
 
-import getpass
+import contextlib
+import errno
 import hashlib
 import json
 import os
 import secrets
 import socket
-import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +23,8 @@ from typing import Any, Self
 
 from rackwright import __version__
 from rackwright.atomic_write import sync_folder
+from rackwright.engine.journal_lines import Run, gather
+from rackwright.engine.run_lock import who
 from rackwright.errors import RackwrightError
 from rackwright.plan.node_plan import PlanResult
 from rackwright.state_folder import state_folder, state_root
@@ -52,8 +53,13 @@ class Journal:
     ) -> None:
         """`deploy`: the deploy, if it is not the site's; `policy`: what resume needs to continue the same way."""
         self.run = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-        self._path = _folder(cluster) / f"{self.run}.jsonl"
+        self._path = state_folder(cluster) / "runs" / f"{self.run}.jsonl"
         self._synced = 0.0
+        self._torn = False
+        self.mirror: Callable[[str, str], None] | None = None
+        """Given the run and each line as well: the head keeps it for other operators."""
+        self.failure: str | None = None
+        """Why the journal could not be written at some time; the run must then begin nothing new."""
         self._planned: dict[str, set[tuple[str, str]]] = {}
         self._begin = {
             "run": self.run,
@@ -63,18 +69,26 @@ class Journal:
             "roles": sorted(roles) if roles is not None else None,
             "deploy": deploy,
             "policy": dict(policy or {}),
-            "user": getpass.getuser(),
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-            "command": " ".join(["rackwright", *sys.argv[1:]]),
+            **who(),
+            "process": _process(os.getpid()),
             "rackwright": __version__,
         }
 
     def __enter__(self) -> Self:
-        self._file = self._path.open("a")
-        self._path.chmod(0o600)
-        sync_folder(self._path.parent)
-        self.write("begin", sync=True, **self._begin)
+        """RackwrightError where it cannot be written: nothing has been changed yet."""
+        try:
+            self._path.parent.mkdir(exist_ok=True)
+            self._file = self._path.open("ab", buffering=0)
+            self._path.chmod(0o600)
+            self._write("begin", sync=True, **self._begin)
+            sync_folder(self._path.parent)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+            raise RackwrightError(
+                f"The journal {self._path} cannot be written: {error.strerror}. Nothing was changed.",
+                hint="free space there, or set XDG_STATE_HOME to a folder on another disk, e.g. /var/tmp/state",
+            ) from error
         return self
 
     def __exit__(
@@ -84,10 +98,22 @@ class Journal:
         self._file.close()
 
     def write(self, event: str, *, sync: bool = False, **data: Any) -> None:  # noqa: ANN401 - JSON data
-        """Append one line."""
-        now = time.time()
-        self._file.write(json.dumps({"at": round(now, 3), "event": event, **data}) + "\n")
-        self._file.flush()
+        """Append one line. A disk that is full or broken ends no run at once: see `failure`."""
+        try:
+            self._write(event, sync=sync, **data)
+        except OSError as error:
+            self._torn = True
+            self.failure = self.failure or f"{self._path} cannot be written: {error.strerror}"
+
+    def _write(self, event: str, *, sync: bool, **data: Any) -> None:  # noqa: ANN401
+        line = event_line(event, **data)
+        if self.mirror is not None:
+            self.mirror(self.run, line)
+        text = (b"\n" if self._torn else b"") + line.encode() + b"\n"
+        if self._file.write(text) != len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._torn = False
+        now = time.monotonic()
         if sync or now - self._synced > _SYNC_SECONDS:
             os.fsync(self._file.fileno())
             self._synced = now
@@ -121,36 +147,20 @@ class Journal:
             )
 
 
-@dataclass
-class Run:
-    """One run, read back."""
-
-    run: str
-    begin: dict[str, Any] = field(default_factory=dict)
-    plan: dict[str, Any] | None = None
-    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    open_operations: list[dict[str, Any]] = field(default_factory=list)
-    """Started and not known to have ended."""
-    end: dict[str, Any] | None = None
-    events: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def state(self) -> str:
-        """`running`, `finished`, `failed` (some node) or `interrupted`."""
-        if self.end is None:
-            return "running" if _is_alive(self.begin) else "interrupted"
-        if self.end["outcome"] != "finished":
-            return "interrupted"
-        return "finished" if all(node["ok"] for node in self.nodes.values()) else "failed"
+def known_run(run: str) -> Run | None:
+    """A run of this user on this machine, of any cluster."""
+    return next((_gathered(path) for path in _files() if path.stem == run), None)
 
 
 def read_run(run: str) -> Run:
     """A run of any cluster by its name; RackwrightError if there is none."""
-    for path in _files():
-        if path.stem == run:
-            return _gathered(path)
+    if (found := known_run(run)) is not None:
+        return found
     known = ", ".join([path.stem for path in _files()][-3:])
-    raise RackwrightError(f"There is no run {run}.", hint=f"the latest are {known or 'none'}")
+    raise RackwrightError(
+        f"There is no run {run} of this user on this machine.",
+        hint=f"the latest are {known or 'none'}; those of other operators: rackwright runs FILE",
+    )
 
 
 def runs(cluster: str = "*") -> list[Run]:
@@ -159,14 +169,18 @@ def runs(cluster: str = "*") -> list[Run]:
 
 
 def append(cluster: str, run: str, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data
-    """Add an event of a later run to the journal of one that ended."""
-    with (_folder(cluster) / f"{run}.jsonl").open("a+b") as file:
+    """Add an event of a later run to the journal of one that ended; nothing for a run of another machine."""
+    with contextlib.suppress(OSError), (state_folder(cluster) / "runs" / f"{run}.jsonl").open("r+b") as file:
         file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
         start = b"" if file.read() in (b"", b"\n") else b"\n"  # the run was killed within a line
-        line = json.dumps({"at": round(time.time(), 3), "event": event, **data})
-        file.write(start + line.encode() + b"\n")
+        file.write(start + event_line(event, **data).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def event_line(event: str, **data: Any) -> str:  # noqa: ANN401
+    """One line of a journal, as of now."""
+    return json.dumps({"at": round(time.time(), 3), "event": event, **data})
 
 
 def _files(cluster: str = "*") -> list[Path]:
@@ -174,47 +188,22 @@ def _files(cluster: str = "*") -> list[Path]:
 
 
 def _gathered(path: Path) -> Run:
-    run = Run(path.stem)
-    for line in path.read_text().splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue  # the line that was being written when the run was killed
-        run.events.append(event)
-        kind = event["event"]
-        if kind == "begin":
-            run.begin = event
-        elif kind == "plan":
-            run.plan = event
-        elif kind == "node":
-            run.nodes[event["node"]] = event
-        elif kind == "end":
-            run.end = event
-        elif kind == "start":
-            run.open_operations.append(event)
-        elif kind == "finish":
-            _close(run.open_operations, event)
-    return run
-
-
-def _close(started: list[dict[str, Any]], ended: dict[str, Any]) -> None:
-    for event in started:
-        if all(event[key] == ended[key] for key in ("node", "role", "name")):
-            started.remove(event)
-            return
+    return gather(path.stem, path.read_text(errors="replace").splitlines(), _is_alive)
 
 
 def _is_alive(begin: dict[str, Any]) -> bool:
+    """Whether the process is there that began it: its id may have been given to another one since."""
     if begin.get("host") != socket.gethostname():
         return False
     try:
         command = Path(f"/proc/{begin['pid']}/cmdline").read_bytes()
-    except (OSError, KeyError):
+        same = begin.get("process") in (None, _process(begin["pid"]))
+    except (OSError, KeyError, ValueError, IndexError):
         return False
-    return b"rackwright" in command
+    return same and b"rackwright" in command
 
 
-def _folder(cluster: str) -> Path:
-    folder = state_folder(cluster) / "runs"
-    folder.mkdir(exist_ok=True)
-    return folder
+def _process(pid: int) -> str:
+    """Boot and start of a process: with its id they name it for good."""
+    started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {started}"

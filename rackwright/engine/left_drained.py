@@ -1,20 +1,24 @@
 """Nodes that an earlier run drained and did not live to put back into service.
 
-A run that is killed, or that fails on a node, leaves it drained, so that no job starts there. The
-journals list those nodes; once a later run finds one as declared, it is put back, if its reason in the
-workload manager is still that run's.
+A run that is killed, or that fails on a node, leaves it drained, so that no job starts there. The journals of this
+machine list those nodes, and the reasons in the workload manager name the run, whoever ran it; once a later run finds
+such a node as declared, it is put back, if its reason is still that run's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from rackwright.engine.journal import Run, append, runs
+from rackwright.engine.journal import append, runs
+from rackwright.engine.lock_holder import RUN_NAME
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.workload.lookup import manager_of
 from rackwright.workload.protocol import Manager
+
+Noted = Callable[[str, list[str]], None]
+"""(run, nodes): these nodes of that run were put back."""
 
 
 def left_drained(cluster: str, roles: frozenset[str] | None) -> dict[str, list[str]]:
@@ -22,20 +26,9 @@ def left_drained(cluster: str, roles: frozenset[str] | None) -> dict[str, list[s
     found = {}
     for run in runs(cluster):
         of_these = roles is None or sorted(roles) == run.begin.get("roles")
-        if of_these and (nodes := _still_out(run)) and run.state != "running":
+        if of_these and (nodes := run.left_drained) and run.state != "running":
             found[run.run] = nodes
     return found
-
-
-def _still_out(run: Run) -> list[str]:
-    out: dict[str, None] = {}
-    for event in run.events:
-        if event["event"] == "drain":
-            out.update(dict.fromkeys(event["nodes"]))
-        elif event["event"] == "resume":
-            for node in event["nodes"]:
-                out.pop(node, None)
-    return list(out)
 
 
 def put_back(cluster: Cluster, as_declared: Iterable[str], roles: frozenset[str] | None) -> str | None:
@@ -56,10 +49,60 @@ def put_back(cluster: Cluster, as_declared: Iterable[str], roles: frozenset[str]
         )
 
 
-def _put_back(cluster: Cluster, manager: Manager, run: str, nodes: list[str]) -> str:
+def put_back_all(
+    cluster: Cluster,
+    as_declared: Iterable[str],
+    roles: frozenset[str] | None,
+    *,
+    own: str,
+    resumed: str | None,
+    noted: Noted,
+) -> list[str]:
+    """As `put_back`, for runs of every operator, and the rest by name; only for a run that holds the cluster's lock.
+
+    No other run goes on then, so the run that a drained node names has ended.
+    + own: this run, whose own drained nodes are reported elsewhere
+    + resumed: the run that this one continues; with `roles`, only its nodes are put back
+    """
+    from rackwright.ssh import Pool
+
+    with Pool(cluster) as pool:
+        manager = manager_of(cluster, pool)
+        if manager is None:
+            return []
+        try:
+            left = {
+                name: state.run
+                for name, state in manager.states().items()
+                if name in cluster.by_name
+                and state.run not in (None, own)
+                # anyone who may drain nodes may write a reason, and a name that is not a run's is no file's either
+                and state.run is not None
+                and RUN_NAME.fullmatch(state.run)
+            }
+        except RackwrightError:
+            return []  # a manager that does not run has drained nothing that jobs could start on
+        good = set(as_declared)
+        mine = left_drained(cluster.name, roles)
+        texts = []
+        for run in dict.fromkeys(left.values()):
+            nodes = [name for name, of in left.items() if of == run]
+            may = roles is None or run == resumed or run in mine
+            now = [name for name in nodes if name in good and may]
+            if now:
+                texts.append(_put_back(cluster, manager, run, now, noted))
+            if rest := [name for name in nodes if name not in now]:
+                texts.append(f"{fold(rest)}: still drained by run {run}; see: rackwright runs {cluster.path}")
+        return texts
+
+
+def _put_back(
+    cluster: Cluster, manager: Manager, run: str, nodes: list[str], noted: Noted = lambda run, nodes: None
+) -> str:
     try:
         manager.resume(nodes, run)
     except RackwrightError as error:
         return f"{fold(nodes)}, drained by run {run}, could not be resumed: {error.message}"
     append(cluster.name, run, "resume", nodes=nodes)
+    noted(run, nodes)
     return f"{fold(nodes)}: back in service, drained by run {run}"

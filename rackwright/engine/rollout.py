@@ -33,6 +33,10 @@ class Rollout:
             name: NodeOutcome(name, node.error is None, error=node.error, unreachable=node.unreachable)
             for name, node in plan.nodes.items()
         }
+        self.left_drained: set[str] = set()
+        """Nodes that this run took out of service, or may have, and has not put back."""
+        self.stopped: str | None = None
+        """Why waves were not begun."""
 
     def run(self) -> ApplyResult:
         """Wave after wave until all are done, the policy says stop, or Ctrl-C does."""
@@ -45,21 +49,27 @@ class Rollout:
         with Pool(self._cluster) as pool:
             manager = manager_of(self._cluster, pool)
             for number, wave in enumerate(waves):
-                why = "the run was interrupted" if self._session.interrupted else None
-                why = why or must_stop(
-                    self._policy, (self._outcomes[name].ok for name in self._done(waves, number))
-                )
+                done = [self._outcomes[name].ok for one in waves[:number] for name in one]
+                why = self._broken_off() or must_stop(self._policy, done)
+                if why is None and number:
+                    time.sleep(self._policy.pause_seconds)
+                if why is None:
+                    self._journal.write("wave", sync=True, number=number + 1, of=len(waves), nodes=list(wave))
+                    why = self._broken_off()
                 if why is not None:
+                    self.stopped = why
                     self._leave(waves[number:], why)
                     break
-                if number:
-                    time.sleep(self._policy.pause_seconds)
-                self._journal.write("wave", sync=True, number=number + 1, of=len(waves), nodes=list(wave))
                 self._wave(wave, manager)
         return ApplyResult(self._plan.cluster, self._outcomes, self._session.interrupted)
 
-    def _done(self, waves: list[tuple[str, ...]], number: int) -> list[str]:
-        return [name for wave in waves[:number] for name in wave]
+    def _broken_off(self) -> str | None:
+        """Why nothing more may be begun, whatever became of the nodes so far."""
+        if self._session.interrupted:
+            return "the run was interrupted"
+        if self._session.stopped is not None:
+            return f"the run lost its lock: {self._session.stopped.rstrip('.')}"
+        return self._journal.failure
 
     def _wave(self, wave: tuple[str, ...], manager: Manager | None) -> None:
         if manager is None or not (drained := self._must_drain(wave)):
@@ -67,14 +77,25 @@ class Rollout:
             return
         # journaled first, so that a later run knows what this one may have drained before it was killed
         self._journal.write("drain", sync=True, nodes=drained)
+        if (why := self._broken_off()) is not None:
+            self.stopped = why
+            self._leave([wave], why)
+            return
+        self.left_drained.update(drained)
         try:
             refused = manager.drain(drained, self._journal.run, self._policy.drain_deadline_seconds)
         except RackwrightError as error:
             refused = dict.fromkeys(drained, f"it could not be drained: {error.message.rstrip('.')}")
         names = [name for name in drained if name not in refused]
         self._journal.write("drained", sync=True, nodes=names, refused=refused)
+        self.left_drained.difference_update(refused)
         for name, why in refused.items():
             self._outcomes[name] = NodeOutcome(name, False, error=f"{why}; it was left as it is")
+        if (why := self._broken_off()) is not None:  # while their jobs ended
+            self.stopped = why
+            self._leave([[name for name in wave if name not in refused]], why)
+            self._resume(manager, names)
+            return
         self._outcomes.update(self._session.apply([name for name in wave if name not in refused]))
         self._resume(manager, [name for name in drained if self._outcomes[name].ok])
 
@@ -85,9 +106,12 @@ class Rollout:
         try:
             manager.resume(good, self._journal.run)
         except RackwrightError as error:
-            why = f"it is as declared, but could not be resumed: {error.message}"
-            self._outcomes.update({name: NodeOutcome(name, False, error=why) for name in good})
+            why = f"could not be resumed: {error.message}"
+            for name in good:
+                done = f"it is as declared, but {why}" if self._outcomes[name].ok else why
+                self._outcomes[name] = NodeOutcome(name, False, error=done)
             return
+        self.left_drained.difference_update(good)
         self._journal.write("resume", sync=True, nodes=good)
 
     def _must_drain(self, wave: Iterable[str]) -> list[str]:
@@ -101,6 +125,6 @@ class Rollout:
             and any(operation.disruptive for operation in self._plan.nodes[name].operations)
         ]
 
-    def _leave(self, waves: list[tuple[str, ...]], why: str) -> None:
+    def _leave(self, waves: Iterable[Iterable[str]], why: str) -> None:
         for name in (name for wave in waves for name in wave):
             self._outcomes[name] = NodeOutcome(name, False, error=f"not begun: {why}")

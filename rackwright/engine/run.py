@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rackwright.engine.journal import Journal
-from rackwright.engine.left_drained import put_back
+from rackwright.engine.head_lock import HeadLock
+from rackwright.engine.journal import Journal, event_line
+from rackwright.engine.left_drained import put_back, put_back_all
 from rackwright.engine.rollout import Rollout
-from rackwright.engine.run_lock import run_lock
+from rackwright.engine.run_lock import run_lock, who
 from rackwright.engine.session import SITE, Session, Watcher
 from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
 from rackwright.plan.node_plan import ApplyResult, PlanResult
 
 OF_FLAGS = {"canary", "size", "stop_after", "pause_seconds"}
 """Settings of the waves that flags may set: kept with a run, so that resume uses them."""
+
+Notice = Callable[[str], None]
+"""Given a sentence for the operator while a run goes on."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +34,8 @@ class Applied:
     result: ApplyResult | None
     run: str | None = None
     """The name of its journal."""
-    put_back: str | None = None
-    """Which nodes that an earlier run left drained were resumed, or why not."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the operator: nodes left drained, by this run or others, those put back, why it stopped."""
 
     @property
     def in_sync(self) -> list[str]:
@@ -63,58 +70,108 @@ def apply(
     deploy: Path = SITE,
     watch: Watcher | None = None,
     agree: Callable[[PlanResult], bool] = lambda plan: True,
+    notice: Notice = lambda text: None,
     waves: Waves | None = None,
     parallel: int | None = None,
+    resumed: str | None = None,
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out over the same connections.
 
-    `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time.
-    Holds the cluster's lock (RunLocked if another run has it). A node that cannot be planned or
-    that fails is in the result; the others go on.
+    `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is the run of
+    another operator that this one continues. Holds the cluster's lock on this machine, and on a head once there is
+    something to change (RunLocked if another run has one of them). A node that cannot be planned or that fails is in
+    the result; the others go on.
     """
-    applied = _apply(
-        cluster,
-        limit=limit,
-        roles=roles,
-        deploy=deploy,
-        watch=watch,
-        agree=agree,
-        waves=waves,
-        parallel=parallel,
-    )
-    if deploy == SITE and (applied.result is not None or not applied.plan.changes):
-        applied = replace(applied, put_back=put_back(cluster, applied.in_sync, roles))
-    return applied
-
-
-def _apply(
-    cluster: Cluster,
-    *,
-    limit: str | None,
-    roles: frozenset[str] | None,
-    deploy: Path,
-    watch: Watcher | None,
-    agree: Callable[[PlanResult], bool],
-    waves: Waves | None,
-    parallel: int | None,
-) -> Applied:
-    with (
-        run_lock(cluster.name),
-        Session(cluster, limit=limit, roles=roles, deploy=deploy, watch=watch, parallel=parallel) as session,
-    ):
+    request = _Request(cluster, limit, roles, deploy, watch, waves or cluster.waves, parallel)
+    with run_lock(cluster.name), ExitStack() as locks, ExitStack() as sessions:
+        began = time.monotonic()
+        session = sessions.enter_context(request.session())
         planned = session.plan()
-        if not planned.changes or not agree(planned):
+        if not planned.changes and resumed is None:
+            return request.unchanged(planned)
+        journal = request.journal()
+        by = {"run": journal.run, **who()}
+        head = locks.enter_context(HeadLock(cluster, by, lost=lambda why: session.stop(why), notice=notice))
+        if head.another_ran_within(time.monotonic() - began):
+            notice("Another run ended while this one was planned: planning again.")
+            session = sessions.enter_context(request.session())
+            planned = session.plan()
+        if planned.changes and not agree(planned):
             return Applied(planned, None)
-        policy = waves or cluster.waves
-        with Journal(
-            cluster.name,
-            cluster.path,
-            limit=limit,
-            roles=roles,
-            deploy=None if deploy == SITE else deploy.stem,
-            policy={**policy.model_dump(include=OF_FLAGS), "parallel": parallel},
-        ) as journal:
-            journal.planned(planned)
-            session.add_watcher(journal)
-            rollout = Rollout(session, cluster, planned, policy, journal)
-            return Applied(planned, rollout.run(), journal.run)
+        journal.mirror = head.send
+        applied = _carry_out(request, session, planned, journal)
+        if deploy != SITE or session.stopped is not None:
+            return applied
+        notes = _put_back(request, applied, journal.run, resumed, head)
+        return replace(applied, notes=(*applied.notes, *notes))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What an apply was asked to do."""
+
+    cluster: Cluster
+    limit: str | None
+    roles: frozenset[str] | None
+    deploy: Path
+    watch: Watcher | None
+    policy: Waves
+    parallel: int | None
+
+    def session(self) -> Session:
+        return Session(
+            self.cluster,
+            limit=self.limit,
+            roles=self.roles,
+            deploy=self.deploy,
+            watch=self.watch,
+            parallel=self.parallel,
+        )
+
+    def journal(self) -> Journal:
+        return Journal(
+            self.cluster.name,
+            self.cluster.path,
+            limit=self.limit,
+            roles=self.roles,
+            deploy=None if self.deploy == SITE else self.deploy.stem,
+            policy={**self.policy.model_dump(include=OF_FLAGS), "parallel": self.parallel},
+        )
+
+    def unchanged(self, planned: PlanResult) -> Applied:
+        applied = Applied(planned, None)
+        if self.deploy != SITE:
+            return applied
+        said = put_back(self.cluster, applied.in_sync, self.roles)
+        return replace(applied, notes=(said,) if said is not None else ())
+
+
+def _carry_out(request: _Request, session: Session, planned: PlanResult, journal: Journal) -> Applied:
+    if not planned.changes:
+        return Applied(planned, None)
+    with journal:
+        journal.planned(planned)
+        session.add_watcher(journal)
+        rollout = Rollout(session, request.cluster, planned, request.policy, journal)
+        result = rollout.run()
+    notes = []
+    if rollout.stopped is not None:
+        notes.append(f"The run stopped: {rollout.stopped}.")
+    if rollout.left_drained:
+        notes.append(
+            f"{fold(sorted(rollout.left_drained))}: left drained by this run; put back once as declared: "
+            f"rackwright resume {journal.run}"
+        )
+    return Applied(planned, result, journal.run, tuple(notes))
+
+
+def _put_back(
+    request: _Request, applied: Applied, own: str, resumed: str | None, head: HeadLock
+) -> tuple[str, ...]:
+    def noted(run: str, nodes: list[str]) -> None:
+        head.send(run, event_line("resume", nodes=nodes))
+
+    cluster, roles = request.cluster, request.roles
+    texts = put_back_all(cluster, applied.in_sync, roles, own=own, resumed=resumed, noted=noted)
+    last = put_back(cluster, applied.in_sync, roles)
+    return (*texts, last) if last is not None else tuple(texts)

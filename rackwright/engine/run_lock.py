@@ -1,7 +1,8 @@
-"""One run at a time on a cluster."""
+"""One run at a time of one user on one machine; rackwright.engine.head_lock is for several of them."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import getpass
 import json
@@ -11,9 +12,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import IO, Any
 
-from rackwright.errors import RunLocked
+from rackwright.boundary import printable
+from rackwright.errors import RackwrightError, RunLocked
 from rackwright.state_folder import state_folder
+
+
+def who() -> dict[str, Any]:
+    """Who runs what, where and since when."""
+    return {
+        "pid": os.getpid(),
+        "user": getpass.getuser(),
+        "host": socket.gethostname(),
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": " ".join(["rackwright", *sys.argv[1:]]),
+    }
 
 
 @contextmanager
@@ -21,36 +35,48 @@ def run_lock(cluster: str) -> Iterator[None]:
     """Hold the cluster's lock; RunLocked, naming the holder, if another run has it.
 
     The lock is the kernel's (flock): it ends with the process that held it, even a killed one.
+    RackwrightError where the state folder cannot be written: a run could not record what it changes.
     """
     path = state_folder(cluster) / "run.lock"
-    with path.open("a+") as handle:
+    try:
+        handle = path.open("a+", errors="replace")
+    except OSError as error:
+        raise _unwritable(path.parent, error) from error
+    with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             handle.seek(0)
             raise RunLocked(
-                f"Cluster {cluster} is locked by {_holder(handle.read())}.",
+                f"Cluster {cluster} is locked by {_holder(handle.read(65536))}.",
                 hint="wait for that run to end, or stop it",
             ) from None
-        handle.seek(0)
-        handle.truncate()
-        json.dump(
-            {
-                "pid": os.getpid(),
-                "user": getpass.getuser(),
-                "host": socket.gethostname(),
-                "since": datetime.now(UTC).isoformat(timespec="seconds"),
-                "command": " ".join(["rackwright", *sys.argv[1:]]),
-            },
-            handle,
-        )
-        handle.flush()
+        try:
+            _write(handle)
+        except OSError as error:
+            raise _unwritable(path.parent, error) from error
         yield
+
+
+def _write(handle: IO[str]) -> None:
+    """Past the handle's buffer, which would be written again, and fail again, when it is closed."""
+    os.ftruncate(handle.fileno(), 0)
+    text = json.dumps(who()).encode()
+    if os.write(handle.fileno(), text) < len(text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _unwritable(folder: object, error: OSError) -> RackwrightError:
+    return RackwrightError(
+        f"The state folder {folder} cannot be written: {error.strerror}. Nothing was changed.",
+        hint="free space there, or set XDG_STATE_HOME to a folder on another disk, e.g. /var/tmp/state",
+    )
 
 
 def _holder(text: str) -> str:
     try:
         holder = json.loads(text)
-        return "{user}@{host} (pid {pid}, `{command}`) since {since}".format(**holder)
-    except (ValueError, KeyError, TypeError):
+        said = "{user}@{host} (pid {pid}, `{command}`) since {since}".format(**holder)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         return "another run that has not written its name yet"
+    return printable(said, 400)

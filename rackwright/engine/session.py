@@ -9,6 +9,7 @@ The connections of plan are those of apply. This process never loads pyinfra.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +61,8 @@ class Session:
         self._parallel = parallel
         self.interrupted = False
         """Ctrl-C was pressed: running operations were finished, no other was begun."""
+        self.stopped: str | None = None
+        """Why the run had to stop, as after Ctrl-C."""
 
     def __enter__(self) -> Self:
         refuse_missing(self._cluster, self._nodes, self._roles)
@@ -102,6 +105,7 @@ class Session:
                 plan = NodePlan.from_json(event["plan"])
                 worker.waiting_for.discard(plan.node)
                 self._planned(plans, plan)
+        self._warn_of_full_disk()
         return PlanResult(
             self._cluster.name,
             str(self._cluster.path),
@@ -136,6 +140,12 @@ class Session:
                 self._notify({"event": "stopping"})
                 for worker in self._workers.all:
                     worker.order(stop=True)
+
+    def stop(self, why: str) -> None:
+        """Begin no further operation, as after Ctrl-C; may be called by another thread."""
+        self.stopped = why
+        for worker in list(self._workers.all):
+            worker.order(stop=True)
 
     def _cache_of(self, nodes: Iterable[Node]) -> FactCache | None:
         if self._roles is not None or self._full:
@@ -173,6 +183,13 @@ class Session:
         plans[plan.node] = plan
         self._notify({"event": "planned", "plan": plan.to_json()})
 
+    def _warn_of_full_disk(self) -> None:
+        """Caches that cannot be written end no run, but every later one is slower."""
+        folder = state_folder(self._cluster.name)
+        if os.statvfs(folder).f_bavail == 0:
+            text = f"the disk of {folder} is full: answers of the nodes are not cached, runs are slower"
+            self._notify({"event": "notice", "text": text})
+
     def _note(self, worker: Worker, event: Event | None, outcomes: dict[str, NodeOutcome]) -> None:
         if event is None:
             successor = self._take_over(
@@ -193,7 +210,7 @@ class Session:
     def _take_over(self, worker: Worker, lose: Callable[[str, str], object]) -> Worker | None:
         """A worker died: its nodes get one more process; if that dies too, they fail with its log."""
         left = {name: known for name, known in worker.nodes.items() if name in worker.waiting_for}
-        if not worker.retry and not self.interrupted:
+        if not worker.retry and not self.interrupted and self.stopped is None:
             return self._workers.start(left, retry=True)
         for name in left:
             lose(name, worker.why_it_ended())

@@ -52,6 +52,16 @@ def start_process(errors: TextIO) -> subprocess.Popen[str]:
     )
 
 
+def _opened(log: Path) -> TextIO:
+    """A worker's log; nowhere if the disk has no room for a new file, as a run under way needs its workers more."""
+    try:
+        errors = log.open("w")
+        log.chmod(0o600)
+    except OSError:
+        return open(os.devnull, "w")
+    return errors
+
+
 @dataclass(eq=False)
 class Worker:
     """One process and what it has not reported yet."""
@@ -79,7 +89,10 @@ class Worker:
 
     def why_it_ended(self) -> str:
         """Why it ended, from its log."""
-        lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_TAIL:]
+        try:
+            lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_TAIL:]
+        except OSError as error:
+            lines = [f"the log cannot be read: {error.strerror}"]
         status = self.process.poll()
         return "\n    ".join([f"its worker process ended (status {status}), log {self.log}:", *lines])
 
@@ -109,21 +122,22 @@ class Workers:
     def __init__(self, cluster: str, job: Event) -> None:
         self._job = job
         self._logs = state_folder(cluster) / "log"
-        self._logs.mkdir(exist_ok=True)
+        with contextlib.suppress(OSError):
+            self._logs.mkdir(exist_ok=True)
         self._events: queue.Queue[tuple[Worker, Event | None]] = queue.Queue()
         self.all: list[Worker] = []
         self.by_node: dict[str, Worker] = {}
         """The worker that has a node now."""
-        for old in sorted(self._logs.glob("worker-*.log"), key=lambda path: path.stat().st_mtime)[
-            :-_LOGS_KEPT
-        ]:
-            old.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            for old in sorted(self._logs.glob("worker-*.log"), key=lambda path: path.stat().st_mtime)[
+                :-_LOGS_KEPT
+            ]:
+                old.unlink(missing_ok=True)
 
     def start(self, nodes: dict[str, str], *, retry: bool = False) -> Worker:
         """A new process; it begins to plan its nodes at once."""
         log = self._logs / f"worker-{os.getpid()}-{len(self.all)}.log"
-        with log.open("w") as errors:
-            log.chmod(0o600)
+        with _opened(log) as errors:
             process = start_process(errors)
         worker = Worker(process, log, nodes, set(nodes), retry)
         self.all.append(worker)

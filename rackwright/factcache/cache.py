@@ -8,9 +8,11 @@ cluster file, the secrets and the known host keys.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -63,7 +65,8 @@ class ClassCache:
     """The cache of one host class."""
 
     def __init__(self, folder: Path, host_class: str, key: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # `save` reports it
+            folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / f"{hashlib.sha256(host_class.encode()).hexdigest()[:16]}.json"
         self._key = key
         self._data = self._read()
@@ -77,7 +80,9 @@ class ClassCache:
         if entry is None:
             any_entry = next(iter(self._data["nodes"].values()), None)
             return CachedNode() if any_entry is None else self._cached(any_entry, None)
-        fresh = entry["key"] == self._key and time.time() - entry["full"] < FULL_EVALUATION_SECONDS
+        # a time in the future is of a clock that was wrong: how old the digest is, is not known
+        age = time.time() - entry["full"]
+        fresh = entry["key"] == self._key and 0 <= age < FULL_EVALUATION_SECONDS
         return self._cached(entry, entry["digest"] if fresh else None)
 
     def ignore_digests(self) -> None:
@@ -107,14 +112,23 @@ class ClassCache:
         self._data["nodes"][node] = entry
 
     def save(self) -> None:
-        """Write it back, keeping what other runs have stored of other nodes."""
+        """Write it back, keeping what other runs have stored of other nodes.
+
+        Without it the next run asks the nodes more than it had to, and finds the same: a full disk is a warning.
+        """
+        try:
+            self._save()
+        except OSError as error:
+            logging.getLogger(__name__).warning("%s cannot be written: %s", self._path, error.strerror)
+
+    def _save(self) -> None:
         mine = self._data
         with self._locked():
             self._data = self._read()
             numbers = {number: json.loads(name) for name, number in mine["questions"].items()}
             for node, entry in mine["nodes"].items():
                 known = self._data["nodes"].get(node)
-                if known is None or known["full"] < entry["full"]:
+                if known is None or known["full"] < entry["full"] or known["full"] > time.time():
                     questions = [numbers[number] for number in entry["asks"]]
                     askers = [mine["askers"].get(str(number), "") for number in entry["asks"]]
                     self.store(node, questions, entry["digest"], askers)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rackwright.boundary import printable, printable_data
-from rackwright.engine.journal import Run
+from rackwright.engine.journal_lines import Run
 from rackwright.health.document import Document
 from rackwright.health.records import Unreadable, describe, is_time
 from rackwright.health.run import NodeHealth

@@ -15,8 +15,10 @@ from rackwright.node_programs import (
     DRIFT_CHECK,
     FACT_HELPER,
     HEALTH_CHECK,
+    LOCK_HOLDER,
     PROBE,
     PROBE_AND_JUDGE,
+    RUNS_READER,
     _imports,
     _literal,
     one_text,
@@ -24,7 +26,7 @@ from rackwright.node_programs import (
     sources,
 )
 
-ENTRIES = (FACT_HELPER, DRIFT_CHECK, PROBE, PROBE_AND_JUDGE, HEALTH_CHECK)
+ENTRIES = (FACT_HELPER, DRIFT_CHECK, PROBE, PROBE_AND_JUDGE, HEALTH_CHECK, LOCK_HOLDER, RUNS_READER)
 STANDARD = {*sys.stdlib_module_names, "_sha2"}  # Python 3.12's
 
 

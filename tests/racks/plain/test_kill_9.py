@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from rackwright.engine.journal import Run
+from rackwright.engine.journal_lines import Run
 from rackwright.engine.run_lock import run_lock
 from tests.racks.drifts import DAEMONS_AND_KERNEL, FILES_AND_PEOPLE, Drift
 from tests.racks.program import Running

@@ -75,10 +75,12 @@ def test_a_run_that_said_nothing_yet_changed_nothing(journal):
 def resumed(monkeypatch, journal):
     """What a resumption of the run would call, once its program is gone."""
     called = []
-    monkeypatch.setattr(resume_module, "_warn_if_edited", lambda known: None)
-    monkeypatch.setattr(
-        resume_module, "apply_command", lambda *args, **options: called.append((args, options))
-    )
+    monkeypatch.setattr(resume_module, "_warn_if_edited", lambda known, file: None)
+
+    def carry_out(file, limit, roles, consent, flags, parallel, *, resumed):
+        called.append((file, limit, roles, consent.yes, flags, parallel, resumed))
+
+    monkeypatch.setattr(resume_module, "carry_out", carry_out)
 
     def resume(**begin):
         first, *rest = journal.read_text().splitlines()[:-1]
@@ -90,13 +92,13 @@ def resumed(monkeypatch, journal):
 
 
 def test_a_run_goes_on_as_it_was_begun(resumed):
-    flags = {"canary": 1, "wave": "10%", "stop_after": "2", "pause": 3, "parallel": 4}
-    assert resumed() == [((Path("c.yaml"),), {"limit": "a", "role": None, "yes": True, **flags})]
+    flags = {"canary": 1, "size": "10%", "stop_after": 2, "pause_seconds": 3}
+    assert resumed() == [(Path("c.yaml"), "a", None, True, flags, 4, None)]
 
 
 def test_journals_of_before_have_no_policy(resumed):
-    none = dict.fromkeys(("canary", "wave", "stop_after", "pause", "parallel"))
-    assert resumed(policy={}) == [((Path("c.yaml"),), {"limit": "a", "role": None, "yes": True, **none})]
+    none = dict.fromkeys(("canary", "size", "stop_after", "pause_seconds"))
+    assert resumed(policy={}) == [(Path("c.yaml"), "a", None, True, none, None, None)]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ class Session:
     """Applies everything it is given."""
 
     interrupted = False
+    stopped = None
 
     def __init__(self):
         self.applied = []

@@ -8,7 +8,7 @@ import pytest
 
 from rackwright.cli import run as cli
 from rackwright.command import CommandResult
-from rackwright.engine.journal import Run
+from rackwright.engine.journal_lines import Run
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.health.declare import expected_of
 from rackwright.health.guard import places

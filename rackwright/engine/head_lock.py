@@ -1,0 +1,275 @@
+"""The lock of a run on a head, so that operators on different machines do not change a cluster at once.
+
+A process on the head (rackwright.engine.lock_holder) holds it for as long as our connection to it lasts and we are
+heard of; the run's journal goes to the head over the same connection. A run that was cut off, stopped or asleep for
+too long takes the lock again, unless another run has had it meanwhile: then it stops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from rackwright.boundary import Refused, printable, read_json
+from rackwright.errors import ConnectionFailed, RunLocked
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.types import NodeRole
+from rackwright.node_programs import LOCK_HOLDER, one_text
+
+if TYPE_CHECKING:
+    import paramiko
+
+LOCKS = "/run/rackwright"
+"""On heads: `<cluster>.lock`, and `<cluster>.run` with the run that has it, for everyone to read."""
+JOURNALS = "/var/lib/rackwright/runs"
+SILENT_SECONDS = 30.0
+"""A run that is not heard of for so long has lost the lock."""
+BEAT_SECONDS = SILENT_SECONDS / 3
+_ANSWER_SECONDS = 20.0
+_END_SECONDS = 5.0
+_ANSWER_MAX_BYTES = 1 << 16
+BOOT = (
+    "import os,sys,zlib\nn=int(sys.argv.pop(1));b=b''\nwhile len(b)<n:\n c=os.read(0,n-len(b))\n if not c:sys.exit(1)\n"
+    " b+=c\nexec(compile(zlib.decompress(b),'rackwright','exec'))"
+)
+"""Reads no byte more than the program, so that what follows it stays for the program to read."""
+
+
+def python_command(program: str, *arguments: str) -> tuple[str, bytes]:
+    """The shell command that runs a node program, and the program as the command wants it on stdin."""
+    packed = zlib.compress(one_text(program).encode(), 9)
+    return shlex.join(["python3", "-IS", "-c", BOOT, str(len(packed)), *arguments]), packed
+
+
+class _NotHere(Exception):  # noqa: N818
+    """No lock can be held on a head; the text says why."""
+
+
+def _dial(cluster: Cluster, node: Node, command: str) -> tuple[paramiko.SSHClient, Any]:
+    """A connection to a node, and the channel of a command that runs there as root."""
+    from rackwright.ssh.connection import connect, transport_of  # loads paramiko: not for `plan`
+    from rackwright.ssh.transport import start
+
+    client = connect(cluster, node)
+    try:
+        if cluster.ssh.become == "sudo":
+            command = f"sudo -n -H sh -c {shlex.quote(command)}"
+        channel = transport_of(client).open_session(timeout=_ANSWER_SECONDS)
+        channel.settimeout(_ANSWER_SECONDS)
+        start(channel, command, _ANSWER_SECONDS)
+    except BaseException:
+        client.close()
+        raise
+    return client, channel
+
+
+class _Held:
+    """The process on the head, and the connection to it."""
+
+    def __init__(self, cluster: Cluster, node: Node, by: dict[str, Any]) -> None:
+        command, program = python_command(LOCK_HOLDER)
+        begin = {
+            "by": by,
+            "cluster": cluster.name,
+            "silent_seconds": SILENT_SECONDS,
+            "locks": LOCKS,
+            "journals": JOURNALS,
+        }
+        self._unread = b""
+        self._client, self._channel = _dial(cluster, node, command)
+        try:
+            self._channel.sendall(program + json.dumps(begin).encode() + b"\n")
+            self.first = self.answer()
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, lines: list[str]) -> dict[str, Any]:
+        """Send these lines of journals and wait until the head has them."""
+        self._channel.sendall("".join(f"{line}\n" for line in [*lines, ""]).encode())
+        return self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        """The next answer; EOFError when there is none, Refused when it is not one."""
+        while b"\n" not in self._unread:
+            more = self._channel.recv(_ANSWER_MAX_BYTES)
+            if not more or len(self._unread) > _ANSWER_MAX_BYTES:
+                raise EOFError(self._why())
+            self._unread += more
+        line, _, self._unread = self._unread.partition(b"\n")
+        found = read_json(line, _ANSWER_MAX_BYTES)
+        if not isinstance(found, dict):
+            raise Refused("its answer is not an object")
+        return found
+
+    def _why(self) -> str:
+        said = b""
+        with contextlib.suppress(Exception):
+            time.sleep(0.1)  # what it printed last may come after the end of its output
+            said = self._channel.recv_stderr(4096) if self._channel.recv_stderr_ready() else b""
+        lines = said.decode(errors="replace").strip().splitlines()
+        return printable(lines[-1], 200) if lines else "the process there ended"
+
+    def close(self) -> None:
+        """End the process: it sees the end of its input."""
+        self._client.close()
+
+
+class HeadLock:
+    """Held while this is open; a context manager. `node` is None where no head could be asked."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        by: dict[str, Any],
+        *,
+        lost: Callable[[str], None],
+        notice: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """`by`: run, user, host, since and command; `lost` is called, by a thread, when another run has the lock."""
+        self._cluster = cluster
+        self._by = by
+        self._lost = lost
+        self._notice = notice
+        self.node: str | None = None
+        self._held: _Held | None = None
+        self._previous: dict[str, Any] | None = None
+        self._waiting: list[str] = []
+        self._changed = threading.Condition()
+        self._ending = False
+        self._problem_noted = False
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Take it on the primary head, or on the first other head that answers; RunLocked if another run has it."""
+        heads = sorted(self._cluster.holding(NodeRole.HEAD), key=lambda node: not node.primary)
+        reasons = []
+        for node in heads:
+            try:
+                self._take(node)
+                break
+            except _NotHere as error:
+                reasons.append(f"{node.name}: {error}")
+        if self.node is None:
+            self._notice(
+                f"The run holds no lock on a head ({'; '.join(reasons)}); only the lock on this machine protects it."
+            )
+            return self
+        if reasons:
+            self._notice(f"The run's lock is held on {self.node} ({'; '.join(reasons)}).")
+        self._thread = threading.Thread(target=self._keep, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._ending = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(_END_SECONDS)
+        if self._held is not None:
+            self._held.close()
+
+    def another_ran_within(self, seconds: float) -> bool:
+        """Whether another run may have had the lock in these last seconds before it was taken."""
+        if self._previous is None or self._previous.get("run") == self._by["run"]:
+            return False
+        idle = self._previous.get("idle_seconds")
+        return isinstance(idle, (int, float)) and idle < seconds + BEAT_SECONDS
+
+    def send(self, run: str, line: str) -> None:
+        """Have a line appended to a run's journal on the head; returns at once."""
+        if self.node is None:
+            return
+        with self._changed:
+            self._waiting.append(f"{run}\t{line}")
+            self._changed.notify()
+
+    def _take(self, node: Node) -> None:
+        try:
+            held = _Held(self._cluster, node, self._by)
+        except ConnectionFailed as error:
+            raise _NotHere(error.message.rstrip(".")) from error
+        except Exception as error:  # paramiko's, the socket's, or an answer that was refused
+            raise _NotHere(printable(str(error) or type(error).__name__, 200)) from error
+        if held.first.get("held") is not True:
+            held.close()
+            if held.first.get("held") is False:
+                raise self._locked(node, held.first.get("by"))
+            raise _NotHere(printable(str(held.first.get("why")), 200))
+        previous = held.first.get("previous")
+        self._previous = previous if isinstance(previous, dict) else None
+        self._held, self.node = held, node.name
+        self._report(held.first)
+
+    def _locked(self, node: Node, by: Any) -> RunLocked:  # noqa: ANN401 - what the head answered
+        found = by if isinstance(by, dict) else {}
+        said = {
+            key: printable(str(found.get(key, "?")), 200)
+            for key in ("user", "host", "since", "command", "run")
+        }
+        return RunLocked(
+            f"Cluster {self._cluster.name} is locked on {node.name} by {said['user']}@{said['host']} "
+            f"(`{said['command']}`, run {said['run']}) since {said['since']}.",
+            hint=f"wait for that run to end; see: rackwright runs {self._cluster.path}",
+        )
+
+    def _keep(self) -> None:
+        """Send what waits, or a sign of life, until the end."""
+        pending: list[str] = []
+        while True:
+            with self._changed:
+                if not self._waiting and not self._ending and (not pending or self._held is None):
+                    self._changed.wait(BEAT_SECONDS)
+                pending += self._waiting
+                self._waiting = []
+                ending = self._ending
+            if self._sent(pending):
+                pending = []
+            elif self._held is None and not ending and not self._take_again():
+                return
+            elif self._held is None and not ending:
+                time.sleep(1)
+            if ending:
+                return
+
+    def _sent(self, lines: list[str]) -> bool:
+        if self._held is None:
+            return False
+        try:
+            answer = self._held.ask(lines)
+        except Exception:  # noqa: BLE001 - whatever broke, the connection is of no more use
+            self._held.close()
+            self._held = None
+            return False
+        self._report(answer)
+        return True
+
+    def _take_again(self) -> bool:
+        """After the connection was lost; False when another run has or had the lock."""
+        node = self._cluster.by_name[self.node or ""]
+        try:
+            self._take(node)
+        except RunLocked as error:
+            self._lost(error.message)
+            return False
+        except _NotHere:
+            return True  # the head is gone for now: the run goes on, and tries again
+        if self._previous is not None and self._previous.get("run") != self._by["run"]:
+            self._lost(
+                f"run {printable(str(self._previous.get('run')), 60)} had the lock on {node.name} meanwhile"
+            )
+            return False
+        return True
+
+    def _report(self, answer: dict[str, Any]) -> None:
+        problem = answer.get("problem")
+        if problem and not self._problem_noted:
+            self._problem_noted = True
+            self._notice(f"The journal cannot be kept on {self.node}: {printable(str(problem), 200)}.")
