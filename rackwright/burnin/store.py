@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rackwright.atomic_write import write_atomically
+from rackwright.boundary import read_json
 from rackwright.burnin.report import BurninReport, Previous
 from rackwright.errors import BurninError
 from rackwright.state_folder import state_folder
@@ -38,8 +39,11 @@ def previous(
     wanted = {"engine": engine, "nodes": list(nodes), "size": size}
     for path in sorted(folder_of(cluster).glob("*.json"), reverse=True):
         document = _read(path)
-        for group in document.get("groups", []):
-            figure = group.get("busbw_gbs")
+        groups = document.get("groups")
+        for group in groups if isinstance(groups, list) else []:
+            figure = group.get("busbw_gbs") if isinstance(group, dict) else None
+            if not isinstance(figure, int | float):
+                continue
             if figure and all(group.get(key) == value for key, value in wanted.items()):
                 change = 100 * (busbw_gbs - figure) / figure
                 return Previous(str(document.get("started")), float(figure), round(change, 1))
@@ -48,7 +52,7 @@ def previous(
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path.read_bytes())
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}

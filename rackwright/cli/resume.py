@@ -21,6 +21,7 @@ from rackwright.errors import RackwrightError
 _UNINSTALLS = (UNINSTALL.stem, "removed")
 _INSTALLS = (INSTALL.stem, "placed")
 """Deploys of the drift check; the second name of each is of versions until 0.1."""
+_NOT_BEGUN = " was killed before it had recorded its cluster file, and before it changed anything"
 
 
 def resume_command(
@@ -46,10 +47,8 @@ def resume_command(
             hint="wait for it, or stop it",
         )
     if not known.begin:
-        raise RackwrightError(
-            f"Run {run} was killed before it had recorded its cluster file, and before it changed anything.",
-            hint="start it again: rackwright apply FILE",
-        )
+        why = "'s journal is damaged" if known.events else _NOT_BEGUN
+        raise RackwrightError(f"Run {run}{why}.", hint="start it again: rackwright apply FILE")
     place = file if file is not None else Path(known.begin["file"])
     if others:
         _confirm(known, yes)

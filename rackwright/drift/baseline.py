@@ -10,6 +10,7 @@ import time
 from dataclasses import asdict, dataclass
 
 from rackwright.atomic_write import write_atomically
+from rackwright.boundary import read_json
 from rackwright.engine.run import plan
 from rackwright.engine.session import SITE, Watcher
 from rackwright.factcache.cache import ClassCache, version_key
@@ -59,10 +60,11 @@ def take(
 def kept_of(cluster: Cluster, name: str) -> Baseline | None:
     """The baseline of a node; None if it was never seen in sync."""
     try:
-        data = json.loads((state_folder(cluster.name) / "drift" / f"{name}.json").read_text())
-        return Baseline(data["questions"], data["digest"], data["at"])
+        data = read_json((state_folder(cluster.name) / "drift" / f"{name}.json").read_bytes())
+        found = Baseline(data["questions"], data["digest"], float(data["at"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    return found if isinstance(found.questions, str) and isinstance(found.digest, str) else None
 
 
 def keep(cluster: Cluster, name: str, baseline: Baseline) -> None:

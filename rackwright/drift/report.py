@@ -10,6 +10,7 @@ from typing import Any
 
 from rackwright import __version__
 from rackwright.atomic_write import write_atomically
+from rackwright.boundary import read_json
 from rackwright.plan.node_plan import PlanResult
 
 SCHEMA_VERSION = 1
@@ -25,9 +26,10 @@ class LastInSync:
     def read(cls, path: Path) -> LastInSync:
         """From the state folder; empty if the file is missing or damaged."""
         try:
-            return cls({str(node): float(at) for node, at in json.loads(path.read_text()).items()})
+            times = {str(node): float(at) for node, at in read_json(path.read_bytes()).items()}
         except (OSError, ValueError, AttributeError, TypeError):
             return cls()
+        return cls(times)
 
     def updated(self, plan: PlanResult, now: float) -> LastInSync:
         """With every node that is in sync now, and without times that a wrong clock left in the future."""

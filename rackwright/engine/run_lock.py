@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO, Any
 
-from rackwright.boundary import printable
+from rackwright.boundary import printable, read_json
 from rackwright.errors import RackwrightError, RunLocked
 from rackwright.state_folder import state_folder
 
@@ -75,7 +75,7 @@ def _unwritable(folder: object, error: OSError) -> RackwrightError:
 
 def _holder(text: str) -> str:
     try:
-        holder = json.loads(text)
+        holder = read_json(text)
         said = "{user}@{host} (pid {pid}, `{command}`) since {since}".format(**holder)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         return "another run that has not written its name yet"

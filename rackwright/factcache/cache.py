@@ -51,6 +51,23 @@ def _is_source(path: Path) -> bool:
     return path.suffix in (".py", ".j2", ".yaml") and path.is_file()
 
 
+def _is_whole(data: dict[str, Any]) -> bool:
+    """Whether every entry can be used; KeyError, TypeError, ValueError or AttributeError where one is odd."""
+    numbers = set(data["questions"].values())
+    return (
+        all(isinstance(number, int) for number in numbers)
+        and all(isinstance(json.loads(name), dict) for name in data["questions"])
+        and all(int(number) in numbers and isinstance(name, str) for number, name in data["askers"].items())
+        and all(_is_usable(entry, numbers) for entry in data["nodes"].values())
+    )
+
+
+def _is_usable(entry: dict[str, Any], numbers: set[int]) -> bool:
+    digest, key = entry["digest"], entry["key"]
+    texts = isinstance(key, str) and (digest is None or isinstance(digest, str))
+    return texts and isinstance(entry["full"], int | float) and numbers.issuperset(entry["asks"])
+
+
 @dataclass
 class CachedNode:
     """The entry of one node."""
@@ -164,9 +181,9 @@ class ClassCache:
     def _read(self) -> dict[str, Any]:
         try:
             data = json.loads(self._path.read_text())
-            if all(isinstance(data[part], dict) for part in _PARTS):
+            if _is_whole(data):
                 return {part: data[part] for part in _PARTS}
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass  # missing or damaged: the next evaluation fills it
         return {part: {} for part in _PARTS}
 

@@ -26,6 +26,7 @@ roles:
   base: {}
   access: {users: [{name: ada, uid: 3000}]}
   munge: {}
+  mariadb: {}
   time: {}
   slurm:
     partitions: {main: {nodes: "worker[1-2]", default: true}}
