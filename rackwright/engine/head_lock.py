@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from rackwright.boundary import Refused, printable, read_json
+from rackwright.engine.lock_holder import uptime
 from rackwright.errors import ConnectionFailed, RunLocked
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import NodeRole
@@ -139,6 +140,10 @@ class HeadLock:
         self._notice = notice
         self.node: str | None = None
         self._held: _Held | None = None
+        self._heard = 0.0
+        """When the head last answered, on a clock that goes on while this machine is asleep."""
+        self._known = False
+        """Whether the head, when it answers, can still say whose the lock is."""
         self._previous: dict[str, Any] | None = None
         self._waiting: list[str] = []
         self._changed = threading.Condition()
@@ -191,6 +196,15 @@ class HeadLock:
             self._waiting.append(f"{run}\t{line}")
             self._changed.notify()
 
+    def confirm(self) -> None:
+        """After a pause in which the lock may have been lost (a machine asleep), wait until that is known.
+
+        Not for a head that cannot be reached: the run goes on without it.
+        """
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while self._known and uptime() - self._heard > SILENT_SECONDS and time.monotonic() < deadline:
+            time.sleep(0.1)
+
     def _take(self, node: Node) -> None:
         try:
             held = _Held(self._cluster, node, self._by)
@@ -206,6 +220,7 @@ class HeadLock:
         previous = held.first.get("previous")
         self._previous = previous if isinstance(previous, dict) else None
         self._held, self.node = held, node.name
+        self._heard, self._known = uptime(), True
         self._report(held.first)
 
     def _locked(self, node: Node, by: Any) -> RunLocked:  # noqa: ANN401 - what the head answered
@@ -248,6 +263,7 @@ class HeadLock:
             self._held.close()
             self._held = None
             return False
+        self._heard = uptime()
         self._report(answer)
         return True
 
@@ -257,16 +273,21 @@ class HeadLock:
         try:
             self._take(node)
         except RunLocked as error:
-            self._lost(error.message)
+            self._give_up(error.message)
             return False
         except _NotHere:
+            self._known = False
             return True  # the head is gone for now: the run goes on, and tries again
         if self._previous is not None and self._previous.get("run") != self._by["run"]:
-            self._lost(
+            self._give_up(
                 f"run {printable(str(self._previous.get('run')), 60)} had the lock on {node.name} meanwhile"
             )
             return False
         return True
+
+    def _give_up(self, why: str) -> None:
+        self._lost(why)
+        self._known = False
 
     def _report(self, answer: dict[str, Any]) -> None:
         problem = answer.get("problem")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rackwright.engine.journal import Journal
 from rackwright.engine.session import Session
@@ -22,8 +22,17 @@ class Rollout:
     """One plan being carried out; outcomes gather in file order."""
 
     def __init__(
-        self, session: Session, cluster: Cluster, plan: PlanResult, policy: Waves, journal: Journal
+        self,
+        session: Session,
+        cluster: Cluster,
+        plan: PlanResult,
+        policy: Waves,
+        journal: Journal,
+        *,
+        confirm: Callable[[], None] = lambda: None,
     ) -> None:
+        """`confirm` returns once it is known whether this run still has its lock."""
+        self._confirm = confirm
         self._session = session
         self._cluster = cluster
         self._plan = plan
@@ -65,6 +74,7 @@ class Rollout:
 
     def _broken_off(self) -> str | None:
         """Why nothing more may be begun, whatever became of the nodes so far."""
+        self._confirm()
         if self._session.interrupted:
             return "the run was interrupted"
         if self._session.stopped is not None:

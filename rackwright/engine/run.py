@@ -99,7 +99,7 @@ def apply(
         if planned.changes and not agree(planned):
             return Applied(planned, None)
         journal.mirror = head.send
-        applied = _carry_out(request, session, planned, journal)
+        applied = _carry_out(request, session, planned, journal, head)
         if deploy != SITE or session.stopped is not None:
             return applied
         notes = _put_back(request, applied, journal.run, resumed, head)
@@ -146,13 +146,16 @@ class _Request:
         return replace(applied, notes=(said,) if said is not None else ())
 
 
-def _carry_out(request: _Request, session: Session, planned: PlanResult, journal: Journal) -> Applied:
+def _carry_out(
+    request: _Request, session: Session, planned: PlanResult, journal: Journal, head: HeadLock
+) -> Applied:
     if not planned.changes:
         return Applied(planned, None)
     with journal:
         journal.planned(planned)
         session.add_watcher(journal)
-        rollout = Rollout(session, request.cluster, planned, request.policy, journal)
+        cluster, policy = request.cluster, request.policy
+        rollout = Rollout(session, cluster, planned, policy, journal, confirm=head.confirm)
         result = rollout.run()
     notes = []
     if rollout.stopped is not None:

@@ -290,3 +290,34 @@ def test_an_unprivileged_user_cannot_keep_operators_out(heads, tmp_path):
     finally:
         other.kill()
         other.communicate()
+
+
+def test_after_a_pause_the_run_waits_until_it_knows_whether_it_still_has_the_lock(heads, monkeypatch):
+    """A machine that was asleep: its next wave must not begin before the head has been asked."""
+    lost = []
+    with lock(A, lost) as mine:
+        take = mine._take
+
+        def late(node):
+            with HeadLock(CLUSTER, B, lost=pytest.fail):
+                pass
+            time.sleep(0.5)
+            take(node)
+
+        mine._take = late
+        mine.confirm()
+        assert lost == []
+        mine._heard -= 2 * head_lock.SILENT_SECONDS
+        heads.lines[0].process.kill()
+        mine.confirm()
+        assert len(lost) == 1, "it went on before it knew"
+
+
+def test_a_head_that_is_gone_holds_up_no_wave(heads):
+    with lock(A, lost=[]) as mine:
+        heads.unreachable = {"head1"}
+        mine._heard -= 2 * head_lock.SILENT_SECONDS
+        heads.lines[0].process.kill()
+        began = time.monotonic()
+        mine.confirm()
+        assert time.monotonic() - began < 10
