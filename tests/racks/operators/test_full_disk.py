@@ -52,16 +52,22 @@ class OnSmallDisk:
         self.disk = Path(f"/proc/{self.process.pid}/root{site.state}")
         self._site = site
 
-    def wait_for(self, text: str, times: int = 1, seconds: float = 300) -> None:
+    def is_mounted(self) -> bool:
+        return self.disk.stat().st_dev != self._site.state.stat().st_dev
+
+    def wait_for(self, text: str, times: int = 1, seconds: float = 600) -> None:
         deadline = time.monotonic() + seconds
-        while sum(path.read_text().count(text) for path in self.disk.glob("rackwright/*/runs/*")) < times:
+        while not self.is_mounted() or self._count(text) < times:
             assert self.process.poll() is None, self.wait()
             assert time.monotonic() < deadline, f"no {text}"
             time.sleep(0.2)
 
+    def _count(self, text: str) -> int:
+        return sum(path.read_text().count(text) for path in self.disk.glob("rackwright/*/runs/*"))
+
     def fill(self) -> None:
         """Until nothing fits any more, not even into a page that is half full."""
-        assert self.disk.stat().st_dev != self._site.state.stat().st_dev, "it is the small one"
+        assert self.is_mounted(), "this machine's own disk is not to be filled"
         with (self.disk / "filler").open("wb", buffering=0) as file:
             try:
                 for _ in range(4096):
@@ -81,16 +87,15 @@ def test_a_disk_that_fills_up_ends_the_run_in_order_and_leaves_no_worker_drained
         site.on(worker, _DRIFT)
     with job_on(site, "worker2"):
         running = OnSmallDisk(site, "--wave", "1")
-        running.wait_for(
-            '"event": "drain"', times=2
-        )  # the first worker is done, the second one waits for its job
+        # the first worker is done, the second one waits for its job
+        running.wait_for('"event": "drain"', times=2)
         running.fill()
         while "drain" not in state_of(site, "worker2"):
             time.sleep(0.5)
         # a page of the journal that is half full takes some more lines; the job's end is the next of them
         journal = next(running.disk.glob("rackwright/*/runs/*"))
         with journal.open("ab", buffering=0) as file:
-            file.write(b" " * (4096 - journal.stat().st_size % 4096))
+            file.write(b" " * (-journal.stat().st_size % 4096))
     ran = running.wait()
     assert ran.status == 1
     assert "Traceback" not in ran.err
