@@ -26,12 +26,20 @@ class Site:
     """Roles this run is limited to (`--role`); None means all."""
     offline: bool = False
     """Nothing is reached and nothing is kept: secrets are placeholders (`rackwright render`)."""
+    plans_only: bool = False
+    """Nothing will be applied: secrets that do not exist yet are made up and stored nowhere."""
+    renewed: frozenset[str] = frozenset()
+    """Secrets whose rotation is planned: another value is made up, whatever the store has."""
 
     def secret(self, name: str) -> Secret:
-        """A secret of this cluster, generated on first use. Its str() and repr() are masked."""
+        """A secret of this cluster. Its str() and repr() are masked. SecretsError where the store lacks it."""
         if self.offline:
             return Secret(name, f"(secret {name})")
-        return store_of(self.cluster).get(name)
+        store = store_of(self.cluster)
+        if name in self.renewed:
+            return store.imagine(name)
+        declared = any(name in options.secrets for options in self.node.options.values())
+        return store.get_or_imagine(name) if self.plans_only and declared else store.get(name)
 
     def to_json(self) -> dict[str, str]:
         """For `pyinfra debug-inventory`: names only; the rest is in the cluster file."""

@@ -33,6 +33,7 @@ _COMMANDS = {
     "apply": "Show the plan, confirm, and bring nodes to the declared state.",
     "runs": "List the runs that changed something, or show one.",
     "resume": "Finish a run that was interrupted.",
+    "secrets": "Share, back up and rotate the secrets of a cluster.",
     "drift": "Report nodes that no longer match the cluster file.",
     "verify": "Verify nodes against the declaration.",
     "why": "Explain the state of a node and what to do about it.",

@@ -52,6 +52,8 @@ class Acceptance:
         with progress:
             applied = apply(cluster, watch=progress, agree=agree)
             update_digests(cluster, applied)
+        for note in applied.notes:
+            typer.echo(note, err=True)
         if applied.result is not None:
             show_outcome(applied.result, self._out)
         return applied

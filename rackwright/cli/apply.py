@@ -25,6 +25,10 @@ from rackwright.model.settings import Waves
 from rackwright.plan.document import check_plan
 from rackwright.plan.node_plan import PlanResult, moved_since
 
+NewSecrets = Annotated[
+    bool, typer.Option("--new-secrets", help="Make lost secrets anew, and replace those that nodes have.")
+]
+
 
 def apply_command(
     file: ClusterFile,
@@ -48,6 +52,7 @@ def apply_command(
     pause: Annotated[int | None, typer.Option(help="Seconds between waves.")] = None,
     parallel: Annotated[int | None, typer.Option(min=1, help="Nodes at a time, per worker process.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files in full.")] = False,
+    new_secrets: NewSecrets = False,
 ) -> None:
     """Show the plan, ask for confirmation, and bring the nodes to the declared state.
 
@@ -58,7 +63,7 @@ def apply_command(
     if reviewed is not None:
         limit = fold(reviewed.nodes)
         role = list(reviewed.roles) if reviewed.roles is not None else None
-    carry_out(file, limit, role, Consent(reviewed, yes, verbose), flags, parallel)
+    carry_out(file, limit, role, Consent(reviewed, yes, verbose), flags, parallel, new_secrets=new_secrets)
 
 
 def carry_out(
@@ -70,9 +75,10 @@ def carry_out(
     parallel: int | None,
     *,
     resumed: str | None = None,
+    new_secrets: bool = False,
 ) -> NoReturn:
     """Apply, show what came of it, and exit; `resumed`: the run of another operator that is continued."""
-    applied, notes = _run(file, limit, roles, consent, flags, parallel, resumed)
+    applied, notes = _run(file, limit, roles, consent, flags, parallel, resumed, new_secrets)
     reviewed = consent.reviewed
     out = Console(soft_wrap=True)
     for note in notes:
@@ -110,6 +116,7 @@ def _run(
     flags: dict[str, int | str | None],
     parallel: int | None,
     resumed: str | None,
+    new_secrets: bool,
 ) -> tuple[Applied, list[str]]:
     """The run, and notes for the operator."""
     cluster = load_cluster(file)
@@ -137,6 +144,7 @@ def _run(
             waves=_waves(cluster.waves, flags),
             parallel=parallel,
             resumed=resumed,
+            new_secrets=new_secrets,
         )
         notes = (*applied.notes, update_digests(cluster, applied))
     return applied, [note for note in notes if note is not None]

@@ -80,7 +80,7 @@ def install(
     else:
         declared = declared.model_copy(update={"notify": bool(urls)})
     if declared.mode == "push":
-        store_of(cluster).get(paths.KEY_SECRET)
+        store_of(cluster).ensure([paths.KEY_SECRET])
         if urls:
             store_of(cluster).put(paths.NOTIFY_SECRET, json.dumps(list(urls)))
         python = _python_here() if declared.on == "here" else _python_on_head(cluster)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rackwright.engine.head_lock import HeadLock
 from rackwright.engine.journal import Journal, event_line
 from rackwright.engine.left_drained import put_back, put_back_all
+from rackwright.engine.new_secrets import NewSecrets, generated, imagined, refuse_unfinished_rotation
 from rackwright.engine.rollout import Rollout
 from rackwright.engine.run_lock import run_lock, who
 from rackwright.engine.session import SITE, Session, Watcher
+from rackwright.factcache.cache import version_key
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
@@ -56,10 +58,26 @@ def plan(
     deploy: Path = SITE,
     watch: Watcher | None = None,
     full: bool = False,
+    renewed: frozenset[str] = frozenset(),
 ) -> PlanResult:
-    """What an apply would change now; changes nothing. `full` ignores cached results."""
-    with Session(cluster, limit=limit, roles=roles, deploy=deploy, watch=watch, full=full) as session:
-        return session.plan()
+    """What an apply would change now; changes nothing.
+
+    `full` ignores cached results; `renewed` names secrets that are planned with a new value.
+    """
+    secrets = imagined(cluster, limit, roles)
+    with Session(
+        cluster,
+        limit=limit,
+        roles=roles,
+        deploy=deploy,
+        watch=watch,
+        full=full,
+        plans_only=True,
+        renewed=renewed,
+    ) as session:
+        planned = session.plan()
+    secrets.refuse_replacing(planned, apply=False)
+    return planned
 
 
 def apply(
@@ -74,19 +92,27 @@ def apply(
     waves: Waves | None = None,
     parallel: int | None = None,
     resumed: str | None = None,
+    new_secrets: bool = False,
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out over the same connections.
 
     `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is the run of
-    another operator that this one continues. Holds the cluster's lock on this machine, and on a head once there is
+    another operator that this one continues; `new_secrets` generates secrets anew where the store was lost, and
+    replaces those of the nodes. Holds the cluster's lock on this machine, and on a head once there is
     something to change (RunLocked if another run has one of them). A node that cannot be planned or that fails is in
     the result; the others go on.
     """
-    request = _Request(cluster, limit, roles, deploy, watch, waves or cluster.waves, parallel)
-    with run_lock(cluster.name), ExitStack() as locks, ExitStack() as sessions:
+    with (
+        run_lock(cluster.name),
+        _secrets_of(cluster, limit, roles, deploy, new_secrets) as (secrets, code),
+        ExitStack() as locks,
+        ExitStack() as sessions,
+    ):
+        request = _Request(cluster, limit, roles, deploy, watch, waves or cluster.waves, parallel, code)
         began = time.monotonic()
         session = sessions.enter_context(request.session())
         planned = session.plan()
+        secrets.refuse_replacing(planned, apply=True)
         if not planned.changes and resumed is None:
             return request.unchanged(planned)
         journal = request.journal()
@@ -96,10 +122,15 @@ def apply(
             notice("Another run ended while this one was planned: planning again.")
             session = sessions.enter_context(request.session())
             planned = session.plan()
+            secrets.refuse_replacing(planned, apply=True)
         if planned.changes and not agree(planned):
             return Applied(planned, None)
+        if planned.changes:
+            secrets.mark_applied()
         journal.mirror = head.send
         applied = _carry_out(request, session, planned, journal, head)
+        if secrets.note is not None:
+            applied = replace(applied, notes=(secrets.note, *applied.notes))
         if deploy != SITE or session.stopped is not None:
             return applied
         notes = _put_back(request, applied, journal.run, resumed, head)
@@ -117,6 +148,8 @@ class _Request:
     watch: Watcher | None
     policy: Waves
     parallel: int | None
+    code: str | None
+    """What a plan names as its code where secrets were generated for it."""
 
     def session(self) -> Session:
         return Session(
@@ -126,6 +159,7 @@ class _Request:
             deploy=self.deploy,
             watch=self.watch,
             parallel=self.parallel,
+            code=self.code,
         )
 
     def journal(self) -> Journal:
@@ -178,3 +212,20 @@ def _put_back(
     texts = put_back_all(cluster, applied.in_sync, roles, own=own, resumed=resumed, noted=noted)
     last = put_back(cluster, applied.in_sync, roles)
     return (*texts, last) if last is not None else tuple(texts)
+
+
+@contextmanager
+def _secrets_of(
+    cluster: Cluster, limit: str | None, roles: frozenset[str] | None, deploy: Path, new: bool
+) -> Iterator[tuple[NewSecrets, str | None]]:
+    """The run's secrets, and the code that its plan names where they had to be generated: that without them.
+
+    Those generated for a plan that is not carried out are removed again.
+    """
+    refuse_unfinished_rotation(cluster)
+    code = version_key(cluster, deploy)  # before they are stored: as of a plan made earlier
+    secrets = generated(cluster, limit, roles, new_secrets=new)
+    try:
+        yield secrets, code if secrets.new else None
+    finally:
+        secrets.discard_unused()

@@ -31,7 +31,6 @@ from rackwright.factcache.quick_check import QUICK_CHECK_MAX, quick_check
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.selection import pick
 from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlanResult
-from rackwright.secrets.store import store_of
 from rackwright.state_folder import state_folder
 
 SITE = Path(__file__).resolve().parent.parent / "deploys" / "site.py"
@@ -51,7 +50,14 @@ class Session:
         watch: Watcher | None = None,
         full: bool = False,
         parallel: int | None = None,
+        plans_only: bool = False,
+        renewed: frozenset[str] = frozenset(),
+        code: str | None = None,
     ) -> None:
+        """`plans_only`: secrets may be missing; `renewed`: secrets that are planned with a new value.
+
+        `code`: what the plan names as its code instead of the key.
+        """
         self._cluster = cluster
         self._nodes = pick(cluster, limit)
         self._roles = sorted(roles) if roles is not None else None
@@ -59,6 +65,9 @@ class Session:
         self._deploy = deploy
         self._full = full
         self._parallel = parallel
+        self._plans_only = plans_only
+        self._renewed = renewed
+        self._code = code
         self.interrupted = False
         """Ctrl-C was pressed: running operations were finished, no other was begun."""
         self.stopped: str | None = None
@@ -66,7 +75,6 @@ class Session:
 
     def __enter__(self) -> Self:
         refuse_missing(self._cluster, self._nodes, self._roles)
-        _generate_secrets(self._cluster, self._nodes)
         self._key = version_key(self._cluster, self._deploy)
         job = {
             "file": str(self._cluster.path),
@@ -76,6 +84,8 @@ class Session:
             "key": self._key,
             "full": self._full,
             "parallel": self._parallel,
+            "plans_only": self._plans_only,
+            "renewed": sorted(self._renewed),
         }
         self._workers = Workers(self._cluster.name, job)
         self._cache = self._cache_of(self._nodes)
@@ -111,7 +121,7 @@ class Session:
             str(self._cluster.path),
             self._cluster.sha256,
             {node.name: plans[node.name] for node in self._nodes},
-            self._key,
+            self._code or self._key,
             tuple(self._roles) if self._roles is not None else None,
         )
 
@@ -219,12 +229,3 @@ class Session:
     def _notify(self, event: Event) -> None:
         for watcher in self._watchers:
             watcher(event)
-
-
-def _generate_secrets(cluster: Cluster, nodes: Iterable[Node]) -> None:
-    """Before the workers start: two processes must not both find a secret missing."""
-    names = {name for node in nodes for options in node.options.values() for name in options.secrets}
-    if names:
-        store = store_of(cluster)
-        for name in sorted(names):
-            store.get(name)

@@ -24,6 +24,7 @@ import rackwright
 from rackwright.atomic_write import write_atomically
 from rackwright.factcache.answers import Asked, key_of, pack
 from rackwright.model.cluster import Cluster
+from rackwright.secrets.store import store_path
 
 _PARTS = ("questions", "askers", "nodes")
 FULL_EVALUATION_SECONDS = 86400
@@ -36,7 +37,7 @@ def version_key(cluster: Cluster, deploy: Path) -> str:
     package = Path(rackwright.__file__).resolve().parent
     rooms = [package, *(package / room for room in ("roles", "templates"))]
     files = {path for room in rooms for path in room.resolve().rglob("*") if _is_source(path)}
-    inputs = [deploy, cluster.path, cluster.ssh.known_hosts, cluster.path.with_suffix(".secrets.age")]
+    inputs = [deploy, cluster.path, cluster.ssh.known_hosts, store_path(cluster)]
     inputs.append(cluster.lock_path)
     if cluster.ssh.key is not None:
         inputs.append(cluster.ssh.key)  # a role may compare the keys of a node with it

@@ -6,7 +6,7 @@ Options classes implement these interfaces; no role names or imports another one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from rackwright.model.types import WorkloadManager
 
@@ -51,6 +51,29 @@ class UsesAccountingDatabase:
 
     def uses_database_on(self, node: Node) -> bool:
         """Whether it connects from this node."""
+        raise NotImplementedError
+
+
+class SharedKey(NamedTuple):
+    """A key file that is the same on all nodes, and the unit that reads it when it starts."""
+
+    path: str
+    owner: str
+    mode: str
+    unit: str
+    content: bytes
+
+    def __repr__(self) -> str:
+        return f"SharedKey({self.path})"
+
+
+class SharesKey:
+    """Nodes with different keys refuse each other: its secret changes on all at once, and not wave by wave."""
+
+    shared_secret: ClassVar[str]
+
+    def shared_key(self, node: Node, secret: str) -> SharedKey:
+        """The key file of a node, for a value of the secret."""
         raise NotImplementedError
 
 

@@ -4,7 +4,7 @@ Started by rackwright.engine.workers as `python -m rackwright.pyinfra_driver.wor
 (a line of JSON) from stdin, then orders, and writes events (lines of JSON) to stdout:
 
     job     {"file", "sha256", "nodes": {name: host class}, "roles": [...] | null, "deploy",
-             "key", "full", "parallel"}
+             "key", "full", "parallel", "plans_only", "renewed": [...]}
     order   {"apply": [nodes]} | {"stop": true} | end of input
     event   {"event": "planned", "plan": {...}}             per node
             {"event": "started", "node", "role", "name"}    per operation
@@ -152,7 +152,16 @@ class _Shard:
         roles = frozenset(self._job["roles"]) if self._job["roles"] is not None else None
         names = (name for name in self._job["nodes"] if name in opened)
         self._driver = Driver(
-            [Site(self._cluster, self._cluster.by_name[name], roles) for name in names],
+            [
+                Site(
+                    self._cluster,
+                    self._cluster.by_name[name],
+                    roles,
+                    plans_only=self._job["plans_only"],
+                    renewed=frozenset(self._job["renewed"]),
+                )
+                for name in names
+            ],
             Path(self._job["deploy"]),
             self._events,
             cache=cache,

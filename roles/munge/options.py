@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import base64
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from rackwright.model.interfaces import SharedKey, SharesKey
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
+from rackwright.osfamily.names import names
+
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Node
 
 
-class MungeOptions(RoleOptions):
+class MungeOptions(SharesKey, RoleOptions):
     """MUNGE on every node that runs a Slurm daemon or client."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
     secrets: ClassVar[tuple[str, ...]] = ("munge_key",)
+    shared_secret: ClassVar[str] = "munge_key"
 
     uid: int = Field(
         default=440,
@@ -51,3 +58,9 @@ class MungeOptions(RoleOptions):
         description="verify warns when a credential's encode time is further than this from the clock "
         "of the node that decodes it. MUNGE itself refuses credentials after 300 s.",
     )
+
+    def shared_key(self, node: Node, secret: str) -> SharedKey:
+        """The key that munged reads when it starts; it holds no other (munged(8), read 2026-11-23)."""
+        software = names(node.family, "munge")
+        content = base64.b64decode(secret, validate=True)
+        return SharedKey(software.paths["key"], "munge", "400", software.unit or "", content)

@@ -42,7 +42,7 @@ def secrets(site: Site, first_apply: FirstApply) -> dict[str, str]:
     """Name -> value, decrypted without rackwright's help."""
     identity = (site.config / "rackwright" / "identity.age.txt").read_text().split("\n")
     key = next(line for line in identity if line.startswith("AGE-SECRET-KEY-"))
-    store = (site.folder / "cluster.secrets.age").read_bytes()
+    store = (site.folder / f"{site.name}.secrets.age").read_bytes()
     content = pyrage.decrypt(store, [pyrage.x25519.Identity.from_str(key)])
     values: dict[str, str] = json.loads(content)["secrets"]
     assert {"munge_key", "slurmdbd_password"} <= set(values)

@@ -78,8 +78,10 @@ def test_the_declaration_survives_its_file(tmp_path: Path):
 
 def test_the_key_is_a_secret_whose_public_half_is_placed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    private = SecretStore(tmp_path / "site.yaml").get("drift_ssh_key")
-    again = SecretStore(tmp_path / "site.yaml").get("drift_ssh_key")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    SecretStore(tmp_path / "site.yaml", "site").ensure(["drift_ssh_key"])
+    private = SecretStore(tmp_path / "site.yaml", "site").get("drift_ssh_key")
+    again = SecretStore(tmp_path / "site.yaml", "site").get("drift_ssh_key")
     assert texts.public_key(private) == texts.public_key(again)
     key = paramiko.Ed25519Key(file_obj=io.StringIO(private.reveal()))
     assert texts.public_key(private) == f"ssh-ed25519 {key.get_base64()}"
@@ -87,14 +89,16 @@ def test_the_key_is_a_secret_whose_public_half_is_placed(tmp_path: Path, monkeyp
 
 def test_a_secret_from_outside_is_kept_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    store = SecretStore(tmp_path / "site.yaml")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    store = SecretStore(tmp_path / "site.yaml", "site")
+    store.ensure(["some_password"])
     password = store.get("some_password")
     for value in ("one", "two"):
         store.put("drift_notify_urls", value)
-        assert SecretStore(tmp_path / "site.yaml").get("drift_notify_urls") == Secret(
+        assert SecretStore(tmp_path / "site.yaml", "site").get("drift_notify_urls") == Secret(
             "drift_notify_urls", value
         )
-    assert SecretStore(tmp_path / "site.yaml").get("some_password") == password
+    assert SecretStore(tmp_path / "site.yaml", "site").get("some_password") == password
     assert b"two" not in (tmp_path / "site.secrets.age").read_bytes()
 
 

@@ -21,17 +21,15 @@ from rackwright.secrets.store import Secret, SecretStore
 VALUE = "correct-horse-battery"
 
 
-@pytest.fixture(autouse=True)
-def config(tmp_path, monkeypatch):
-    folder = tmp_path / "config"
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
-    return folder
+def open_store(file: Path) -> SecretStore:
+    """The store of cluster `lab` as a new process sees it."""
+    return SecretStore(file, "lab")
 
 
-@pytest.fixture
-def file(tmp_path):
-    (tmp_path / "site").mkdir()
-    return tmp_path / "site" / "lab.yaml"
+def made(file: Path, name: str) -> Secret:
+    """A secret, generated as an apply does."""
+    open_store(file).ensure([name])
+    return open_store(file).get(name)
 
 
 def store_file(file: Path) -> Path:
@@ -95,9 +93,9 @@ class TestSecret:
 
 class TestStore:
     def test_a_secret_is_generated_once(self, file):
-        first = SecretStore(file).get("slurmdbd_password")
-        assert SecretStore(file).get("slurmdbd_password") == first
-        store = SecretStore(file)
+        first = made(file, "slurmdbd_password")
+        assert made(file, "slurmdbd_password") == first
+        store = open_store(file)
         assert store.get("slurmdbd_password") == store.get("slurmdbd_password")
 
     @pytest.mark.parametrize(
@@ -111,18 +109,18 @@ class TestStore:
         ],
     )
     def test_kinds_by_name(self, file, name, length):
-        assert len(SecretStore(file).get(name).reveal()) == length
+        assert len(made(file, name).reveal()) == length
 
     def test_munge_key_is_1024_bytes(self, file):
-        assert len(b64decode(SecretStore(file).get("munge_key").reveal())) == 1024
+        assert len(b64decode(made(file, "munge_key").reveal())) == 1024
 
     def test_a_second_secret_keeps_the_first(self, file):
-        first = SecretStore(file).get("one")
-        SecretStore(file).get("two")
-        assert SecretStore(file).get("one") == first
+        first = made(file, "one")
+        made(file, "two")
+        assert open_store(file).get("one") == first
 
     def test_the_file_is_private_and_encrypted(self, file):
-        value = SecretStore(file).get("munge_key").reveal()
+        value = made(file, "munge_key").reveal()
         assert store_file(file).stat().st_mode & 0o777 == 0o600
         content = store_file(file).read_bytes()
         assert content.startswith(b"age-encryption.org/v1")
@@ -130,40 +128,41 @@ class TestStore:
         assert [entry.name for entry in file.parent.iterdir()] == ["lab.secrets.age"]
 
     def test_mask(self, file):
-        store = SecretStore(file)
+        store = open_store(file)
+        store.ensure(["slurmdbd_password"])
         value = store.get("slurmdbd_password").reveal()
         assert store.mask(f"IDENTIFIED BY '{value}'") == "IDENTIFIED BY '(secret slurmdbd_password)'"
 
     @pytest.mark.parametrize("name", ["", "Munge", "../x", "a b", "1x"])
     def test_bad_names(self, file, name):
         with pytest.raises(SecretsError, match="is not a secret's name"):
-            SecretStore(file).get(name)
+            made(file, name)
 
     def test_another_identity_cannot_read(self, file, config):
-        SecretStore(file).get("munge_key")
+        made(file, "munge_key")
         identity_path().unlink()
         with pytest.raises(SecretsError, match="is not encrypted to the identity in") as caught:
-            SecretStore(file).get("munge_key")
-        assert "lab.secrets.recipients" in caught.value.hint
+            made(file, "munge_key")
+        assert "rackwright secrets add-recipient age1... FILE" in caught.value.hint
 
     @pytest.mark.parametrize("at", [-1, 250])
     def test_a_changed_byte_is_found(self, file, at):
-        SecretStore(file).get("munge_key")
+        made(file, "munge_key")
         content = bytearray(store_file(file).read_bytes())
         content[at] ^= 1
         store_file(file).write_bytes(content)
         with pytest.raises(SecretsError, match="damaged and cannot be decrypted"):
-            SecretStore(file).get("munge_key")
+            made(file, "munge_key")
         assert store_file(file).read_bytes() == content, "a damaged store is never overwritten"
 
     def test_a_truncated_file_is_found(self, file):
-        SecretStore(file).get("munge_key")
+        made(file, "munge_key")
         store_file(file).write_bytes(store_file(file).read_bytes()[:100])
         with pytest.raises(SecretsError, match="damaged"):
-            SecretStore(file).get("other")
+            made(file, "other")
 
     def test_a_failed_write_leaves_the_old_file(self, file, monkeypatch):
-        SecretStore(file).get("one")
+        made(file, "one")
         before = store_file(file).read_bytes()
 
         def refuse(*_):
@@ -171,7 +170,7 @@ class TestStore:
 
         monkeypatch.setattr("os.replace", refuse)
         with pytest.raises(SecretsError, match="cannot be written: no space left on device"):
-            SecretStore(file).get("two")
+            made(file, "two")
         assert store_file(file).read_bytes() == before
         assert [entry.name for entry in file.parent.iterdir()] == ["lab.secrets.age"]
 
@@ -179,7 +178,8 @@ class TestStore:
         """Four processes generate the same and different secrets: nothing is lost, all agree."""
         program = (
             "import sys; from pathlib import Path; from rackwright.secrets.store import SecretStore;"
-            "store = SecretStore(Path(sys.argv[1]));"
+            "store = SecretStore(Path(sys.argv[1]), 'lab');"
+            "store.ensure(['shared', 'own_' + sys.argv[2]]);"
             "print(store.get('shared').reveal(), store.get('own_' + sys.argv[2]).reveal())"
         )
         running = [
@@ -191,37 +191,37 @@ class TestStore:
         said = [process.communicate(timeout=240)[0].split() for process in running]
         assert len({shared for shared, _ in said}) == 1
         for index, (_, own) in enumerate(said):
-            assert SecretStore(file).get(f"own_{index}").reveal() == own
+            assert open_store(file).get(f"own_{index}").reveal() == own
 
 
 class TestIdentity:
     def test_is_created_privately(self, file, config):
-        SecretStore(file).get("one")
+        made(file, "one")
         assert identity_path() == config / "rackwright" / "identity.age.txt"
         assert identity_path().stat().st_mode & 0o777 == 0o600
         assert identity_path().parent.stat().st_mode & 0o777 == 0o700
 
     @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
     def test_readable_by_others_is_refused(self, file, mode):
-        SecretStore(file).get("one")
+        made(file, "one")
         identity_path().chmod(mode)
         with pytest.raises(SecretsError, match="can be read by other users") as caught:
-            SecretStore(file).get("one")
+            made(file, "one")
         assert caught.value.hint == f"chmod 600 {identity_path()}"
 
     @pytest.mark.parametrize("content", ["", "# nothing\n", "AGE-SECRET-KEY-1WRONG\n"])
     def test_without_an_identity(self, file, content):
-        SecretStore(file).get("one")
+        made(file, "one")
         identity_path().write_text(content)
         with pytest.raises(SecretsError, match="holds no age identity") as caught:
-            SecretStore(file).get("one")
+            made(file, "one")
         assert "WRONG" not in str(caught.value)
 
     def test_that_cannot_be_read_as_text(self, file):
-        SecretStore(file).get("one")
+        made(file, "one")
         identity_path().write_bytes(b"\xff\xfe")
         with pytest.raises(SecretsError, match="cannot be used: it is not text"):
-            SecretStore(file).get("one")
+            made(file, "one")
 
     def test_a_relative_configuration_folder_is_ignored(self, monkeypatch, tmp_path):
         monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
@@ -236,30 +236,30 @@ class TestTeam:
     def test_a_team_shares_a_store(self, file):
         mate = Identity.generate()
         file.with_name("lab.secrets.recipients").write_text(f"# the team\n{mate.to_public()}  # mate\n\n")
-        value = SecretStore(file).get("one").reveal()
+        value = made(file, "one").reveal()
         self.become(mate)
-        assert SecretStore(file).get("one").reveal() == value
+        assert open_store(file).get("one").reveal() == value
 
-    def test_who_joins_later_can_read_after_the_next_command(self, file):
-        value = SecretStore(file).get("one").reveal()
+    def test_who_joins_later_can_read_after_the_next_apply(self, file):
+        value = made(file, "one").reveal()
         mate = Identity.generate()
         file.with_name("lab.secrets.recipients").write_text(f"{mate.to_public()}\n")
-        SecretStore(file).get("one")
+        made(file, "one")
         self.become(mate)
-        assert SecretStore(file).get("one").reveal() == value
+        assert open_store(file).get("one").reveal() == value
 
-    def test_nobody_is_locked_out_by_a_mate(self, file):
-        value = SecretStore(file).get("one").reveal()
+    def test_no_one_is_locked_out_by_a_mate(self, file):
+        value = made(file, "one").reveal()
         mine = identity_path().read_text()
         mate = Identity.generate()
         file.with_name("lab.secrets.recipients").write_text(f"{mate.to_public()}\n")
-        SecretStore(file).get("one")
+        made(file, "one")
         self.become(mate)
-        SecretStore(file).get("two")
+        made(file, "two")
         identity_path().write_text(mine)
-        assert SecretStore(file).get("one").reveal() == value
+        assert open_store(file).get("one").reveal() == value
 
     def test_a_bad_key_is_named_by_its_line(self, file):
         file.with_name("lab.secrets.recipients").write_text("# team\nage1nonsense\n")
         with pytest.raises(SecretsError, match=r"lab\.secrets\.recipients:2 is not an age public key"):
-            SecretStore(file).get("one")
+            made(file, "one")

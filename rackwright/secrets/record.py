@@ -1,0 +1,57 @@
+"""What this user knows of a cluster's secrets between runs: that they exist, so that lost ones are not made anew.
+
+The record is in the user's state folder for the cluster, not beside the cluster file: a copy of the cluster file in
+another folder finds it, and so does a run after the store was lost. It holds no secret.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rackwright.atomic_write import write_atomically
+from rackwright.errors import SecretsError
+from rackwright.secrets.identity import reason
+from rackwright.state_folder import state_folder, state_root
+
+_FILE = "secrets.json"
+
+
+class Record(BaseModel):
+    """One cluster's secrets as this user last read or wrote them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    path: str
+    """The store."""
+    id: str
+    """The store's id; empty where it had none yet."""
+    new: tuple[str, ...] = ()
+    """Secrets that were generated here and that no apply has put on a node yet."""
+    unused: bool = False
+    """The whole store was made here and nothing of it has been put on a node: losing it loses nothing."""
+
+
+def read_record(cluster: str) -> Record | None:
+    """The record; None where this user has never used the cluster's secrets."""
+    path = state_root() / cluster / _FILE
+    try:
+        return Record.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError):
+        raise SecretsError(
+            f"{path}, which records where the secrets of cluster {cluster} are, cannot be read.",
+            hint=f"if the store is in place, remove the record: rm {path}",
+        ) from None
+
+
+def write_record(cluster: str, record: Record | None) -> None:
+    """Replace the record; None removes it."""
+    path = state_folder(cluster) / _FILE
+    try:
+        if record is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_atomically(path, record.model_dump_json())
+    except OSError as error:
+        raise SecretsError(f"{path} cannot be written: {reason(error)}.") from None

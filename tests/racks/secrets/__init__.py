@@ -1,0 +1,1 @@
+"""Slurm with its database on three nodes, whose secrets are rotated, lost and copied."""
