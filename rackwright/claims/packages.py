@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rackwright.boundary import last_line
 from rackwright.claims.check import CheckContext, Undetermined, fail
+from rackwright.facts.package_database import PackageDatabase
 from rackwright.facts.packages import Packages, PackageState, is_version
 from rackwright.model.options import RoleOptions
 
@@ -37,6 +39,23 @@ def installed(context: CheckContext[RoleOptions], packages: Sequence[str]) -> st
     if missing:
         fail(f"not installed: {', '.join(sorted(missing))}")
     return f"{len(packages)} packages"
+
+
+def database_is_whole(context: CheckContext[RoleOptions]) -> str:
+    """No package is half-installed, and no dependency is missing or of a wrong version."""
+    state = context.fact(PackageDatabase, context.node.family.name)
+    if not state.read:
+        raise Undetermined("the package database cannot be read")
+    if not state.whole:
+        fail(f"{state.wrong()}; `rackwright apply` repairs it")
+    checked = context.host.run("env LC_ALL=C apt-get check -qq -o Debug::NoLocking=1")
+    if checked.rc == 100 and "unmet dependencies" in (checked.stdout + checked.stderr).lower():
+        fail(f"apt finds unmet dependencies: {last_line(checked.stdout)}")
+    if checked.rc != 0:
+        raise Undetermined(
+            f"`apt-get check` exited {checked.rc}: {last_line(checked.stdout, checked.stderr)}"
+        )
+    return "every package is configured, every dependency installed"
 
 
 def package_state(context: CheckContext[RoleOptions], names: tuple[str, ...]) -> PackageState:

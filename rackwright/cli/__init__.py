@@ -8,6 +8,7 @@ of commands such as `rackwright/cli/lab.py` defines `lab_app`, a typer.Typer.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -165,4 +166,9 @@ def _print_interrupted() -> int:
 
 def main() -> None:
     """Entry point of the `rackwright` program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a terminal whose encoding lacks a character gets its escape
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run())

@@ -129,7 +129,15 @@ def _node(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
 def _ask(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
     client = connect(cluster, node)
     try:
-        answer = run(client, paths.WORD, sudo=False, stdin=None, timeout=NODE_SECONDS, limit=REPLY_MAX_BYTES)
+        answer = run(
+            client,
+            paths.WORD,
+            sudo=False,
+            stdin=None,
+            timeout=NODE_SECONDS,
+            limit=REPLY_MAX_BYTES,
+            as_it_is=True,
+        )
     finally:
         client.close()
     if answer.exit_status == TIMED_OUT:

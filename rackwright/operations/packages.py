@@ -10,6 +10,7 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from rackwright.data import site_of
+from rackwright.facts.package_database import DatabaseState, PackageDatabase, state_in_english
 from rackwright.facts.packages import Packages, PackageState, is_version
 from rackwright.osfamily.family import LOCK_WAIT_SECONDS, PackageChange
 from rackwright.plan.changes import Change, record
@@ -114,3 +115,47 @@ def absent(packages: tuple[str, ...]) -> Generator[StringCommand, None, None]:
     unhold = sorted(state.held & there.keys())
     change = PackageChange("remove", there, unhold=unhold, wait_seconds=_wait_seconds())
     yield StringCommand(family.package_change(change))
+
+
+@operation()
+def database() -> Generator[StringCommand, None, None]:
+    """No package is half-installed, and every dependency is installed.
+
+    What the repair installs and removes is what the plan shows: where the package tool would by then do
+    anything else, it refuses. Families whose database is not read are left alone.
+    """
+    family = site_of().node.family
+    if family.database_query() is None:
+        host.noop("this family's package database is not read")
+        return
+    state: DatabaseState = host.get_fact(PackageDatabase, family=family.name)
+    if not state.broken and not state.unmet:
+        host.noop("every package is whole")
+        return
+    for name, letters in state.broken.items():
+        if name not in {**state.install, **state.remove}:
+            record(Change("package", name, state_in_english(letters), "configured"))
+    for name, version in state.install.items():
+        record(Change("package", name, state.broken.get(name), version, because=_needed_by(name, state)))
+    for name, version in state.remove.items():
+        record(Change("package", name, version, None, because=_unmet(name, state), disruptive=True))
+    if state.cannot is not None:
+        for name in state.unmet:
+            record(Change("package", name, _unmet(name, state), "dependencies installed"))
+    yield StringCommand(
+        family.database_repair(
+            tuple(state.install),
+            tuple(state.remove),
+            simulated=state.cannot is None,
+            wait_seconds=_wait_seconds(),
+        )
+    )
+
+
+def _needed_by(name: str, state: DatabaseState) -> str | None:
+    users = [user for user, gone in state.unmet.items() if name in gone]
+    return f"{', '.join(users)} needs it" if users else None
+
+
+def _unmet(name: str, state: DatabaseState) -> str | None:
+    return f"{', '.join(state.unmet[name])} is not installed" if name in state.unmet else None

@@ -16,6 +16,9 @@ NO_MODULES = "/etc/dkms/no-autoinstall"
 LOCK = "/run/rackwright-packages.lock"
 """Held on the node during an installation, which continues to its end when its program is killed."""
 
+CONFIGURE = "dpkg --configure -a --force-confdef --force-confold"
+"""Finishes an interrupted dpkg; without it nothing else would install."""
+
 _QUERY = """\
 dpkg-query -W -f '${{binary:Package}} ${{Version}} ${{db:Status-Abbrev}}\\n' {names} 2>/dev/null |
   sed 's/^\\([^: ]*\\):[^ ]*/\\1/; s/^/have /; s/ *$//'
@@ -59,7 +62,7 @@ patiently() {{
   done
   echo "$said"
 }}
-patiently dpkg --configure -a --force-confdef --force-confold
+{configure}
 if {must_update} || [ -z "$(find "$stamp" -mmin -1440 2>/dev/null)" ] ||
    [ -n "$(find /etc/apt -newer "$stamp" -print -quit)" ]; then
   for try in 1 2 3; do
@@ -104,17 +107,39 @@ def change(wanted: PackageChange) -> str:
     kept_off = [
         path for path, may in ((POLICY, wanted.start_daemons), (NO_MODULES, wanted.build_modules)) if not may
     ]
+    return script(
+        _ACT.format(verb=verb, names=names) if names else ":",
+        wait_seconds=wanted.wait_seconds,
+        must_update=wanted.must_update,
+        place="\n".join(_PLACE.format(path=path, mark=quote(MARK)) for path in kept_off),
+        release=_mark("unhold", wanted.unhold),
+        hold=_mark("hold", list(wanted.hold or ())),
+    )
+
+
+def script(
+    act: str,
+    *,
+    wait_seconds: int,
+    configure: str = f"patiently {CONFIGURE}",
+    must_update: bool = False,
+    place: str = "",
+    release: str = ":",
+    hold: str = ":",
+) -> str:
+    """Shell that runs `act` while no other installation runs, with dpkg finished and the index read."""
     return _CHANGE.format(
         mark=quote(MARK),
         lock=LOCK,
         policy=POLICY,
         no_modules=NO_MODULES,
-        place="\n".join(_PLACE.format(path=path, mark=quote(MARK)) for path in kept_off) or ":",
-        must_update="true" if wanted.must_update else "false",
-        wait=wanted.wait_seconds,
-        release=_mark("unhold", wanted.unhold),
-        act=_ACT.format(verb=verb, names=names) if names else ":",
-        hold=_mark("hold", list(wanted.hold or ())),
+        place=place or ":",
+        must_update="true" if must_update else "false",
+        wait=wait_seconds,
+        configure=configure,
+        release=release,
+        act=act,
+        hold=hold,
     )
 
 

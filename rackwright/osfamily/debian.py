@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from shlex import quote
 
-from rackwright.osfamily import apt
+from rackwright.osfamily import apt, dpkg
 from rackwright.osfamily.debian_software import SOFTWARE
 from rackwright.osfamily.family import Family, PackageChange
 from rackwright.osfamily.release import NvidiaRepository, Release
@@ -49,6 +49,14 @@ class DebianFamily(Family):
 
     def unhold(self, packages: Sequence[str]) -> str:
         return f"apt-mark -qq unhold {' '.join(quote(name) for name in packages)}"
+
+    def database_query(self) -> str:
+        return dpkg.QUERY
+
+    def database_repair(
+        self, install: Sequence[str], remove: Sequence[str], *, simulated: bool, wait_seconds: int
+    ) -> str:
+        return dpkg.repair(install, remove, simulated=simulated, wait_seconds=wait_seconds)
 
     def package_file(self, name: str, version: str, cpu: str) -> str:
         return f"{name}_{version}_{_ARCHITECTURES[cpu]}.deb"

@@ -48,6 +48,14 @@ class ElFamily(Family):
     def unhold(self, packages: Sequence[str]) -> str:
         return f"dnf -q versionlock delete {' '.join(quote(name) for name in packages)}"
 
+    def database_query(self) -> None:
+        return None  # rpm installs in transactions; `dnf check` reads all headers for many seconds
+
+    def database_repair(
+        self, install: Sequence[str], remove: Sequence[str], *, simulated: bool, wait_seconds: int
+    ) -> str:
+        raise NotImplementedError("nothing is read that would ask for a repair")
+
     def package_file(self, name: str, version: str, cpu: str) -> str:
         return f"{name}-{version}.{cpu}.rpm"
 

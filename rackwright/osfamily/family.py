@@ -91,6 +91,19 @@ class Family(ABC):
         """The command that lets upgrades move packages again."""
 
     @abstractmethod
+    def database_query(self) -> str | None:
+        """Shell that prints what is broken in the package database, as rackwright.facts.package_database reads it.
+
+        None: nothing of the kind is read quickly.
+        """
+
+    @abstractmethod
+    def database_repair(
+        self, install: Sequence[str], remove: Sequence[str], *, simulated: bool, wait_seconds: int
+    ) -> str:
+        """Shell that repairs it by installing and removing these packages and no other."""
+
+    @abstractmethod
     def package_file(self, name: str, version: str, cpu: str) -> str:
         """The file name of a package, e.g. `enroot_3.5.0-1_amd64.deb`."""
 

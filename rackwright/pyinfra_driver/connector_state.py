@@ -25,7 +25,8 @@ _FAILED_CHARACTERS = 1000
 """Of a failed command pyinfra logs every line."""
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """What str.splitlines splits at."""
-_APART = ("_sudo_user", "_su_user", "_doas", "_chdir", "_env", "_stdin", "_use_sudo_login")
+APART = ("_sudo_user", "_su_user", "_doas", "_chdir", "_env", "_stdin", "_use_sudo_login")
+"""Global arguments that make a command something else than the same command as root."""
 
 
 class ConnectorState:
@@ -85,7 +86,7 @@ class ConnectorState:
 
         Commands with another user, folder or environment than the batch has are never part of it.
         """
-        if self.answers is None or any(arguments.get(name) for name in _APART):
+        if self.answers is None or any(arguments.get(name) for name in APART):
             return None
         question = asked_of(command)
         if self.answers.is_question(question):
@@ -99,7 +100,7 @@ class ConnectorState:
     def ran(self, command: StringCommand | str, arguments: Mapping[str, Any], result: CommandResult) -> None:
         """Note that a command was executed by itself; keep its answer if it is a question."""
         self.executions += 1
-        if self.answers is None or any(arguments.get(name) for name in _APART):
+        if self.answers is None or any(arguments.get(name) for name in APART):
             return
         question = asked_of(command)
         if self.answers.is_question(question):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import threading
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,20 +10,18 @@ import paramiko
 
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
+from rackwright.ssh.again import Dropped, dropped, patiently, was_dropped
 from rackwright.ssh.hostkeys import (
     OnlyKnownKeys,
     algorithms_not_for,
     in_words,
     known_keys,
-    parse_jump_host,
     refusal,
 )
+from rackwright.ssh.jump import jump_socket, through_jump
 from rackwright.ssh.transport import QuietTransport
 
 KEEPALIVE_SECONDS = 15
-
-_jumps: dict[tuple[int, str, int, str], NodeClient] = {}
-_jump_locks: dict[tuple[int, str, int, str], threading.Lock] = {}
 
 
 class NodeClient(paramiko.SSHClient):
@@ -40,16 +36,22 @@ def connect(cluster: Cluster, node: Node) -> NodeClient:
     """Open an authenticated connection to a node; the caller closes it.
 
     ConnectionFailed names the node, its address, the cause and what to do. Host keys are read from
-    `cluster.ssh.known_hosts` and never added.
+    `cluster.ssh.known_hosts` and never added. A connection that is closed before login, as a busy sshd does,
+    is tried again for about twenty seconds.
     """
     address = str(cluster.management_address(node))
     label = f"{node.name} ({address}, port {cluster.ssh.port})"
     keys = known_keys(cluster.ssh.known_hosts, label, address, cluster.ssh.port, in_lab=node.lab is not None)
-    if cluster.ssh.jump_host is not None:
-        channel = _through_jump(cluster, cluster.ssh.jump_host, address, label)
-        return _handshake(cluster, label, address, cluster.ssh.port, cluster.ssh.user, channel, keys)
-    opened = _open_socket(cluster, node, address, label)
-    return _handshake(cluster, label, address, cluster.ssh.port, cluster.ssh.user, opened, keys)
+
+    def attempt() -> NodeClient:
+        opened: socket.socket | paramiko.Channel
+        if cluster.ssh.jump_host is not None:
+            opened = through_jump(cluster, cluster.ssh.jump_host, address, label, _connect_jump)
+        else:
+            opened = _open_socket(cluster, node, address, label)
+        return _handshake(cluster, label, address, cluster.ssh.port, cluster.ssh.user, opened, keys)
+
+    return patiently(attempt)
 
 
 def _open_socket(cluster: Cluster, node: Node, address: str, label: str) -> socket.socket:
@@ -67,7 +69,8 @@ def _open_socket(cluster: Cluster, node: Node, address: str, label: str) -> sock
         hint = (
             "is the rack up? `rackwright lab status`" if node.lab is not None else "is it on, and is sshd up?"
         )
-        raise ConnectionFailed(f"Cannot connect to {label}: {cause}.", hint=hint) from error
+        kind = Dropped if isinstance(error, ConnectionResetError) else ConnectionFailed
+        raise kind(f"Cannot connect to {label}: {cause}.", hint=hint) from error
     return _tuned(opened)
 
 
@@ -77,33 +80,6 @@ def _tuned(opened: socket.socket) -> socket.socket:
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # paramiko's keepalives do not wait for an answer
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
     return opened
-
-
-def _through_jump(cluster: Cluster, jump_host: str, address: str, label: str) -> paramiko.Channel:
-    """A channel from the jump host to the node; all nodes share one connection to the jump host."""
-    user, host, port = parse_jump_host(jump_host)
-    key = (os.getpid(), host, port, user)  # a forked worker cannot use its parent's connection
-    with _jump_locks.setdefault(key, threading.Lock()):
-        jump = _jumps.get(key)
-        if jump is None or not _alive(jump):
-            jump = _jumps[key] = _connect_jump(cluster, user, host, port)
-    try:
-        return transport_of(jump).open_channel(
-            "direct-tcpip",
-            (address, cluster.ssh.port),
-            ("127.0.0.1", 0),
-            timeout=cluster.ssh.connect_timeout_seconds,
-        )
-    except (paramiko.SSHException, OSError, EOFError) as error:
-        raise ConnectionFailed(
-            f"Cannot connect to {label}: the jump host {jump_host} could not reach it: {in_words(error)}.",
-            hint="is the node on, and may the jump host open TCP connections (AllowTcpForwarding)?",
-        ) from error
-
-
-def _alive(client: paramiko.SSHClient) -> bool:
-    transport = client.get_transport()
-    return transport is not None and transport.is_active()
 
 
 def transport_of(client: paramiko.SSHClient) -> paramiko.Transport:
@@ -117,13 +93,7 @@ def transport_of(client: paramiko.SSHClient) -> paramiko.Transport:
 def _connect_jump(cluster: Cluster, user: str, host: str, port: int) -> NodeClient:
     label = f"the jump host {host} (port {port})"
     keys = known_keys(cluster.ssh.known_hosts, label, host, port, in_lab=False)
-    timeout = cluster.ssh.connect_timeout_seconds
-    try:
-        opened = socket.create_connection((host, port), timeout)
-    except OSError as error:
-        raise ConnectionFailed(
-            f"Cannot connect to {label}: {in_words(error)}.", hint="is ssh.jump_host right?"
-        ) from error
+    opened = jump_socket(host, port, label, cluster.ssh.connect_timeout_seconds)
     return _handshake(cluster, label, host, port, user, _tuned(opened), keys)
 
 
@@ -162,8 +132,11 @@ def _handshake(
         opened.close()
         raise
     except (paramiko.SSHException, OSError, EOFError) as error:
+        transport = client.get_transport()
         client.close()
         opened.close()
+        if was_dropped(error, transport):
+            raise dropped(label, transport.said if isinstance(transport, QuietTransport) else "") from error
         raise refusal(error, label, settings.known_hosts, user, settings.key) from error
     transport_of(client).set_keepalive(KEEPALIVE_SECONDS)
     return client

@@ -21,8 +21,12 @@ from typing import Any, cast
 import paramiko
 from paramiko.transport import _active_threads  # type: ignore[attr-defined]
 
+from rackwright.boundary import printable
+
 _WAKE_SECONDS = 5.0
 """How often an idle connection checks whether a keepalive or new keys are due."""
+_BEFORE_BANNER = "Banner: "
+"""How paramiko logs a line that comes before the banner; it keeps none of them."""
 _FIRST = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 
 
@@ -34,6 +38,15 @@ class QuietTransport(paramiko.Transport):
         *_FIRST,
         *(name for name in paramiko.Transport._preferred_ciphers if name not in _FIRST),  # type: ignore[attr-defined]
     )
+
+    said = ""
+    """What the other side wrote in place of a banner, made printable."""
+
+    def _log(self, level: int, msg: Any, *args: Any) -> None:  # noqa: ANN401 - paramiko's
+        """Also keep the line that sshd writes where it refuses a connection, e.g. `Exceeded MaxStartups`."""
+        if isinstance(msg, str) and msg.startswith(_BEFORE_BANNER):
+            self.said = printable(msg.removeprefix(_BEFORE_BANNER).strip(), 100)
+        super()._log(level, msg, *args)  # type: ignore[misc]
 
     def start_client(self, event: threading.Event | None = None, timeout: float | None = None) -> None:
         """Negotiate; SSHException when that fails or takes longer than `timeout` seconds."""

@@ -6,7 +6,7 @@ import hashlib
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
 from rackwright.claims.files import as_rendered, links_to
-from rackwright.claims.packages import installed, package_state
+from rackwright.claims.packages import database_is_whole, installed, package_state
 from rackwright.claims.units import is_masked, state_of
 from rackwright.facts.files import AtPath
 from rackwright.model.cluster import Node
@@ -214,6 +214,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("package sources are as declared", _package_sources),
     Check("apt installs from the declared archives", _apt_archives, applies=_uses_apt),
+    Check("the package database is whole", database_is_whole, applies=_uses_apt, timeout_seconds=300),
     Check("the base packages are installed", _packages),
     Check("no package upgrades by itself", _no_apt_upgrades, applies=_uses_apt),
     Check("no package upgrades by itself (dnf)", _no_dnf_upgrades, applies=_uses_dnf),

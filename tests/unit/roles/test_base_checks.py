@@ -8,6 +8,7 @@ from ipaddress import IPv4Address
 
 import pytest
 
+from rackwright.facts.package_database import PackageDatabase
 from rackwright.facts.settings import Answer
 from rackwright.model.settings import Mirrors
 from rackwright.osfamily.known import os_family, os_release
@@ -53,6 +54,13 @@ APT_CONFIG = (
 )
 
 
+ASK_DATABASE = asked(PackageDatabase().command("debian"))
+APT_CHECK = "env LC_ALL=C apt-get check -qq -o Debug::NoLocking=1"
+WHOLE = "the package database is whole"
+BROKEN = (
+    "not installed to the end: tree (half-configured); dependencies that are not installed: jq needs libjq1; "
+    "`rackwright apply` repairs it"
+)
 ASK_ARCHIVES = "apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages'"
 
 
@@ -92,6 +100,8 @@ HEALTHY = {
     **file("/etc/yum.repos.d/rocky-extras.repo", expected("base/rocky-extras.repo")),
     **installed(os_family("debian"), BASE_PACKAGES.split()),
     **installed(os_family("el"), EL_PACKAGES.split()),
+    ASK_DATABASE: "read\n",
+    APT_CHECK: "",
     "apt-config dump": APT_CONFIG,
     ASK_ARCHIVES: "http://m/debian/\nhttp://m/debian/\nhttp://m/security/\n",
     **unit("apt-daily.timer", *MASKED),
@@ -165,6 +175,22 @@ FAILURES = [
         "package sources are as declared",
         file(texts.SOURCES, "Types: deb\n"),
         "/etc/apt/sources.list.d/rackwright.sources is there, and nothing declares it",
+    ),
+    (
+        WHOLE,
+        {ASK_DATABASE: "broken tree iF\nread\nunmet jq libjq1\nInst libjq1 1.7\n"},
+        BROKEN,
+    ),
+    (
+        WHOLE,
+        {
+            APT_CHECK: (
+                100,
+                "The following packages have unmet dependencies:\n a : Depends: b (= 2) but 1 is there\n",
+                "",
+            )
+        },
+        "apt finds unmet dependencies: a : Depends: b (= 2) but 1 is there",
     ),
     (
         "the base packages are installed",

@@ -107,7 +107,7 @@ def test_jump_host_is_checked_used_and_shared(sshd, cluster_at, user_key):
         assert run(one, "echo 1", sudo=False, stdin=None, timeout=240).stdout == "1\n"
         assert run(two, "echo 2", sudo=False, stdin=None, timeout=240).stdout == "2\n"
     assert len(sshd.transports) == 1
-    assert inner.commands == ["echo 1", "echo 2"]
+    assert [command.rpartition("\n")[2] for command in inner.commands] == ["echo 1'", "echo 2'"]
     inner.close()
 
 

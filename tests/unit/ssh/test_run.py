@@ -88,7 +88,8 @@ def test_bytes_that_are_not_utf8(client):
 
 def test_sudo_quotes_the_whole_command(client, sshd):
     run(client, "echo 'a b'; id", sudo=True, stdin=None, timeout=240)
-    assert sshd.commands[-1] == """sudo -n -H sh -c 'echo '"'"'a b'"'"'; id'"""
+    sent = """exec sudo -n -H env LC_ALL=C sh -c 'echo rackwright-output-begins\necho '"'"'a b'"'"'; id'"""
+    assert sshd.commands[-1] == sent
 
 
 def test_what_comes_after_the_exit_status_is_not_lost(client, sshd):
