@@ -26,7 +26,7 @@ from rackwright.errors import ConnectionFailed
 from rackwright.factcache.fetch import Opened
 from rackwright.model.cluster import Node
 from rackwright.model.selection import pick
-from rackwright.pyinfra_driver.connector_state import APART, ConnectorState, as_bytes
+from rackwright.pyinfra_driver.connector_state import APART, ConnectorState, as_bytes, text_of
 from rackwright.ssh import connect, run
 
 SEPARATOR = "::"
@@ -106,7 +106,7 @@ class RackwrightConnector(ConnectorState, SSHConnector):
         stdin = as_bytes(arguments.pop("_stdin", None))
         if self.client is None:
             raise ConnectionResetError(self.lost or "not connected")
-        line, sudo = command.get_raw_value(), bool(arguments.get("_sudo"))
+        line, sudo = text_of(command), bool(arguments.get("_sudo"))
         if any(arguments.get(name) for name in APART):  # another user, folder or environment
             line = make_unix_command_for_host(self.state, self.host, command, **arguments).get_raw_value()
             sudo = False

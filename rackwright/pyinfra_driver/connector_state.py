@@ -124,8 +124,12 @@ def asked_of(command: StringCommand | str) -> Asked:
     """The question behind a fact's command, as JSON data."""
     if isinstance(command, Question):
         return {**command.asked, "command": command.get_raw_value()}
-    text = command.get_raw_value() if isinstance(command, StringCommand) else command
-    return {"kind": "shell", "command": text}
+    return {"kind": "shell", "command": text_of(command)}
+
+
+def text_of(command: StringCommand | str) -> str:
+    """The shell command itself; facts may give pyinfra a plain string."""
+    return command.get_raw_value() if isinstance(command, StringCommand) else command
 
 
 def as_bytes(stdin: Any) -> bytes | None:  # noqa: ANN401 - pyinfra takes text, lines or a file
