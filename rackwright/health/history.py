@@ -16,7 +16,7 @@ from rackwright.health.document import Document
 from rackwright.health.gpu_records import Gpu, PciDevice
 from rackwright.health.node_records import Drive, Interface, RdmaPort
 from rackwright.health.records import Unreadable
-from rackwright.health.verdict import Finding, fail, warn
+from rackwright.health.verdict import Finding, fail, unknown, warn
 
 SPACING_SECONDS = 1740.0
 """Half an hour, less what a pass may come early."""
@@ -104,11 +104,21 @@ def rising(document: Document, what: str, key: str, value: int, most: float, win
         return None
     span = "an hour" if window == HOUR else f"{window / HOUR:g} h"
     found = increase(document, key, value, window)
+    if found is None and (ahead := _ahead(document)):
+        return unknown(
+            f"{what} {value} in all; the clock was set back by {ahead:.0f} s since the last reading"
+        )
     if found is None:
         return warn(f"{what} {value} in all (most {most:g} in {span}); no earlier reading to compare with")
     if found.count <= most:
         return None
     return fail(f"{what} +{found.count} in {found.seconds / 60:.0f} min (most {most:g} in {span})")
+
+
+def _ahead(document: Document) -> float:
+    """By how much the last reading is dated after the document; 0.0 if it is not."""
+    last = max((one["at"] for one in document.snapshots), default=0.0)
+    return max(0.0, last - document.taken_at)
 
 
 def counters_of(document: Document) -> dict[str, int]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from rackwright.health.expected import Expected
 from rackwright.health.guard import places
+from rackwright.health.guard.clock import without_log
 from rackwright.health.guard.found import Outcome, found_in
 from rackwright.health.guard.memory import Policy
 from rackwright.health.history import SPACING_SECONDS
@@ -128,14 +129,27 @@ class Looker:
         self.kept = kept
         self._present = present(source)
 
-    def look(self, mode: str, log_since: float, busy: Callable[[], bool], *, confirm: bool) -> Looked:
-        """`confirm`: a failure that was kept is looked at again before it counts."""
+    def look(
+        self,
+        mode: str,
+        log_since: float,
+        busy: Callable[[], bool],
+        *,
+        confirm: bool,
+        set_back: float = 0.0,
+    ) -> Looked:
+        """`confirm`: a failure that was kept is looked at again before it counts.
+
+        `set_back`: by how many seconds the clock was since `log_since` was kept; the kernel's log is not judged then.
+        """
         usable = self._usable()
         query = mode in ("epilog", "show", "again") or not usable or (mode == "check" and not busy())
         patient = query or mode != "prolog"
         seconds = self._policy.probe_seconds if patient else self._policy.prolog_seconds
         counted = COUNTED if mode == "check" and self._counters_due() else ()
         document = self._probe((*CHEAP, *(QUERIED if query else ()), *counted), seconds, log_since)
+        if set_back:
+            document = without_log(document, set_back)
         if query:
             self._keep(document)
         elif self.kept is not None:

@@ -24,6 +24,7 @@ from typing import Any
 
 from rackwright.health.expected import Expected
 from rackwright.health.guard import places
+from rackwright.health.guard.clock import boot_of, put_right, set_back
 from rackwright.health.guard.found import Found, Outcome, found_in
 from rackwright.health.guard.look import Kept, Looked, Looker, command_lines
 from rackwright.health.guard.memory import Memory, Policy, counted, excused, learned, uncounted
@@ -91,7 +92,9 @@ class Guard:
             self._looker = Looker(self._source, self.policy, expected, kept)
         would = observed(self._files)
         known = memory.drained or (would is not None and would.current is not None)
-        looked = self._looker.look(mode, memory.excused_until, self._busy, confirm=not known)
+        now = self._source.now()
+        back = set_back(memory, now) if memory.excused_until > now else 0.0
+        looked = self._looker.look(mode, memory.excused_until, self._busy, confirm=not known, set_back=back)
         strange = sorted(name for name in off if name not in CHECKS and name != "all")
         return replace(looked, results=(*looked.results, *(_no_check(self.node, one) for one in strange)))
 
@@ -104,16 +107,25 @@ class Guard:
 
     def pass_(self, mode: str, began: float) -> tuple[Found, Decision]:
         """Look, decide, act, remember. `mode`: check, prolog or epilog."""
-        early = self._excused(self.memory())
-        looked = self.look(mode, early)
+        kept = self.memory()
+        early = self._excused(kept)
+        looked = self.look(mode, kept if set_back(kept, self._source.now()) else early)
         found = found_in(looked.results)
         if mode == "prolog" and found.outcome is Outcome.UNKNOWN and self.policy.unknown == "drain":
             looked = self.look("again", early)  # with a longer time limit, as the node may be busy
             found = found_in(looked.results)
         with self._files.alone():
-            memory = self.memory()
-            if early.excused_until > memory.excused_until:
-                memory = replace(memory, drained=False, excused_until=early.excused_until, alert=None)
+            memory = self._put_right(self.memory())
+            resumed = kept.drained and not early.drained
+            if resumed and early.excused_until > memory.excused_until:
+                memory = replace(
+                    memory,
+                    drained=False,
+                    excused_until=early.excused_until,
+                    excused_boot=early.excused_boot,
+                    excused_uptime=early.excused_uptime,
+                    alert=None,
+                )
             counts = self._counted(mode, memory, looked, found)
             decision = self._decide(counts, found)
             alert = decision.memory.alert or unknown_alert(self.policy, counts, found)
@@ -155,10 +167,14 @@ class Guard:
 
     def _excused(self, memory: Memory) -> Memory:
         """Asked before the node is looked at, or a job that starts at once would meet the old complaints."""
+        memory = self._put_right(memory)
         if memory.drained:
             with suppress(NoAnswer):
-                return excused(memory, self.manager.state(), self._source.now())
+                return excused(memory, self.manager.state(), self._source.now(), *boot_of(self._source))
         return memory
+
+    def _put_right(self, memory: Memory) -> Memory:
+        return put_right(memory, self._source.now(), *boot_of(self._source))
 
     def _decide(self, memory: Memory, found: Found) -> Decision:
         """The decision, acted upon; a workload manager that does not answer leaves everything as it is."""

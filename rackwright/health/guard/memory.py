@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rackwright.health.guard.found import Found, Outcome
+from rackwright.health.records import is_time
 from rackwright.health.verdict import HealthResult
 from rackwright.status import Status
 from rackwright.workload.states import NodeState
@@ -51,12 +52,19 @@ class Memory:
     """Checks that have passed on this node with the same `basis`: those that can be answered here."""
     basis: str = ""
     """Declaration, modules, kernel and driver with which `passed` was collected."""
+    excused_boot: str = ""
+    """The boot in which `excused_until` was set, and its uptime then: the clock may be set back later."""
+    excused_uptime: float | None = None
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Memory:
         """The reverse of `to_json`; TypeError or ValueError for anything else."""
         kept = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        kept["reboots"] = tuple(float(at) for at in data.get("reboots", ()))
+        kept["reboots"] = tuple(_time(at) for at in data.get("reboots", ()))
+        kept["excused_until"] = _time(data.get("excused_until", 0.0))
+        uptime = data.get("excused_uptime")
+        kept["excused_uptime"] = _time(uptime) if uptime is not None else None
+        kept["excused_boot"] = str(data.get("excused_boot", ""))
         kept["passed"] = tuple(str(check) for check in data.get("passed", ()))
         counts = data.get("unknown")  # earlier versions kept one number for all checks
         kept["unknown"] = (
@@ -69,11 +77,21 @@ class Memory:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def excused(memory: Memory, node: NodeState, now: float) -> Memory:
+def _time(value: Any) -> float:  # noqa: ANN401
+    if not is_time(value):
+        raise ValueError("a time is not one")
+    return float(value)
+
+
+def excused(
+    memory: Memory, node: NodeState, now: float, boot: str = "", uptime: float | None = None
+) -> Memory:
     """The memory once a node that we drained was resumed by an operator, who has seen why."""
     if not memory.drained or node.drained or node.down:
         return memory
-    return replace(memory, drained=False, excused_until=now, alert=None)
+    return replace(
+        memory, drained=False, excused_until=now, excused_boot=boot, excused_uptime=uptime, alert=None
+    )
 
 
 def counted(memory: Memory, found: Found) -> Memory:

@@ -109,13 +109,21 @@ def recorded(would: Would | None, acts: bool, bad: Found | None, recovered: bool
         if would is not None and would.current is not None:
             past = (*past, replace(would.current, until=at))
         would = Would(acts, at, at, None, past)
-    current, past = would.current, would.past
+    current = _not_after(would.current, at) if would.current is not None else None
+    past = tuple(_not_after(one, at) for one in would.past)
+    would = replace(would, since=min(would.since, at))
     if bad is not None and not acts:
         current = _longer(current, bad, at)
     elif current is not None and recovered:
         past, current = (*past, replace(current, until=at)), None
     past = tuple(one for one in past if at - (one.until or at) < KEPT_SECONDS)[-KEPT:]
     return replace(would, at=at, current=current, past=past)
+
+
+def _not_after(episode: Episode, at: float) -> Episode:
+    """The episode without times that are ahead: the clock was set back since."""
+    until = min(episode.until, at) if episode.until is not None else None
+    return replace(episode, since=min(episode.since, at), last=min(episode.last, at), until=until)
 
 
 def _longer(current: Episode | None, bad: Found, at: float) -> Episode:

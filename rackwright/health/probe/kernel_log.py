@@ -17,6 +17,10 @@ from rackwright.health.probe.kernel_surroundings import Sysfs
 from rackwright.health.probe.source import Source, Unavailable, number, pairs
 
 DAY = 86400
+ROUNDED_SECONDS = 1.0
+"""journalctl is asked for whole seconds."""
+CLOCK_SET_SECONDS = 60.0
+"""By which the two times of a line differ where the clock was set since, and not only slewed."""
 FIELDS = "MESSAGE,SYSLOG_FACILITY,_KERNEL_DEVICE"
 
 
@@ -45,26 +49,45 @@ def kernel_log(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 def from_journal(source: Source, since: float) -> list[Line]:
     """Every kernel line in the journal of this boot since then, without what programs wrote into it."""
+    booted = boot_time(source)
     command = ["journalctl", "-k", "-b", "-q", "--no-pager", "-o", "json", f"--output-fields={FIELDS}"]
     text = source.run([*command, f"--since=@{since:.0f}"], 5.0)
     lines = []
     for line in text.splitlines():
         try:
             entry = json.loads(line)
-            at = int(entry["__REALTIME_TIMESTAMP"]) / 1e6
+            at = steady(int(entry["__REALTIME_TIMESTAMP"]) / 1e6, booted, entry.get("__MONOTONIC_TIMESTAMP"))
             message, facility = entry["MESSAGE"], entry.get("SYSLOG_FACILITY", "0")
             device = entry.get("_KERNEL_DEVICE")
         except (ValueError, KeyError, TypeError, AttributeError):
             raise Unavailable(f"`journalctl -o json` printed something else: {line[:80]}") from None
         if isinstance(message, list):  # bytes, where the message is no text
             message = bytes(message).decode("utf-8", "replace")
-        if message is not None and facility == "0":
+        if message is not None and facility == "0" and at >= since - ROUNDED_SECONDS:
             lines.append(Line(at, message, pci_of(device)))
     if not lines and not source.run(
         ["journalctl", "-k", "-b", "-q", "--no-pager", "-n", "1", "-o", "cat"], 5.0
     ):
         raise Unavailable("journalctl: no kernel line of this boot")  # then silence says nothing
     return lines
+
+
+def boot_time(source: Source) -> float | None:
+    """When the node was booted, by its clock now; None where it does not say."""
+    uptime = number((source.maybe("/proc/uptime") or "").strip() or None)
+    return source.now() - uptime if uptime is not None else None
+
+
+def steady(stamped: float, booted: float | None, monotonic: object) -> float:
+    """When a line was logged, by the clock as it is now.
+
+    The journal stamps a line with the clock of that moment, which may have been set since; the time since boot, which
+    `journalctl -o json` always prints beside it (journalctl(1), __MONOTONIC_TIMESTAMP, read 2026-11-23), never is.
+    """
+    if booted is None or not isinstance(monotonic, str) or not re.fullmatch("[0-9]{1,18}", monotonic):
+        return stamped
+    steady = booted + int(monotonic) / 1e6
+    return steady if abs(steady - stamped) > CLOCK_SET_SECONDS else stamped
 
 
 def pci_of(device: object) -> str | None:
