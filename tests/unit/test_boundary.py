@@ -22,6 +22,7 @@ from rackwright.boundary import (
     last_line,
     printable,
     printable_block,
+    printable_data,
     printable_lines,
     read_json,
     read_json_as,
@@ -186,3 +187,8 @@ def test_any_text_becomes_printable(text: str) -> None:
     shown = printable(text)
     shown.encode()
     assert not any(one in shown for one in "\x1b\n\r\x07\x9b\u202e\u2028")
+
+
+def test_data_is_made_printable_with_its_keys() -> None:
+    value = {"a\x1b": ["b\u202e", 1, None, {"c": "d\r"}]}
+    assert printable_data(value) == {"a\\x1b": ["b\\u202e", 1, None, {"c": "d\\x0d"}]}

@@ -222,6 +222,7 @@ def _lists(value: Any, path: tuple[Any, ...] = ()) -> Any:
         yield from _lists(value[0], (*path, 0))
 
 
+@pytest.mark.slow
 def test_no_document_takes_long_to_judge() -> None:
     """Each list as long as it may be; some checks compare each element with each."""
     raw = DOCUMENTS["full"]
