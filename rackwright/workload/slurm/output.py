@@ -15,6 +15,8 @@ from rackwright.workload.states import HEALTH_PREFIX, DrainedBy, NoAnswer, NodeS
 SINFO = ("sinfo", "-N", "-h", "-o", "%R|%N|%T|%u|%H|%E")
 """Partition, node, state, who set the reason, when, reason; a row per node and partition."""
 
+NODES_MAX = 65_536
+"""Names of one hostlist; Slurm's own limit is 65,533 nodes."""
 _MARKS = "*+~#!%$@^-"
 """What Slurm puts behind a state: not responding, powering up or down, rebooting, planned (sinfo(1))."""
 _DRAINED = frozenset(("DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "MAINT"))
@@ -27,8 +29,6 @@ LINE_MAX_CHARACTERS = 16 * 2**10
 """Of one node, partition or reservation. A node's line has some 1,500."""
 LINES_MAX = 100_000
 BRACKETS_MAX = 4
-HOSTS_MAX = 65_536
-"""Slurm's own limit of nodes (MAX_SLURM_NODES)."""
 _FIELD = re.compile(r"(?:^|\s)([A-Za-z:/]{1,64})=(\S*)")
 _REASON = re.compile(r"\sReason=(.*?)\[([^\[\]\s@]{1,256}@[^\[\]\s]{1,256})\]")
 _SLURMS_OWN = (
@@ -171,7 +171,9 @@ def parse_hostlist(text: str) -> list[str]:
     """The names of a hostlist such as `gpu[001-003,007],login1`, in its order; ValueError for what is not one."""
     names: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip()):
-        names += _expanded(part, HOSTS_MAX - len(names))
+        names += _expanded(part, NODES_MAX - len(names))
+        if len(names) > NODES_MAX:
+            raise ValueError(f"a hostlist has more than {NODES_MAX} names: {text[:40]}")
     return names
 
 
@@ -184,14 +186,14 @@ def _expanded(part: str, most: int) -> list[str]:
     for piece in inside.split(","):
         first, last = _range(piece)
         if last - first >= most - len(numbers):
-            raise ValueError(f"a hostlist of more than {HOSTS_MAX} nodes")
+            raise ValueError(f"a hostlist has more than {NODES_MAX} names: {part[:40]}")
         width = len(piece.partition("-")[0])
         numbers += [str(number).zfill(width) for number in range(first, last + 1)]
     if tail.count("[") > BRACKETS_MAX:
         raise ValueError(f"a hostlist with more than {BRACKETS_MAX + 1} brackets")
     ends = _expanded(tail, most)
     if len(numbers) * len(ends) > most:
-        raise ValueError(f"a hostlist of more than {HOSTS_MAX} nodes")
+        raise ValueError(f"a hostlist has more than {NODES_MAX} names: {part[:40]}")
     return [f"{stem}{number}{end}" for number in numbers for end in ends]
 
 
