@@ -107,8 +107,8 @@ SEEDS = (
          "file 644 root:root"),
     Seed("a setuid program", "install -m 4755 /bin/true /usr/local/bin/evil", *_LOOSE, "mode 4755", "",
          {"allowed_setuid": ["/usr/local/bin/evil"]}, "rm -f /usr/local/bin/evil"),
-    Seed("a folder that everyone may write", "chmod 777 /etc/cron.d", *_LOOSE, "mode 777", "",
-         {"allowed_setuid": ["/etc/cron.d"]}, "chmod 755 /etc/cron.d"),
+    Seed("a folder that everyone may write", "chmod 777 /etc/profile.d", *_LOOSE, "mode 777", "",
+         {"allowed_setuid": ["/etc/profile.d"]}, "chmod 755 /etc/profile.d"),
     Seed("a package on hold", "apt-mark -qq hold sudo", *_HOLDS, "not held", "", {"allowed_holds": ["sudo"]},
          "apt-mark -qq unhold sudo"),
 )  # fmt: skip

@@ -40,9 +40,9 @@ def failed(site: Site, *roles: str) -> set[tuple[str, str, str]]:
 
 @contextmanager
 def seeded(site: Site, *seeds: tuple[str, Seed]) -> Iterator[None]:
-    for node, seed in seeds:
-        site.on(node, seed.by_hand)
     try:
+        for node, seed in seeds:
+            site.on(node, seed.by_hand)
         yield
     finally:
         for node, seed in seeds:
