@@ -56,7 +56,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
     r"^[A-Za-z0-9_]{1,80}$": ("Not a valid name: letters, digits and `_`.", "RMIntrLockingMode"),
     r"^[A-Za-z]+(/[A-Za-z0-9:_.-]+)?$": ("Not a valid resource of Slurm.", "GRES/gpu"),
-    r"^[A-Za-z][A-Za-z0-9_]*(=[A-Za-z0-9_.:/+*-]+)?$": (
+    r"^[A-Za-z][A-Za-z0-9_]*(=[A-Za-z0-9_.:+*-]+)?$": (
         "Not a valid parameter of Slurm's scheduler: `name` or `name=value`, one each.",
         "bf_window=10080",
     ),

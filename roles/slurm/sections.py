@@ -24,7 +24,7 @@ Purge = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,3}(hour|day|month)
 """slurmdbd reads a number with hours, days or months (slurmdbd.conf(5), 22.05 to 26.05, read 2026-11-23)."""
 Host = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$")]
 SchedulerParameter = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*(=[A-Za-z0-9_.:/+*-]+)?$")
+    str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*(=[A-Za-z0-9_.:+*-]+)?$")
 ]
 """A space would begin the next setting of slurm.conf, and a comma the next parameter."""
 Debug = Literal["quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3"]

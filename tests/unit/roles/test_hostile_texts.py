@@ -45,10 +45,22 @@ SPECIAL = (
     ":",
     "!",
     "*",
-    "../",
+    "/../",
 )
-ALLOWED: dict[str, str] = {}
-"""`file pattern` + space + special to the reason."""
+ALLOWED = {
+    ("/etc/ssh/authorized_keys.d/*", SPECIAL): "the comment of a key, at the end of its line",
+    ("/etc/apt/sources.list.d/*", ("%", ":", "/../")): "part of a URL",
+    ("/etc/pip.conf", ("%", ":", "/../")): "part of a URL",
+    ("/etc/apt/apt.conf.d/*", ("%", ":", "/../")): "part of a URL, in quotes",
+    ("/etc/slurm/slurm*.conf", ("%",)): "Slurm replaces `%h` and the like in paths",
+    ("/etc/slurm/job_container.conf", ("%",)): "Slurm replaces `%h` and the like in paths",
+    ("/etc/slurm/slurm.conf", ("=", ":", "*")): "the value of one of SchedulerParameters",
+    ("/etc/sysctl.d/*", (" ", ":", "/../")): "the value of one kernel setting, to the end of its line",
+    ("/etc/chrony/chrony.conf", (":",)): "part of an IPv6 address",
+    ("/etc/enroot/enroot.conf", (" ",)): "options of mksquashfs, words of letters and digits",
+    ("/etc/containerd/config.toml", (":", "/../")): "part of an image's name, in quotes",
+}
+"""Pattern of files and the specials that may be there, to the reason."""
 
 MORE = Path(__file__).with_name("hostile_texts.yaml")
 """Options with texts that the example lacks."""
@@ -129,7 +141,7 @@ def texts_of_json(value: Any) -> Iterator[str]:
 
 def is_harmless(path: str, text: str, addition: str, special: str) -> bool:
     """Whether the word is not in a file, or whole in a text of its JSON."""
-    if WORD not in text or any(fnmatch(f"{path} {special}", pattern) for pattern in ALLOWED):
+    if WORD not in text or any(fnmatch(path, files) and special in specials for files, specials in ALLOWED):
         return True
     try:
         found = [one for one in texts_of_json(json.loads(text)) if WORD in one]
