@@ -76,9 +76,14 @@ _RACKS = (
     "tests/racks/site.py",
     "tests/racks/warm.py",
 )
+_SLURM_RACK = tuple(
+    f"{place}/{role}"
+    for place in ("roles", "templates")
+    for role in ("access", "base", "mariadb", "munge", "slurm", "time", "tuning")
+)
 _DRIFTS = ("tests/racks/drifts.py", "tests/racks/snapshot.py")
 
-_PLAIN_RACK = (
+_PLAIN_ROLES = (
     "roles/access",
     "roles/base",
     "roles/time",
@@ -87,8 +92,8 @@ _PLAIN_RACK = (
     "templates/base",
     "templates/time",
     "templates/tuning",
-    "tests/racks/plain/conftest.py",
 )
+_PLAIN_RACK = (*_PLAIN_ROLES, "tests/racks/plain/conftest.py")
 
 SUITES = (
     Suite(
@@ -320,6 +325,104 @@ SUITES = (
         ),
         tests=("tests/racks/slurm_services", "-m", "lab"),
         smoke=("tests/racks/slurm_services", "-m", "lab and smoke"),
+    ),
+    Suite(
+        name="hostile-users",
+        proves="A user of a node cannot drain it through the kernel's log, become root on the head from a worker, have "
+        "root write or expose a file through a planted link, take another user's folder, or see other users' jobs.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            *_SLURM_RACK,
+            "rackwright/health",
+            "rackwright/workload",
+            "roles/health",
+            "roles/podman",
+            "templates/health",
+            "templates/podman",
+            "templates/user_folders",
+            "tests/racks/hostile_users",
+            "tests/racks/slurm/health/watch.py",
+        ),
+        tests=("tests/racks/hostile_users", "-m", "lab"),
+        smoke=("tests/racks/hostile_users", "-m", "lab and smoke"),
+    ),
+    Suite(
+        name="hostile-node",
+        proves="Whatever one of three nodes answers to plan, apply, drift, verify, health and why, it alone is UNKNOWN, and "
+        "the results of the others equal those of a run without it.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            *_PLAIN_ROLES,
+            "rackwright/boundary.py",
+            "rackwright/cli",
+            "rackwright/drift",
+            "rackwright/health",
+            "rackwright/verify",
+            "rackwright/why",
+            "tests/racks/hostile_node",
+            "tests/unit/answers.py",
+        ),
+        tests=("tests/racks/hostile_node", "-m", "lab"),
+        smoke=("tests/racks/hostile_node", "-m", "lab and smoke"),
+    ),
+    Suite(
+        name="intruder",
+        proves="Keys, accounts, sudo rights, sshd settings, unit files, modes, holds and setuid files that root left on "
+        "a node are found by drift and by verify, moved to quarantine by apply, and kept where the cluster file allows them.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            *_PLAIN_ROLES,
+            "rackwright/drift",
+            "rackwright/verify",
+            "roles/integrity",
+            "tests/racks/intruder",
+            "tests/racks/verified.py",
+        ),
+        tests=("tests/racks/intruder", "-m", "lab"),
+        smoke=("tests/racks/intruder", "-m", "lab and smoke"),
+    ),
+    Suite(
+        name="secrets",
+        proves="The munge key and the database password are rotated under a running Slurm job, after a kill in the middle "
+        "too; a lost store, and a copy of the cluster file, change no secret of a live rack.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            *_SLURM_RACK,
+            "rackwright/rotation",
+            "rackwright/secrets",
+            "rackwright/workload",
+            "tests/racks/secrets",
+        ),
+        tests=("tests/racks/secrets", "-m", "lab"),
+        smoke=("tests/racks/secrets", "-m", "lab and smoke"),
+    ),
+    Suite(
+        name="operators",
+        proves="Of two operators one is refused by name; the run of one that was killed or stopped is seen, resumed and its "
+        "drained nodes put back by the other; a full disk of the control node ends an apply in order.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            *_SLURM_RACK,
+            "rackwright/cli",
+            "rackwright/state_folder.py",
+            "rackwright/workload",
+            "tests/racks/operators",
+        ),
+        tests=("tests/racks/operators", "-m", "lab"),
+        smoke=("tests/racks/operators", "-m", "lab and smoke"),
+    ),
+    Suite(
+        name="control-side",
+        proves="100 nodes behind one jump host with sshd's stock MaxStartups, silent resolvers, noexec and read-only "
+        "folders, odd login shells and locales, and a broken package database do not stop a run or go unnoticed.",
+        paths=(*_ENGINE, *_RACKS, *_PLAIN_ROLES, "rackwright/verify", "tests/racks/control_side"),
+        tests=("tests/racks/control_side", "-m", "lab"),
+        smoke=("tests/racks/control_side", "-m", "lab and smoke"),
     ),
 )
 
