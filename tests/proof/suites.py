@@ -342,6 +342,8 @@ SUITES = (
             "templates/podman",
             "templates/user_folders",
             "tests/racks/hostile_users",
+            "tests/racks/slurm/conftest.py",
+            "tests/racks/slurm/health/conftest.py",
             "tests/racks/slurm/health/watch.py",
         ),
         tests=("tests/racks/hostile_users", "-m", "lab"),
