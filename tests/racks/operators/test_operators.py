@@ -130,12 +130,7 @@ def test_a_run_that_is_stopped_loses_the_lock_and_begins_nothing_when_it_goes_on
     with job_on(site, "worker1"):
         running = draining(site, "worker1")
         os.kill(running.process.pid, signal.SIGSTOP)
-        try:
-            second.apply(expect=1)
-            time.sleep(SILENT_SECONDS + 5)
-        except BaseException:
-            os.kill(running.process.pid, signal.SIGCONT)
-            raise
+    time.sleep(SILENT_SECONDS + 5)
     try:
         first = site.runs()[-1].run
         ran = second.apply(0)
