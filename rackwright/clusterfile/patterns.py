@@ -60,7 +60,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid parameter of Slurm's scheduler: `name` or `name=value`, one each.",
         "bf_window=10080",
     ),
-    r"^[A-Za-z0-9@._$+-]{1,128}$": ("Not a valid user name of a registry.", "robot"),
+    r"^[A-Za-z0-9$][A-Za-z0-9@._$+-]{0,127}$": ("Not a valid user name of a registry.", "robot"),
     r"^/": ("Not an absolute path.", "/scratch"),
     r"^https?://\S+$": ("Not a valid http or https URL.", "https://mirror.example.com/cuda"),
     r"^https?://[A-Za-z0-9./:_-]+$": ("Not a valid http or https URL.", "https://mirror.example.com/docker"),

@@ -86,7 +86,7 @@ Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z._+~:
 """A version as a device prints it."""
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
 """Lower-case words joined by `-`: a file and a unit have this name."""
-RegistryUser = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9@._$+-]{1,128}$")]
+RegistryUser = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9$][A-Za-z0-9@._$+-]{0,127}$")]
 """A login at a registry, such as NGC's `$oauthtoken` and Harbor's `robot$ci`."""
 JumpHost = Annotated[
     str,

@@ -102,7 +102,7 @@ SPECIAL = " \t\n\r\0\"'#;\\$`|&<>(){}[]*?!=,@^"
 KINDS = {
     name: kind for name, kind in vars(strings).items() if name[0].isupper() and hasattr(kind, "__metadata__")
 }
-ALLOWED = {"Version": " ()", "GroupName": "@", "UnitName": "@", "JumpHost": "@"}
+ALLOWED = {"Version": " ()", "GroupName": "@", "UnitName": "@", "JumpHost": "@", "RegistryUser": "$@"}
 EXAMPLES = {
     "HttpUrl": "https://mirror.example.com:8080/debian",
     "NodePath": "/scratch/docker",
@@ -119,6 +119,7 @@ EXAMPLES = {
     "Identifier": "nvidia",
     "Version": "22.47.1026 (MT_0000000838)",
     "Slug": "docker-io",
+    "RegistryUser": "$oauthtoken",
     "JumpHost": "admin@bastion.example.com:22",
 }
 

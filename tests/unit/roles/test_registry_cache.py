@@ -63,7 +63,7 @@ AUTH = {"user": "ci", "stored_as": "registry_ci"}
         ),
         (
             {"registries": {"a": {"port": 1, "auth": {"user": "a:b", "stored_as": "c"}}}},
-            "String should match pattern '^[A-Za-z0-9@._$+-]{1,128}$'",
+            "String should match pattern '^[A-Za-z0-9$][A-Za-z0-9@._$+-]{0,127}$'",
         ),
         (
             {"registries": {"a": {"port": 1, "upstream": "http://r"}}},
