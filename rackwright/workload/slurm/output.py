@@ -28,7 +28,7 @@ _REBOOTING = frozenset(("REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"))
 LINE_MAX_CHARACTERS = 16 * 2**10
 """Of one node, partition or reservation. A node's line has some 1,500."""
 LINES_MAX = 100_000
-BRACKETS_MAX = 4
+BRACKETS_MAX = 20
 _FIELD = re.compile(r"(?:^|\s)([A-Za-z:/]{1,64})=(\S*)")
 _REASON = re.compile(r"\sReason=(.*?)\[([^\[\]\s@]{1,256}@[^\[\]\s]{1,256})\]")
 _SLURMS_OWN = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -221,3 +222,14 @@ def test_figures_that_json_cannot_hold_are_null() -> None:
     from rackwright.burnin.measurement import finite
 
     assert finite({"a": [float("nan"), 1.5, (float("inf"),)]}) == {"a": [None, 1.5, [None]]}
+
+
+def test_an_error_while_reading_a_table_is_no_table() -> None:
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(1000)
+    try:
+        text = f"# Collective test starting: all_reduce_perf\n# Reducing maxBytes to {'9' * 2000} due to memory limitation"
+        [found] = nccl(text)
+    finally:
+        sys.set_int_max_str_digits(limit)
+    assert (found.status, found.text.split(":")[0]) == (Status.UNKNOWN, "ValueError")

@@ -110,7 +110,7 @@ def test_valid_lines_are_read(name: str) -> None:
     ["n[1-999999999]", "n[0-9][0-9][0-9][0-9][0-9][0-9]", f"n[{'0' * 4000}-1]", ",".join(["n[1-60000]"] * 3)],
 )
 def test_a_hostlist_that_would_fill_the_memory_is_refused(text: str) -> None:
-    with memory_limit(200), pytest.raises(ValueError, match="a hostlist has more than 65536 names"):
+    with memory_limit(200), pytest.raises(ValueError, match="hostlist"):
         parse_hostlist(text)
 
 
