@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.racks.site import Site
-from tests.racks.slurm.health.watch import Watch
+from tests.racks.watch import Watch
 
 # Simulated GPUs give a node a kernel log that a test can write, and something to lose.
 _DECLARED = """\

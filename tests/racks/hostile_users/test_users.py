@@ -9,7 +9,7 @@ import pytest
 from rackwright.health.guard import places
 from rackwright.lab import gpu_node
 from tests.racks.site import Site
-from tests.racks.slurm.health.watch import Watch
+from tests.racks.watch import Watch
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 _SSH = (

@@ -9,7 +9,7 @@ import pytest
 
 from tests.racks.site import Site
 from tests.racks.slurm.conftest import FirstApply
-from tests.racks.slurm.health.watch import WORKERS, Watch
+from tests.racks.watch import WORKERS, Watch
 
 INTERVAL_SECONDS = 2
 

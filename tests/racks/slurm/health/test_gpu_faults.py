@@ -11,7 +11,7 @@ import pytest
 
 from rackwright.lab import gpus
 from rackwright.workload.states import HEALTH_PREFIX
-from tests.racks.slurm.health.watch import Watch
+from tests.racks.watch import Watch
 
 pytestmark = pytest.mark.lab
 

@@ -11,7 +11,7 @@ import pytest
 from rackwright.errors import LabError
 from rackwright.health.guard import places
 from rackwright.workload.states import HEALTH_PREFIX
-from tests.racks.slurm.health.watch import PATIENCE, Watch
+from tests.racks.watch import PATIENCE, Watch
 
 pytestmark = pytest.mark.lab
 
