@@ -15,6 +15,7 @@ from rackwright.drift.here import Here
 from rackwright.errors import RackwrightError
 from rackwright.pyinfra_driver.connector_state import as_bytes
 from rackwright.pyinfra_driver.local import ThisMachineConnector
+from rackwright.secrets.store import store_of
 from tests.factories import make_cluster
 
 DECLARED = Declaration(every_seconds=1800, python="/opt/rackwright/bin/python3")
@@ -118,10 +119,12 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "test.yaml").write_text("the cluster file\n")
     (tmp_path / "known_hosts").write_text("n1 ssh-ed25519 AAAA\n")
     made = make_cluster(path=tmp_path / "test.yaml")
+    store_of(made).ensure([paths.KEY_SECRET])  # as `drift install` does
     return made.model_copy(
         update={"ssh": made.ssh.model_copy(update={"known_hosts": tmp_path / "known_hosts"})}
     )
