@@ -41,7 +41,8 @@ ANSWERS = {
 
 
 def _others(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [node for node in document["nodes"] if node["node"] != HOSTILE]
+    """As they are once written as JSON, in which a tuple is a list."""
+    return [node for node in json.loads(json.dumps(document["nodes"])) if node["node"] != HOSTILE]
 
 
 def _hostile(document: dict[str, Any]) -> dict[str, Any]:
