@@ -125,10 +125,16 @@ class _Run:
         if found is None and planned.node.name in self._unreachable:
             found = result(planned, Status.UNKNOWN, self._unreachable[planned.node.name])
         if found is None:
-            found = ask(planned, self._cluster, self._hosts, self._patience)
+            found = ask(planned, self._cluster, self._host, self._patience)
         if self._progress is not None:
             self._progress(found)
         return found
+
+    def _host(self, name: str) -> TestinfraHost:
+        """The host of a node; ConnectionFailed for one that answers nothing, so that the check names it."""
+        if name in self._unreachable:
+            raise ConnectionFailed(self._unreachable[name])
+        return self._hosts(name)
 
 
 def _lanes(checks: Sequence[PlannedCheck]) -> list[list[int]]:
