@@ -1,4 +1,7 @@
-"""A head of Debian 12 and a worker of Debian 13, and a control node that may be the rack's own."""
+"""A head of Debian 12 and a worker of Debian 13, and a control node that may be the rack's own.
+
+The worker has memory for the sessions of 100 nodes: test_jump_host gives it as many addresses.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ ssh: {user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts}
 mirrors: {apt_proxy: "http://10.77.0.1:3142"}
 nodes:
   - {nodes: head1, roles: [head], os: debian-12, addresses: {management: 10.77.0.10}}
-  - {nodes: worker1, roles: [worker], addresses: {management: 10.77.0.11}}
+  - {nodes: worker1, roles: [worker], addresses: {management: 10.77.0.11}, lab: {cpus: 2, memory_mib: 6144}}
 roles:
   base: {packages: [jq, tree]}
   access: {users: [{name: ada, uid: 3000}]}
