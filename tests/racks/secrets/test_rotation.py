@@ -137,7 +137,7 @@ def test_a_node_on_which_it_fails_is_named_and_finished_later(site: Site):
         said = rotate(site, "munge_key", expect=1)
     finally:
         site.on("worker2", "umount /usr/bin/systemctl")
-    assert "munge_key was replaced in the store, but not on worker2" in said or "worker2" in said
+    assert "munge_key was replaced in the store, but not on worker2" in said
     rotate(site, "munge_key")
     assert_rotated(site, before)
 
