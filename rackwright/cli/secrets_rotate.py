@@ -6,11 +6,11 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.plan_view import show_plan
 from rackwright.cli.progress import Progress
+from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.install import update_digests
 from rackwright.drift.paths import KEY_SECRET
@@ -48,8 +48,13 @@ def rotate_command(
         progress.resume()
         return agreed
 
+    def notice(text: str) -> None:
+        progress.pause()
+        typer.echo(text, err=True)
+        progress.resume()
+
     with progress:
-        done = rotate(cluster, name, without=without, agree=agree, watch=progress)
+        done = rotate(cluster, name, without=without, agree=agree, watch=progress, notice=notice)
         note = update_digests(cluster, done) if done is not None else None
     if done is None:
         raise typer.Exit(ExitCode.CHANGES_PENDING)

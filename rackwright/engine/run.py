@@ -39,6 +39,10 @@ class Applied:
     notes: tuple[str, ...] = ()
     """Sentences for the operator: nodes left drained, by this run or others, those put back, why it stopped."""
 
+    def noting(self, *notes: str | None) -> Applied:
+        """The same, with further notes; None is none."""
+        return replace(self, notes=(*self.notes, *(note for note in notes if note is not None)))
+
     @property
     def in_sync(self) -> list[str]:
         """Nodes known to be as declared after this run."""
@@ -94,13 +98,11 @@ def apply(
     resumed: str | None = None,
     new_secrets: bool = False,
 ) -> Applied:
-    """Plan, have the plan confirmed, and carry it out over the same connections.
+    """Plan, have the plan confirmed, and carry it out.
 
-    `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is the run of
-    another operator that this one continues; `new_secrets` generates secrets anew where the store was lost, and
-    replaces those of the nodes. Holds the cluster's lock on this machine, and on a head once there is
-    something to change (RunLocked if another run has one of them). A node that cannot be planned or that fails is in
-    the result; the others go on.
+    `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is another
+    operator's run to continue; `new_secrets` generates secrets where the store was lost. Holds the lock here, and on a
+    head once there is something to change (RunLocked). A node that fails is in the result; the others go on.
     """
     with (
         run_lock(cluster.name),
@@ -116,25 +118,23 @@ def apply(
         if not planned.changes and resumed is None:
             return request.unchanged(planned)
         journal = request.journal()
-        by = {"run": journal.run, **who()}
-        head = locks.enter_context(HeadLock(cluster, by, lost=lambda why: session.stop(why), notice=notice))
+        held = HeadLock(
+            cluster, {"run": journal.run, **who()}, lost=lambda why: session.stop(why), notice=notice
+        )
+        head = locks.enter_context(held)
         if head.another_ran_within(time.monotonic() - began):
             notice("Another run ended while this one was planned: planning again.")
             session = sessions.enter_context(request.session())
             planned = session.plan()
             secrets.refuse_replacing(planned, apply=True)
-        if planned.changes and not agree(planned):
-            return Applied(planned, None)
         if planned.changes:
+            if not agree(planned):
+                return Applied(planned, None)
             secrets.mark_applied()
-        journal.mirror = head.send
-        applied = _carry_out(request, session, planned, journal, head)
-        if secrets.note is not None:
-            applied = replace(applied, notes=(secrets.note, *applied.notes))
+        applied = _carry_out(request, session, planned, journal, head).noting(secrets.note)
         if deploy != SITE or session.stopped is not None:
             return applied
-        notes = _put_back(request, applied, journal.run, resumed, head)
-        return replace(applied, notes=(*applied.notes, *notes))
+        return applied.noting(*_put_back(request, applied, journal.run, resumed, head))
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,7 @@ class _Request:
         applied = Applied(planned, None)
         if self.deploy != SITE:
             return applied
-        said = put_back(self.cluster, applied.in_sync, self.roles)
-        return replace(applied, notes=(said,) if said is not None else ())
+        return applied.noting(put_back(self.cluster, applied.in_sync, self.roles))
 
 
 def _carry_out(
@@ -185,6 +184,7 @@ def _carry_out(
 ) -> Applied:
     if not planned.changes:
         return Applied(planned, None)
+    journal.mirror = head.send
     with journal:
         journal.planned(planned)
         session.add_watcher(journal)

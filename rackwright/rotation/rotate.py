@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from rackwright.engine.head_lock import HeadLock
 from rackwright.engine.journal import Journal
-from rackwright.engine.run import Applied, apply, plan
-from rackwright.engine.run_lock import run_lock
+from rackwright.engine.run import Applied, Notice, apply, plan
+from rackwright.engine.run_lock import run_lock, who
 from rackwright.engine.session import Watcher
 from rackwright.errors import RunFailed, SecretsError
 from rackwright.model.cluster import Cluster, Node
@@ -75,23 +76,24 @@ def rotate(
     without: str | None = None,
     agree: Agree,
     watch: Watcher | None = None,
+    notice: Notice = lambda text: None,
 ) -> Applied | None:
     """Replace a secret; safe to run again after it was interrupted. None: it was declined.
 
     + without: nodes that are known to be down; they get the new value by the next apply
     """
+    if _is_shared(cluster, name):
+        return _rotate_shared(cluster, name, without, agree, watch, notice)
     rotation = _planned(cluster, name, without, watch)
     if not agree(rotation):
         return None
-    if rotation.shared:
-        return _switch_all(rotation, watch)
     store = store_of(cluster)
     stored.begin(store, name)
     stored.commit(store, name)
     if not rotation.roles:
         stored.finish(store, name)
         return Applied(PlanResult(cluster.name, str(cluster.path), cluster.sha256, {}), None)
-    applied = apply(cluster, limit=rotation.limit, roles=rotation.roles, watch=watch)
+    applied = apply(cluster, limit=rotation.limit, roles=rotation.roles, watch=watch, notice=notice)
     _refuse_failures(rotation, _failed(applied))
     stored.finish(store, name)
     return applied
@@ -146,13 +148,33 @@ def _refuse_changes(rotation: Rotation, found: PlanResult) -> None:
         )
 
 
-def _switch_all(rotation: Rotation, watch: Watcher | None) -> Applied:
+def _is_shared(cluster: Cluster, name: str) -> bool:
+    return any(
+        isinstance(options, SharesKey) and options.shared_secret == name
+        for node in cluster.nodes
+        for options in node.options.values()
+    )
+
+
+def _rotate_shared(
+    cluster: Cluster, name: str, without: str | None, agree: Agree, watch: Watcher | None, notice: Notice
+) -> Applied | None:
+    """Locked from the plan on: a run of another operator in between would split the cluster."""
+    limit = fold([node.name for node in cluster.nodes])
+    journal = Journal(cluster.name, cluster.path, limit=limit, roles=None, deploy=None, policy=None)
+    by = {"run": journal.run, **who()}
+    with run_lock(cluster.name), HeadLock(cluster, by, lost=lambda why: None, notice=notice) as head:
+        rotation = _planned(cluster, name, without, watch)
+        if not agree(rotation):
+            return None
+        journal.mirror = head.send
+        return _switch_all(rotation, watch, journal)
+
+
+def _switch_all(rotation: Rotation, watch: Watcher | None, journal: Journal) -> Applied:
     cluster, name = rotation.cluster, rotation.name
     store = store_of(cluster)
-    journal = Journal(
-        cluster.name, cluster.path, limit=rotation.limit, roles=rotation.roles, deploy=None, policy=None
-    )
-    with run_lock(cluster.name), journal:
+    with journal:
         if rotation.plan is not None:
             journal.planned(rotation.plan)
         keys = _keys(rotation, stored.begin(store, name))

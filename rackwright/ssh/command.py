@@ -11,7 +11,7 @@ from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.ssh.connection import transport_of
 from rackwright.ssh.hostkeys import in_words
-from rackwright.ssh.login_shell import command_line, without_greeting
+from rackwright.ssh.login_shell import MARK, command_line, without_greeting
 from rackwright.ssh.transport import end_input, is_broken, send, start
 
 OUTPUT_MAX_BYTES = 16 * 2**20
@@ -43,12 +43,14 @@ def run(
     """Run a shell command to its end and return its output.
 
     `sudo` runs it as root through `sudo -n`; `as_it_is` sends it unchanged, for a key with a forced command.
-    After `timeout` seconds the channel is closed and the exit status is 124 (what the command left running is not killed: a command that may hang
-    should be given to timeout(1)). More than `limit` bytes of output and errors close it with 125, so
-    that truncated output is never taken for complete. Raises ConnectionFailed when the connection is lost, or
-    when the node did not begin the command although it had ten seconds or more for it.
+    After `timeout` seconds the channel is closed and the exit status is 124 (what the command left running is not
+    killed: a command that may hang should be given to timeout(1)). More than `limit` bytes of output and errors
+    close it with 125, so that truncated output is never taken for complete. Raises ConnectionFailed when the
+    connection is lost, or when the node did not begin the command although it had ten seconds or more for it.
     """
     line = command if as_it_is else command_line(command, sudo=sudo)
+    if not as_it_is:
+        limit += len(MARK) + 1
     data = stdin.encode() if isinstance(stdin, str) else stdin or b""
     deadline = time.monotonic() + timeout
     try:

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 from rackwright.facts.authorized_keys import parse_key
 from rackwright.model.interfaces import KeepsUnitFiles
 from rackwright.model.options import RoleOptions
+from rackwright.model.strings import PackageName, UserName
 
 if TYPE_CHECKING:  # the model imports rackwright.model.options, so a run-time import would be a circle
     from rackwright.model.cluster import Cluster
@@ -28,10 +29,10 @@ class IntegrityOptions(RoleOptions, KeepsUnitFiles):
         "allows the key with just these. The key that rackwright logs in with and those of the role access need "
         "not be named. Keys of other users are their own affair.",
     )
-    allowed_uid0: tuple[str, ...] = Field(
+    allowed_uid0: tuple[UserName, ...] = Field(
         default=(), description="Accounts besides root that have uid 0, e.g. `toor`."
     )
-    allowed_system_logins: tuple[str, ...] = Field(
+    allowed_system_logins: tuple[UserName, ...] = Field(
         default=(), description="Accounts with a uid below 1000 that have a password."
     )
     allowed_sudoers: tuple[str, ...] = Field(
@@ -59,7 +60,7 @@ class IntegrityOptions(RoleOptions, KeepsUnitFiles):
         default=(),
         description="Paths of setuid and setgid files, and of what everyone may write, below `setuid_paths`.",
     )
-    allowed_holds: tuple[str, ...] = Field(
+    allowed_holds: tuple[PackageName, ...] = Field(
         default=(), description="Packages on hold that the lock does not name."
     )
     setuid_paths: tuple[str, ...] = Field(

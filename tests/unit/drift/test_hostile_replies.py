@@ -99,7 +99,7 @@ def test_the_others_are_checked(monkeypatch: pytest.MonkeyPatch, tmp_path, capsy
     cluster = make_cluster()
     limits: list[int] = []
 
-    def run(client, command, *, sudo, stdin, timeout, limit):
+    def run(client, command, *, sudo, stdin, timeout, limit, as_it_is):
         limits.append(limit)
         if client.name != "worker1":
             return CommandResult(

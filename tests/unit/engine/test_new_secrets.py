@@ -38,6 +38,7 @@ class Plain(RoleOptions):
 class FakeSession:
     """Plans what it was told to; an apply is noted and does nothing."""
 
+    stopped = None
     planned: ClassVar[PlanResult]
     given: ClassVar[dict[str, object]]
 
@@ -87,7 +88,10 @@ def new_store(cluster: Cluster) -> SecretStore:
 class Rolled:
     """Stands for the rollout of a plan that was agreed to."""
 
-    def __init__(self, *_: object) -> None:
+    stopped = None
+    left_drained = frozenset[str]()
+
+    def __init__(self, *_: object, **__: object) -> None:
         pass
 
     def run(self) -> None:
@@ -106,12 +110,12 @@ def test_an_apply_of_a_new_cluster_stores_them_and_says_so(cluster: Cluster, mon
     plans(cluster, FRESH)
     applied = run.apply(cluster)
     store = new_store(cluster)
-    assert applied.new_secrets == (
+    assert applied.notes[0] == (
         f"secrets: generated munge_key in {store.path}; keep a copy: rackwright secrets backup"
     )
     assert store.get("munge_key").reveal()
     assert (store.is_unused(), store.new_names()) == (False, ())
-    assert run.apply(cluster).new_secrets is None
+    assert run.apply(cluster).notes == ()
 
 
 def test_the_plan_made_before_the_secrets_still_holds(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):

@@ -21,6 +21,7 @@ SHOWN = "shown to people, and compared; reports escape it"
 COMPARED = "compared with what the node reports, as JSON"
 
 FREE = {
+    "IntegrityOptions.allowed_sshd_match[]": "compared with what a node answers, written nowhere",
     "Defaults.sku": NAME_IN_THE_FILE,
     "NodeGroup.sku": NAME_IN_THE_FILE,
     "NodeGroup.addresses{key}": NAME_IN_THE_FILE,

@@ -50,6 +50,7 @@ def there(tmp_path, monkeypatch):
     """A site of one role beside a certificate; its secrets are those of `secret`."""
     (tmp_path / "ca.pem").write_text(PEM)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def made(role, kind, registries=REGISTRIES, **more):
         site = runtimes(**{role: kind(registries=registries)}, **more)
@@ -231,7 +232,7 @@ def test_a_run_without_a_supplied_password_is_refused(there, tmp_path):
     """Not generated: another password than the registry's would be on every node, and in no message."""
     site = there("docker", DockerOptions)
     refuse_missing(site, site.nodes, None)
-    other = site.model_copy(update={"path": tmp_path / "other.yaml"})
+    other = site.model_copy(update={"path": tmp_path / "other.yaml", "name": "other"})
     with pytest.raises(SecretsError) as caught:
         refuse_missing(other, other.nodes, None)
     assert caught.value.message.startswith(

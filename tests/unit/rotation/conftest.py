@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from rackwright.command import CommandResult
+from rackwright.engine import head_lock
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import SharedKey, SharesKey
@@ -22,6 +23,7 @@ from rackwright.plan.node_plan import NodePlan, PlannedOperation, PlanResult
 from rackwright.rotation import rotate as rotation
 from rackwright.secrets.store import SecretStore, store_of
 from tests.factories import make_cluster
+from tests.unit.engine.local_head import LocalHeads
 
 SECRET = "munge_key"
 _SYSTEMCTL = """\
@@ -123,6 +125,9 @@ class Rack:
 def rack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rack:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(head_lock, "_dial", LocalHeads().dial)
+    monkeypatch.setattr(head_lock, "LOCKS", str(tmp_path / "run"))
+    monkeypatch.setattr(head_lock, "JOURNALS", str(tmp_path / "lib" / "runs"))
     (tmp_path / "rack").mkdir()
     rack = Rack(tmp_path / "rack")
     monkeypatch.setattr(rotation, "plan", rack.plan)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rackwright.engine.head_lock import HeadLock
 from rackwright.engine.journal import runs
 from rackwright.engine.new_secrets import refuse_unfinished_rotation
-from rackwright.errors import RunFailed, SecretsError
+from rackwright.errors import RunFailed, RunLocked, SecretsError
 from rackwright.rotation import rotate as rotation
 from rackwright.rotation import stored
 from rackwright.rotation.rotate import Rotation, rotate
@@ -53,6 +54,38 @@ def test_declined_nothing_is_changed(rack: Rack):
     assert rack.store().content() == content
     assert rack.held("key") == [before] * len(rack.cluster.nodes)
     assert rack.ran == []
+
+
+BOB = {
+    "run": "20261123T080001Z-bbbbbb",
+    "user": "bob",
+    "host": "tower",
+    "since": "08:01",
+    "command": "rackwright apply",
+}
+
+
+def test_a_run_of_another_operator_refuses_it(rack: Rack):
+    before = rack.stored()
+    with HeadLock(rack.cluster, BOB, lost=pytest.fail), pytest.raises(RunLocked, match="bob@tower"):
+        rotate(rack.cluster, SECRET, agree=agreed)
+    assert rack.held("key") == [before] * len(rack.cluster.nodes)
+    assert (rack.stored(), rack.ran) == (before, [])
+
+
+def test_it_is_locked_while_it_is_confirmed(rack: Rack):
+    refused = []
+
+    def another_run_then_yes(_: Rotation) -> bool:
+        try:
+            with HeadLock(rack.cluster, BOB, lost=pytest.fail):
+                pass
+        except RunLocked as error:
+            refused.append(error.message)
+        return True
+
+    assert rotate(rack.cluster, SECRET, agree=another_run_then_yes) is not None
+    assert len(refused) == 1
 
 
 def test_the_steps_say_that_all_nodes_change_at_once(rack: Rack):
