@@ -77,4 +77,4 @@ def answering(
     try:
         yield
     finally:
-        site.on(node, "umount /usr/bin/sudo; rm -r /run/answering")
+        site.on(node, "umount -l /usr/bin/sudo; rm -r /run/answering")  # what it runs may go on
