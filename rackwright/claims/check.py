@@ -85,10 +85,10 @@ class CheckContext(Generic[OptionsT_co]):
         result = (host or self.host).run(command, *args)
         if result.rc in _NO_SUCH_COMMAND:
             said = last_line("", result.stderr) if result.stderr.strip() else "not found"
-            raise Undetermined(f"cannot run `{command.split()[0]}`: {said}")
+            raise Undetermined(f"{self._of(host)}cannot run `{command.split()[0]}`: {said}")
         if result.rc != 0:
             said = last_line(result.stdout, result.stderr)
-            raise Undetermined(f"`{command}` exited {result.rc} saying: {said}")
+            raise Undetermined(f"{self._of(host)}`{command}` exited {result.rc} saying: {said}")
         return str(result.stdout)
 
     def fact(
@@ -109,12 +109,14 @@ class CheckContext(Generic[OptionsT_co]):
         text = command if isinstance(command, str) else command.get_raw_value()
         lines = self.output("sh -c %s", text, host=host).splitlines()
         if not lines and not may_be_empty:
-            raise Undetermined(f"{fact.__name__} of {', '.join(map(str, args))}: the node printed nothing")
+            raise Undetermined(
+                f"{self._of(host)}{fact.__name__} of {', '.join(map(str, args))}: the node printed nothing"
+            )
         try:
             return asked.process(lines)
         except Exception as error:  # an AssertionError too: that its parser gives up says nothing of the node
             why = printable(f"{type(error).__name__}: {error}", 200)
-            raise Undetermined(f"{fact.__name__} cannot be read: {why}") from error
+            raise Undetermined(f"{self._of(host)}{fact.__name__} cannot be read: {why}") from error
 
     def json(self, command: str, *args: str, host: TestinfraHost | None = None) -> Any:  # noqa: ANN401
         """Run a command that prints JSON; Undetermined when what it prints is not JSON."""
@@ -122,7 +124,14 @@ class CheckContext(Generic[OptionsT_co]):
         try:
             return read_json(text)
         except Refused as error:
-            raise Undetermined(f"`{command}` did not print JSON that can be used: {error}") from error
+            raise Undetermined(
+                f"{self._of(host)}`{command}` did not print JSON that can be used: {error}"
+            ) from error
+
+    def _of(self, host: TestinfraHost | None) -> str:
+        """The name of another node than the check's own, to begin a message with."""
+        name = getattr(getattr(host, "backend", None), "hostname", None) if host is not None else None
+        return f"{name}: " if isinstance(name, str) and name != self.node.name else ""
 
 
 def each(function: Callable[[_Item], _Told], items: Iterable[_Item]) -> list[_Told]:
