@@ -233,3 +233,9 @@ def test_an_error_while_reading_a_table_is_no_table() -> None:
     finally:
         sys.set_int_max_str_digits(limit)
     assert (found.status, found.text.split(":")[0]) == (Status.UNKNOWN, "ValueError")
+
+
+def test_a_finding_is_one_printable_line() -> None:
+    found = Finding(Status.UNKNOWN, "said \x1b[2J\r\n" + "x" * 9999)
+    assert found.text.startswith("said \\x1b[2J\\x0d\\x0a")
+    assert len(found.text) == TEXT_MAX_CHARACTERS

@@ -310,3 +310,14 @@ def test_a_record_from_the_future_is_unknown() -> None:
         Status.UNKNOWN,
         "its last pass is dated 24 h ahead of this machine's clock",
     )
+
+
+def test_a_gpu_for_screens_with_an_index_of_another_type() -> None:
+    base = BASES["dgx-station-a100"]
+    raw = copy.deepcopy(DOCUMENTS["dgx-station-a100"])
+    raw["sections"]["gpus"]["data"]["gpus"].append(
+        {"pci_id": str(base.expected.gpus.display_pci_id).partition(":")[2], "index": []}
+    )
+    found = judge(base.expected, raw)
+    assert {one.status for one in found} == {Status.UNKNOWN}
+    assert found[0].evidence.startswith("the document cannot be read: TypeError")
