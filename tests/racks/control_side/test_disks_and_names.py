@@ -93,7 +93,7 @@ def test_resolvers_that_never_answer_cost_nothing(site: Site):
     resolver = site.folder / "resolv.conf"
     resolver.write_text("nameserver 10.77.0.11\nsearch lab.test\n")
     with done(site, _SILENT, _HEARD):
-        asked = site.on("worker1", "timeout 9 getent hosts unknown.lab.test >/dev/null; echo $?").strip()
+        asked = site.on("worker1", "timeout 9 getent hosts unknown.lab.test >/dev/null || echo $?").strip()
         assert asked == "124", f"the resolver is not silent: getent exited {asked}"
         ran = program(
             site, "plan", str(site.file), "--full", mounts=f"mount --bind {resolver} /etc/resolv.conf"
