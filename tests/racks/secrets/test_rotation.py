@@ -26,6 +26,18 @@ srun sh -c 'until [ -e /tmp/enough ]; do sleep 0.5; done'
 END
 runuser -u ada -- sbatch --parsable /tmp/job.sh
 """
+_NO_RESTART = """\
+mkdir /run/kept
+cp /usr/bin/systemctl /run/kept/systemctl
+cat >/run/kept/failing <<'END'
+#!/bin/sh
+case "$*" in "restart munge"*) echo "Job for munge.service failed" >&2; exit 1;; esac
+exec /run/kept/systemctl "$@"
+END
+chmod 755 /run/kept/failing
+mount --bind /run/kept/failing /usr/bin/systemctl
+"""
+"""munged cannot be restarted on this node; whatever else is asked of systemctl works."""
 _SEEN: set[str] = set()
 """Every value that a secret of this rack has had."""
 
@@ -132,11 +144,11 @@ def test_killed_in_the_switch_it_is_finished_by_the_next_and_by_no_apply(site: S
 
 def test_a_node_on_which_it_fails_is_named_and_finished_later(site: Site):
     before = stored(site)["secrets"]["munge_key"]
-    site.on("worker2", "mount --bind /bin/false /usr/bin/systemctl")
+    site.on("worker2", _NO_RESTART)
     try:
         said = rotate(site, "munge_key", expect=1)
     finally:
-        site.on("worker2", "umount /usr/bin/systemctl")
+        site.on("worker2", "umount /usr/bin/systemctl; rm -r /run/kept")
     assert "munge_key was replaced in the store, but not on worker2" in said
     rotate(site, "munge_key")
     assert_rotated(site, before)
