@@ -41,11 +41,11 @@ types: setup
 	$(TIMED) types nice $(BIN)/mypy
 
 fast-tests: setup
-	$(TEST_PATH) $(TIMED) fast-tests $(BIN)/pytest -q -n 3 $(BY_FILE) -m "not lab and not install and not slow"
+	$(TEST_PATH) $(TIMED) fast-tests $(BIN)/pytest -q -n 3 $(BY_FILE) -m "not lab and not install and not slow and not proof"
 
-# Everything that needs no lab, collected once.
+# Everything that needs no lab and is not part of a proof suite, collected once.
 unit-tests: lint
-	$(TEST_PATH) $(TIMED) unit-tests nice -n 3 $(BIN)/pytest -q -n 2 $(BY_FILE) -m "not lab"
+	$(TEST_PATH) $(TIMED) unit-tests nice -n 3 $(BIN)/pytest -q -n 2 $(BY_FILE) -m "not lab and not proof"
 
 slurm-rack: setup system
 	$(TIMED) slurm-rack $(LAB_PYTEST) tests/racks/slurm

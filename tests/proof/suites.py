@@ -81,6 +81,18 @@ _SLURM_RACK = tuple(
     for place in ("roles", "templates")
     for role in ("access", "base", "mariadb", "munge", "slurm", "time", "tuning")
 )
+_FUZZED = (
+    "tests/unit/drift/test_hostile_replies.py",
+    "tests/unit/factcache/test_replies.py",
+    "tests/unit/why/test_hostile_node.py",
+    "tests/unit/burnin/test_hostile_nodes.py",
+    "tests/unit/facts/test_hostile_answers.py",
+    "tests/unit/health/test_hostile_nodes.py",
+    "tests/unit/plan/test_printable.py",
+    "tests/unit/pyinfra_driver/test_hostile_nodes.py",
+    "tests/unit/verify/test_hostile_nodes.py",
+    "tests/unit/workload/test_hostile_head.py",
+)
 _DRIFTS = ("tests/racks/drifts.py", "tests/racks/snapshot.py")
 
 _PLAIN_ROLES = (
@@ -121,7 +133,7 @@ SUITES = (
     Suite(
         name="containers",
         proves="docker, containerd and podman run containers with the declared limits, images travel through the "
-        "site's registry, and pyxis is built for the installed Slurm; drift of each is found and repaired.",
+        "site's registry, which gives and takes none without its login, and pyxis is built for the installed Slurm; drift of each is found and repaired.",
         paths=(
             *_ENGINE,
             *_RACKS,
@@ -368,6 +380,25 @@ SUITES = (
         ),
         tests=("tests/racks/hostile_node", "-m", "lab"),
         smoke=("tests/racks/hostile_node", "-m", "lab and smoke"),
+    ),
+    Suite(
+        name="fuzz",
+        proves="10,000 made-up answers at each entry of plan, apply, drift, verify, health and why, of burn-in and of Slurm, "
+        "within bounded memory: each is read, or is an error of that node alone, and no text of it reaches the terminal raw.",
+        paths=(
+            *_ENGINE,
+            "rackwright/boundary.py",
+            "rackwright/burnin",
+            "rackwright/drift",
+            "rackwright/health",
+            "rackwright/verify",
+            "rackwright/why",
+            "rackwright/workload",
+            "tests",
+        ),
+        tests=(*_FUZZED, "-m", "proof"),
+        smoke=(*_FUZZED[:3], "-m", "not proof and not slow"),
+        limit_seconds=7200,
     ),
     Suite(
         name="intruder",

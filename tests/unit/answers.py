@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 EXAMPLES = 10_000
-"""Of the slow variant of each fuzz test; the fast one has FEW."""
+"""Of each fuzz test in `make proof SUITE=fuzz`; the variants that run with every change have FEW."""
 FEW = 300
 
 many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)

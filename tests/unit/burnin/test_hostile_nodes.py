@@ -129,7 +129,7 @@ def test_any_output(case: tuple[str, str]) -> None:
     is_told(*case)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @given(ONES)
 @many
 def test_any_output_at_length(case: tuple[str, str]) -> None:

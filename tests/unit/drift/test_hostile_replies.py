@@ -47,7 +47,7 @@ def test_any_reply_is_judged(reply: str) -> None:
         _judged(reply)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @many
 @given(json_texts(VALID))
 def test_any_reply_is_judged_ten_thousand_times(reply: str) -> None:

@@ -117,7 +117,7 @@ def test_any_reply_is_read_or_refused(case: tuple[str, bool, bool]) -> None:
         _read(*case)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @many
 @given(CASES)
 def test_any_reply_is_read_or_refused_ten_thousand_times(case: tuple[str, bool, bool]) -> None:

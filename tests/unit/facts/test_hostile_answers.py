@@ -89,7 +89,7 @@ def test_a_fact_reads_or_refuses(case: tuple[str, list[str]]) -> None:
         _whatever_the_facts_are_told(*case)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @many
 @given(_any_fact())
 def test_a_fact_reads_or_refuses_ten_thousand_times(case: tuple[str, list[str]]) -> None:

@@ -123,7 +123,7 @@ def test_any_document(case: tuple[str, str]) -> None:
     judged_as_it_came(*case)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @given(ANSWERS)
 @many
 def test_any_document_at_length(case: tuple[str, str]) -> None:
@@ -277,7 +277,7 @@ def test_any_record_of_what_would_have_been_done(text: str) -> None:
     read_as_it_came(text)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @given(json_texts(FULL_RECORD))
 @many
 def test_any_record_at_length(text: str) -> None:

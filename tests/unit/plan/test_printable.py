@@ -107,7 +107,7 @@ def test_any_text_of_a_node_is_carried(text: str) -> None:
     _carried(text)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @many
 @given(TEXTS)
 def test_any_text_of_a_node_is_carried_ten_thousand_times(text: str) -> None:

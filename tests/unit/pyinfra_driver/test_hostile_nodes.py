@@ -125,7 +125,7 @@ def test_whatever_a_node_prints_the_other_is_planned_and_applied(case: tuple[str
     _fuzzed(case)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @settings(many, max_examples=500)  # 0.1 s each: the honest node runs real commands
 @given(SAID)
 def test_whatever_a_node_prints_the_other_is_planned_and_applied_often(case: tuple[str, str, int]) -> None:
@@ -153,7 +153,7 @@ def test_whatever_a_node_prints_has_a_plan_and_an_outcome(case: tuple[str, str, 
         _alone(Path(folder), case)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @many
 @given(SAID)
 def test_whatever_a_node_prints_has_a_plan_and_an_outcome_ten_thousand_times(

@@ -106,7 +106,7 @@ def test_any_answer(case: tuple[int, list[tuple[int, str, str]]]) -> None:
     asked(*case)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @given(CASES)
 @many
 def test_any_answer_at_length(case: tuple[int, list[tuple[int, str, str]]]) -> None:

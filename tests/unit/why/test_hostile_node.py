@@ -81,7 +81,7 @@ def test_any_last_verdict(text: str) -> None:
     health_part_of(text)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @given(json_texts(VERDICT))
 @many
 def test_any_last_verdict_at_length(text: str) -> None:
@@ -94,7 +94,7 @@ def test_any_kernel_log(text: str) -> None:
     kernel_part_of(text)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @given(json_texts(LOG))
 @many
 def test_any_kernel_log_at_length(text: str) -> None:

@@ -106,7 +106,7 @@ def test_any_answer(text: str) -> None:
     asked(text)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @given(ANSWERS)
 @many
 def test_any_answer_at_length(text: str) -> None:
