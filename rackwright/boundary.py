@@ -1,4 +1,4 @@
-"""The boundary to nodes: whatever a node answers is untrusted until it has passed here.
+"""The boundary to nodes: a node's answers are untrusted until they have passed here.
 
 A node that is broken, or taken over, may answer anything. What it may not do is end a run that concerns other
 nodes, exhaust the memory of this machine, or write to the operator's terminal. So every answer is limited in size

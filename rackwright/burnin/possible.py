@@ -1,4 +1,4 @@
-"""The most that hardware could do, generously: a figure above it was not measured, whoever printed it.
+"""The most that hardware could do, generously: a figure above it was not measured.
 
 A node that is broken or taken over may print any bandwidth. What is far above its links is UNKNOWN and never a pass;
 what stays below cannot be told from a measurement, so that a node's own word is worth as much as that node.

@@ -26,7 +26,7 @@ from rackwright.plan.document import check_plan
 from rackwright.plan.node_plan import PlanResult, moved_since
 
 NewSecrets = Annotated[
-    bool, typer.Option("--new-secrets", help="Make lost secrets anew, and replace those that nodes have.")
+    bool, typer.Option("--new-secrets", help="Regenerate lost secrets, and replace those that nodes have.")
 ]
 
 

@@ -110,7 +110,7 @@ def restore_command(
 def trust_command(file: ClusterFile) -> None:
     """Use the store that is in place, although its secrets are not those that you used before.
 
-    For the day after a colleague has made all secrets anew.
+    For the day after a colleague has regenerated all secrets.
     """
     store = _store(file)
     store.trust()

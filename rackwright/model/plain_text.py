@@ -89,5 +89,5 @@ def _sentence(text: str, one: str, what: str) -> tuple[str, str]:
         return f"The {what} holds the control character {printable(one)}.", "remove it"
     return (
         f"The {what} holds the invisible character {printable(one)}.",
-        "remove it; type the text anew if it was pasted",
+        "remove it; retype the text if it was pasted",
     )

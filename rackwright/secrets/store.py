@@ -224,7 +224,7 @@ class SecretStore:
         if record is not None and not record.unused and record.id and content.id not in ("", record.id):
             raise SecretsError(
                 f"{path} holds other secrets of cluster {self._cluster} than {record.path} did.",
-                hint="restore the store from a backup; if a colleague made all secrets anew, accept them with: "
+                hint="restore the store from a backup; if a colleague regenerated all secrets, accept them with: "
                 "rackwright secrets trust FILE",
             )
 

@@ -27,7 +27,7 @@ class IntegrityOptions(RoleOptions, KeepsUnitFiles):
         description="Keys by user, of root, system accounts, `ssh.user` and users that may use sudo: a line of "
         "authorized_keys, or a fingerprint as `ssh-keygen -l` prints it. A line with options (`command=`, `from=`) "
         "allows the key with just these. The key that rackwright logs in with and those of the role access need "
-        "not be named. Keys of other users are their own affair.",
+        "not be named. Keys of other users are not compared.",
     )
     allowed_uid0: tuple[UserName, ...] = Field(
         default=(), description="Accounts besides root that have uid 0, e.g. `toor`."

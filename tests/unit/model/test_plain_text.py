@@ -30,11 +30,11 @@ REFUSED_TEXTS = {
     "a\0": ("The text holds the control character \\x00.", "remove it"),
     "a\u200bb": (
         "The text holds the invisible character \\u200b.",
-        "remove it; type the text anew if it was pasted",
+        "remove it; retype the text if it was pasted",
     ),
     "a\u202eb": (
         "The text holds the invisible character \\u202e.",
-        "remove it; type the text anew if it was pasted",
+        "remove it; retype the text if it was pasted",
     ),
 }
 
