@@ -37,6 +37,7 @@ ON_ALL = {
     ),
     ("gdrcopy", "gdrdrv is loaded at the declared version"): (OUT, NO_MODULES),
     ("gdrcopy", "every user may open /dev/gdrdrv"): (OUT, NO_MODULES),
+    ("gpudirect", "ACS is turned off at every boot"): (OUT, NO_HARDWARE),
     ("gpudirect", "NICs can reach GPU memory by dma-buf"): (OUT, NO_MODULES),
     ("gpudirect", "nvidia-peermem is loaded only as declared"): (OUT, NO_MODULES),
     ("gpudirect", "the IOMMU passes through"): (OUT, NO_KERNEL),
@@ -72,6 +73,10 @@ GB1 = {
     ("imex", "IMEX is installed as locked and held"): ("PASS", f"nvidia-imex {REVISION}, held"),
     ("imex", "IMEX runs"): ("PASS", "nvidia-imex.service is active and enabled"),
     ("imex", "the NVLink domain is up with every declared node"): ("PASS", "UP, 1 of 1 nodes READY"),
+    ("imex", "the IMEX channels are created at every boot"): (
+        "PASS",
+        "rackwright-imex-channels.service is enabled",
+    ),
     ("imex", "the declared IMEX channels exist"): (OUT, NO_MODULES),
     ("mig", "every GPU is partitioned as declared"): ("PASS", "4 GPUs: MIG is off"),
     ("nvidia_container_toolkit", "the CDI spec has the declared GPUs"): (
