@@ -93,12 +93,12 @@ def test_the_exporters_user_reaches_no_file_of_roots(plant: str, site: Site, wat
 
 
 def test_a_folder_of_roots_in_the_place_of_the_exporters_gets_nothing(site: Site, watch: Watch) -> None:
-    before = site.on("worker1", "ls -A /etc/cron.d")
-    swap = f"cd {EXPORTER} && mv node-exporter away && ln -s /etc/cron.d node-exporter"
+    before = site.on("worker1", "ls -A /etc/sudoers.d")
+    swap = f"cd {EXPORTER} && mv node-exporter away && ln -s /etc/sudoers.d node-exporter"
     assert site.on("worker1", _as("prometheus", f"sh -c '{swap}'")) == "status 0\n"
     try:
         watch.passes("worker1", 2)
-        assert site.on("worker1", "ls -A /etc/cron.d") == before
+        assert site.on("worker1", "ls -A /etc/sudoers.d") == before
     finally:
         site.on("worker1", f"cd {EXPORTER}; rm -f node-exporter; mv away node-exporter")
 
