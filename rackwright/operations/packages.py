@@ -13,7 +13,7 @@ from rackwright.data import site_of
 from rackwright.facts.package_database import DatabaseState, PackageDatabase, state_in_english
 from rackwright.facts.packages import Packages, PackageState, is_version
 from rackwright.osfamily.family import LOCK_WAIT_SECONDS, PackageChange
-from rackwright.plan.changes import Change, record
+from rackwright.plan.changes import Change, pending, record
 
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str | None]:
@@ -50,7 +50,8 @@ def installed(
     to_do = {
         name: version
         for name, version in wanted.items()
-        if (there := state.at(name, version)) is None or not is_version(version, there)
+        if ((there := state.at(name, version)) is None or not is_version(version, there))
+        and not (version is None and _is_repaired(name, state))
     }
     to_hold = {name: version for name, version in wanted.items() if hold and not state.holds(name, version)}
     if not to_do and not to_hold and not state.stale:
@@ -71,6 +72,11 @@ def installed(
         wait_seconds=_wait_seconds(),
     )
     yield StringCommand(family.package_change(change))
+
+
+def _is_repaired(name: str, state: PackageState) -> bool:
+    """Whether it is only half installed, and an earlier operation of this run puts that right."""
+    return name in state.broken and bool(pending(host, (name,)))
 
 
 def _wait_seconds() -> int:

@@ -101,7 +101,7 @@ SEEDS = (
           "tuning", "Write the limits of services", _SYSTEM),
     _seed("worker2", "package", "package half-configured",
           "sed -i '/^Package: jq$/,/^$/s/^Status: .*/Status: install ok half-configured/' /var/lib/dpkg/status", "base",
-          "Install the base packages", "jq"),
+          "Repair the package database", "jq"),
 )  # fmt: skip
 
 

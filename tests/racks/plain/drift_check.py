@@ -24,6 +24,7 @@ cut -d: -f1 /etc/passwd /etc/group
 """
 _NOT_OURS = re.compile(
     r"(^|/)(\.pwd\.lock|[KS]\d\dchrony)$"  # what the tests themselves do to the node
+    r"|^/var/lib/rackwright(/runs(/.*)?)?$"  # journals of runs, and what they are in
     r"|^/opt/rackwright|^/var/lib/chrony|^/var/lib/systemd/(?!timers)"
 )
 

@@ -163,3 +163,15 @@ def test_the_apt_script_runs_in_order_and_stops_at_the_first_failure(tmp_path):
         assert (done.returncode == 0) is (fails == "0"), done.stderr
         assert said.read_text().splitlines()[-1] == f"{last} no-autoinstall policy-rc.d"
         assert not [name for name in ("policy-rc.d", "no-autoinstall") if (tmp_path / name).exists()]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "wanted", "left"),
+    [(("a",), "a", []), ((), "a", ["a"]), (("a",), "a=2-1", ["a"])],
+    ids=["repaired before", "not repaired", "another version"],
+)
+def test_what_a_repair_puts_right_before_is_not_planned_twice(planned, monkeypatch, earlier, wanted, left):
+    monkeypatch.setattr("rackwright.operations.packages.pending", lambda host, targets: earlier)
+    state = PackageState(broken={"a": "iF -> 1-1"}, candidates={"a": "1-1"})
+    changes, _ = planned(state, (wanted,), hold=False)
+    assert [target for target, *_ in changes] == left
