@@ -132,9 +132,7 @@ def apply(
                 return Applied(planned, None)
             secrets.mark_applied()
         applied = _carry_out(request, session, planned, journal, head).noting(secrets.note)
-        if deploy != SITE or session.stopped is not None:
-            return applied
-        return applied.noting(*_put_back(request, applied, journal.run, resumed, head))
+        return applied if session.stopped else _put_back(request, applied, journal.run, resumed, head)
 
 
 @dataclass(frozen=True)
@@ -202,16 +200,17 @@ def _carry_out(
     return Applied(planned, result, journal.run, tuple(notes))
 
 
-def _put_back(
-    request: _Request, applied: Applied, own: str, resumed: str | None, head: HeadLock
-) -> tuple[str, ...]:
+def _put_back(request: _Request, applied: Applied, own: str, resumed: str | None, head: HeadLock) -> Applied:
+    """With the nodes that runs left drained put back, as far as they are as declared; the site's deploy alone."""
+    if request.deploy != SITE:
+        return applied
+
     def noted(run: str, nodes: list[str]) -> None:
         head.send(run, event_line("resume", nodes=nodes))
 
     cluster, roles = request.cluster, request.roles
     texts = put_back_all(cluster, applied.in_sync, roles, own=own, resumed=resumed, noted=noted)
-    last = put_back(cluster, applied.in_sync, roles)
-    return (*texts, last) if last is not None else tuple(texts)
+    return applied.noting(*texts, put_back(cluster, applied.in_sync, roles))
 
 
 @contextmanager
