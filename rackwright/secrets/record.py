@@ -6,6 +6,8 @@ another folder finds it, and so does a run after the store was lost. It holds no
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rackwright.atomic_write import write_atomically
@@ -31,17 +33,23 @@ class Record(BaseModel):
     """The whole store was made here and nothing of it has been put on a node: losing it loses nothing."""
 
 
-def read_record(cluster: str) -> Record | None:
-    """The record; None where this user has never used the cluster's secrets."""
+def read_record(cluster: str, store: Path) -> Record | None:
+    """The record; None where this user has never used the cluster's secrets.
+
+    One that a power cut has damaged counts as none while the store is in place, and is written again. SecretsError
+    without the store: it may have been lost.
+    """
     path = state_root() / cluster / _FILE
     try:
         return Record.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValidationError):
+        if store.exists():
+            return None
         raise SecretsError(
-            f"{path}, which records where the secrets of cluster {cluster} are, cannot be read.",
-            hint=f"if the store is in place, remove the record: rm {path}",
+            f"{path}, which records where the secrets of cluster {cluster} are, cannot be read, and there is no {store}.",
+            hint=f"copy the store or a backup of it there; if the cluster never had secrets, remove the record: rm {path}",
         ) from None
 
 
@@ -54,4 +62,7 @@ def write_record(cluster: str, record: Record | None) -> None:
         else:
             write_atomically(path, record.model_dump_json())
     except OSError as error:
-        raise SecretsError(f"{path} cannot be written: {reason(error)}.") from None
+        raise SecretsError(
+            f"{path} cannot be written: {reason(error)}.",
+            hint="free some space, or set XDG_STATE_HOME to a folder that you own and can write, e.g. /var/tmp/state",
+        ) from None

@@ -125,7 +125,7 @@ class SecretStore:
             return content if content.secrets.get(name) == value else with_values(content, {name: value})
 
         self.update(replaced, create=True)
-        if (record := read_record(self._cluster)) is not None and record.unused:
+        if (record := read_record(self._cluster, self.path)) is not None and record.unused:
             write_record(
                 self._cluster, record.model_copy(update={"unused": False})
             )  # it cannot be made again
@@ -164,17 +164,17 @@ class SecretStore:
 
     def new_names(self) -> tuple[str, ...]:
         """Secrets that were generated here and are not known to be on any node."""
-        record = read_record(self._cluster)
+        record = read_record(self._cluster, self.path)
         return record.new if record is not None else ()
 
     def is_unused(self) -> bool:
         """Whether the store was made here and nothing of it is known to be on any node."""
-        record = read_record(self._cluster)
+        record = read_record(self._cluster, self.path)
         return record is not None and record.unused
 
     def mark_applied(self, names: Collection[str]) -> None:
         """From now on these may be on nodes."""
-        record = read_record(self._cluster)
+        record = read_record(self._cluster, self.path)
         if record is not None and (record.unused or set(record.new) & set(names)):
             left = tuple(name for name in record.new if name not in names)
             write_record(self._cluster, record.model_copy(update={"new": left, "unused": False}))
@@ -202,7 +202,7 @@ class SecretStore:
         return content
 
     def _record_new(self, content: Content, made: Collection[str], *, unused: bool) -> None:
-        before = None if unused else read_record(self._cluster)
+        before = None if unused else read_record(self._cluster, self.path)
         new = {*(before.new if before is not None else ()), *made}
         unused = unused or (before is not None and before.unused)
         record = Record(path=str(self.path), id=content.id, new=tuple(sorted(new)), unused=unused)
@@ -211,7 +211,7 @@ class SecretStore:
     def _remember(self, content: Content) -> None:
         """Record that the store exists; SecretsError where it is another than the one that this user knows."""
         self.refuse_other(content, self.path)
-        record = read_record(self._cluster)
+        record = read_record(self._cluster, self.path)
         there = str(self.path)
         if record is None:
             write_record(self._cluster, Record(path=there, id=content.id))
@@ -220,7 +220,7 @@ class SecretStore:
 
     def refuse_other(self, content: Content, path: Path) -> None:
         """SecretsError where this is another store than the one that this user knows."""
-        record = read_record(self._cluster)
+        record = read_record(self._cluster, self.path)
         if record is not None and not record.unused and record.id and content.id not in ("", record.id):
             raise SecretsError(
                 f"{path} holds other secrets of cluster {self._cluster} than {record.path} did.",
@@ -229,7 +229,7 @@ class SecretStore:
             )
 
     def _refuse_if_lost(self) -> None:
-        record = read_record(self._cluster)
+        record = read_record(self._cluster, self.path)
         if record is None or record.unused:
             return
         raise SecretsError(

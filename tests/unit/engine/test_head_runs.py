@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -106,13 +107,22 @@ def test_another_machine_lists_shows_and_names_what_was_left_drained(machine, tm
     assert CliRunner().invoke(app, ["runs"]).stdout.count(run) == 0, "without a file: those of this machine"
 
 
+def arrived(run, text):
+    """Wait until the head has a line of a run; the lock's own thread sends it."""
+    deadline = time.monotonic() + 20
+    path = Path(head_lock.JOURNALS) / "test" / f"{run}.jsonl"
+    while not (path.exists() and text in path.read_text()):
+        assert time.monotonic() < deadline, f"{path} has no {text}"
+        time.sleep(0.05)
+
+
 def test_a_run_that_holds_the_lock_goes_on(machine, tmp_path):
     journal = Journal("test", Path("c.yaml"), limit=None, roles=None)
     with HeadLock(CLUSTER, {"run": journal.run, **who()}, lost=pytest.fail) as lock:
         journal.mirror = lock.send
         with journal:
             journal.write("drain", nodes=["worker1"])
-            lock._held and lock._held.ask([])
+            arrived(journal.run, '"drain"')
             machine("b")
             assert [run.state for run in all_runs(CLUSTER).runs] == ["running"]
             with pytest.raises(RackwrightError, match="is still running"):

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackwright.boundary import Refused
@@ -118,7 +118,7 @@ ANSWERS = answers()
 
 
 @given(ANSWERS)
-@few
+@settings(few, max_examples=60)  # 0.06 s each: every check judges
 def test_any_document(case: tuple[str, str]) -> None:
     judged_as_it_came(*case)
 
@@ -131,7 +131,7 @@ def test_any_document_at_length(case: tuple[str, str]) -> None:
 
 
 @given(st.sampled_from(KINDS).flatmap(lambda name: st.tuples(st.just(name), changed_documents(name))))
-@few
+@settings(few, max_examples=60)
 def test_any_object_on_the_node_itself(case: tuple[str, Any]) -> None:
     """There the judge gets the probe's own data, with whatever Python can hold."""
     name, raw = case

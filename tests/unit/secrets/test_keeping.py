@@ -173,10 +173,22 @@ class TestLoss:
         open_store(file).trust()
         assert open_store(file).get("munge_key").reveal()
 
-    def test_a_damaged_record_is_an_error(self, file, tmp_path):
+    @pytest.mark.parametrize("damage", ["", "{", "\0" * 200])
+    def test_a_damaged_record_is_written_again_while_the_store_is_in_place(self, file, tmp_path, damage):
+        record = tmp_path / "state" / "rackwright" / "prod" / "secrets.json"
+        used_store(file)
+        before, value = record.read_text(), open_store(file).get("munge_key").reveal()
+        record.write_text(damage)
+        assert open_store(file).get("munge_key").reveal() == value
+        assert record.read_text() == before
+
+    def test_a_damaged_record_without_the_store_is_an_error(self, file, tmp_path):
         used_store(file)
         (tmp_path / "state" / "rackwright" / "prod" / "secrets.json").write_text("{")
-        with pytest.raises(SecretsError, match=r"secrets\.json, which records where the secrets"):
+        open_store(file).path.unlink()
+        with pytest.raises(
+            SecretsError, match=r"secrets\.json, which records where the secrets .* there is no"
+        ):
             open_store(file).get("munge_key")
 
     def test_a_secret_that_is_missing_is_not_made_up(self, file):
