@@ -29,7 +29,7 @@ demo: setup system
 test: setup system
 	$(MAKE) --no-print-directory -j5 --output-sync=target slurm-rack plain-rack other-racks unit-tests types
 
-# Types beside tests: some 80 CPU-seconds. What takes seconds and needs no lab is marked slow and left to `make test`.
+# Types beside tests. What takes seconds and needs no lab is marked slow and left to `make test`.
 check: lint
 	$(MAKE) --no-print-directory -j2 --output-sync=target types fast-tests
 
