@@ -120,7 +120,7 @@ def parse_nvbandwidth(text: str) -> dict[str, dict[int, float]]:
 
 
 def _numbers(pairs: Any) -> dict[int, float]:  # noqa: ANN401 - zip of text
-    """Nothing where one of them is no number: the row is none of nvbandwidth's."""
+    """Nothing where one of them is not a number: nvbandwidth did not print this row."""
     try:
         return {int(str(gpu)[:9]): float(value) for gpu, value in pairs if value != "N/A"}
     except (ValueError, OverflowError):

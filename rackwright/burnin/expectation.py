@@ -66,7 +66,7 @@ def judge_table(table: NcclTable, expected: Expectation) -> list[Finding]:
 
 
 def _possible(table: NcclTable, expected: Expectation) -> list[Finding]:
-    """A bandwidth that the hardware cannot have, of any row: its run is no measurement."""
+    """A bandwidth, in any row, that the hardware cannot reach: the run counts as not measured."""
     most = expected.most_busbw_gbs
     for row in table.rows:
         for side in (row.out_of_place, row.in_place):

@@ -1,7 +1,7 @@
 """The most that hardware could do, generously: a figure above it was not measured.
 
 A node that is broken or taken over may print any bandwidth. What is far above its links is UNKNOWN and never a pass;
-what stays below cannot be told from a measurement, so that a node's own word is worth as much as that node.
+what stays below looks like a measurement, so a node's figures are worth as much as that node.
 """
 
 from __future__ import annotations

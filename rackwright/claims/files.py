@@ -17,7 +17,7 @@ def as_rendered(
     files: Mapping[str, str | None],
     modes: Mapping[str, str] | None = None,
 ) -> str:
-    """Each file of root's holds exactly this text, or does not exist where the text is None; FAIL names all that differ.
+    """Each file, owned by root, holds exactly this text, or does not exist where the text is None; FAIL names all that differ.
 
     `modes`: octal modes of those that have another one than 644.
     """

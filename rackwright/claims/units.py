@@ -32,7 +32,7 @@ def starts_at_boot(context: CheckContext[RoleOptions], unit: str, why: str) -> s
 def as_declared(context: CheckContext[RoleOptions], unit: str, state: UnitState) -> None:
     """Fails where a unit is masked, or has files that nothing declares."""
     if state.masked:
-        fail(f"{unit} is masked: nothing starts it any more")
+        fail(f"{unit} is masked: nothing can start it")
     if foreign := foreign_unit_files(context.node, state.fragment, state.drop_ins):
         fail(f"nothing declares {', '.join(foreign)} of {unit}")
 

@@ -33,7 +33,7 @@ def sha256(text):
 
 
 def label(question):
-    """What a question is about. A command is told by its digest: nobody knows what stands in it."""
+    """What a question is about. A command is named by its digest: its text means nothing to a reader."""
     kind = question["kind"]
     if kind == "shell":
         return "setting " + sha256(question["command"])[:12]
@@ -209,7 +209,7 @@ def metrics():
     values = [
         ("drifted", "1 if the node is not as declared.", int(found["state"] == "drifted")),
         ("answers", "Answers that are not the expected ones.", found.get("count", 0)),
-        ("unknown", "1 if it could not be told.", int(found["state"] == "unknown")),
+        ("unknown", "1 if its state is not known.", int(found["state"] == "unknown")),
         ("last_in_sync_timestamp_seconds", "When the node was last seen as declared.", in_sync),
         ("last_check_timestamp_seconds", "When the last check ended.", now),
         ("check_duration_seconds", "How long the last check took.", now - began),

@@ -28,7 +28,7 @@ def check_user() -> None:
 def textfile_link(declared: Declaration, name: str, state: str) -> None:
     """node_exporter finds the metrics through a link, so that its folder need not be ours to write."""
     folder = quote(declared.textfiles)
-    # Its owner may be the exporter's user, who could put a link to a folder of root's in its place.
+    # Its owner may be the exporter's user, who could put a link to a folder owned by root in its place.
     foreign = f'[ -L {folder} ] && [ "$(stat -c %u "$(dirname {folder})")" != 0 ]'
     refusal = quote(f"{declared.textfiles} is a link that a user other than root has made; remove it")
     settings.setting(

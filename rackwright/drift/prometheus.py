@@ -57,7 +57,7 @@ def push_metrics(
             "drifted": "1 if the node is not as declared.",
             "answers": "Answers that are not the expected ones.",
             "unreachable": "1 if the node could not be reached.",
-            "unknown": "1 if it could not be told.",
+            "unknown": "1 if its state is not known.",
             **_HELP,
         },
     )

@@ -58,7 +58,7 @@ def run_of_others(cluster: Cluster, run: str) -> Run:
     found = _ask(cluster, run).get(run)
     if found is None or not found.begin:
         raise RackwrightError(
-            f"There is no run {run} of cluster {cluster.name}, neither here nor on its heads.",
+            f"Run {run} of cluster {cluster.name} was not found here or on its heads.",
             hint=f"see: rackwright runs {cluster.path}",
         )
     return found

@@ -158,7 +158,7 @@ def read_run(run: str) -> Run:
         return found
     known = ", ".join([path.stem for path in _files()][-3:])
     raise RackwrightError(
-        f"There is no run {run} of this user on this machine.",
+        f"Run {run} was not found among the runs of this user on this machine.",
         hint=f"the latest are {known or 'none'}; those of other operators: rackwright runs FILE",
     )
 

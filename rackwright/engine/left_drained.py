@@ -1,7 +1,7 @@
 """Nodes that an earlier run drained and did not live to put back into service.
 
 A run that is killed, or that fails on a node, leaves it drained, so that no job starts there. The journals of this
-machine list those nodes, and the reasons in the workload manager name the run, whoever ran it; once a later run finds
+machine list those nodes, and the reasons in the workload manager name the run, whichever operator ran it; once a later run finds
 such a node as declared, it is put back, if its reason is still that run's.
 """
 
@@ -76,7 +76,7 @@ def put_back_all(
                 for name, state in manager.states().items()
                 if name in cluster.by_name
                 and state.run not in (None, own)
-                # anyone who may drain nodes may write a reason, and a name that is not a run's is no file's either
+                # anyone who may drain nodes may write a reason, and a name that is not a run's does not name a file either
                 and state.run is not None
                 and RUN_NAME.fullmatch(state.run)
             }

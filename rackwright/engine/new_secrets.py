@@ -45,7 +45,7 @@ class NewSecrets:
     new: tuple[str, ...]
     """Of those needed."""
     created: bool = False
-    """There was no store before this run."""
+    """This run created the store."""
     replace: bool = False
     """Nodes may lose those they have."""
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rackwright.facts.authorized_keys import AuthorizedKey, parse_key
 from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, SUDOERS, Account, KeyFile, Loose, Traces
+from rackwright.model.authorized_keys import AuthorizedKey, parse_key
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def take_away(*paths: str) -> StringCommand:
 def rewrite(
     path: str, text: str, *, mode: str, user: str = "root", validate: str | None = None
 ) -> StringCommand:
-    """Writes a file anew; what it was is in the quarantine.
+    """Rewrites a file; the previous content is in the quarantine.
 
     `user`: who writes it. In a folder of a user's, root would follow links that the user places.
     `validate`: a command with `%s` for the new file.

@@ -1,4 +1,4 @@
-"""Each user's folders in places of root's (rackwright.workload.user_folders)."""
+"""Each user's folders in places owned by root (rackwright.workload.user_folders)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Content(BaseModel):
     cluster: str
     """Name of the cluster that the secrets belong to."""
     id: str = Field(default_factory=lambda: secrets.token_hex(16))
-    """Made once: secrets that were generated anew have another one."""
+    """Made once: regenerated secrets have another one."""
     recipients: frozenset[str] = Field(default=frozenset())
     """age public keys that can decrypt the file."""
     secrets: dict[str, str] = Field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What this user knows of a cluster's secrets between runs: that they exist, so that lost ones are not made anew.
+"""What this user knows of a cluster's secrets between runs: that they exist, so that lost ones are not regenerated silently.
 
 The record is in the user's state folder for the cluster, not beside the cluster file: a copy of the cluster file in
 another folder finds it, and so does a run after the store was lost. It holds no secret.

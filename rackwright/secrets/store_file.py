@@ -51,7 +51,7 @@ class StoreFile:
         return old if not path.exists() and old.exists() else path
 
     def read(self) -> Content | None:
-        """What it holds; None where there is no file. SecretsError where it cannot be read."""
+        """What it holds; None without a file. SecretsError where it cannot be read."""
         path = self.path
         try:
             data = path.read_bytes()

@@ -26,7 +26,7 @@ from rackwright.boundary import printable
 _WAKE_SECONDS = 5.0
 """How often an idle connection checks whether a keepalive or new keys are due."""
 _BEFORE_BANNER = "Banner: "
-"""How paramiko logs a line that comes before the banner; it keeps none of them."""
+"""How paramiko logs a line that comes before the banner; it does not keep them."""
 _FIRST = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 
 

@@ -191,9 +191,9 @@ def kernel_part(document: Any, why: str | None, lacking: str | None) -> Part:  #
 
 
 def time_text(at: float) -> str:
-    """UTC, to the second; Unreadable for what is no time."""
+    """UTC, to the second; Unreadable for anything but a time."""
     if not is_time(at):
-        raise Unreadable(f"{describe(at)} is no time")
+        raise Unreadable(f"{describe(at)} is not a time")
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -1,4 +1,4 @@
-"""Folders that every user has, in places of root's: made by root before a job or a login, never by users.
+"""Folders of each user in places owned by root: root makes them before a job or a login, users never do.
 
 In a folder that all may write, a name that follows from the uid can be taken by another user first, who then owns
 what the user's program trusts: images, caches, sockets.

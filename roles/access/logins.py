@@ -77,7 +77,7 @@ def no_way_up(context: CheckContext[AccessOptions]) -> str:
 def _refused(context: CheckContext[AccessOptions], user: str, target: Node) -> None:
     accepted, printed = _login(context, user, target.name)
     if accepted:
-        fail(f"{user} logs in to {target.name} by the word of this node's root")
+        fail(f"{user} logs in to {target.name} because root of this node vouches for the user")
     if "Permission denied" not in (printed or ""):
         raise Undetermined(f"the login of {user} to {target.name} failed for another reason: {printed}")
 

@@ -50,7 +50,7 @@ class ApptainerOptions(RuntimeOptions):
     )
     cache_root: NodePath | None = Field(
         default=None,
-        description="Folder of root's with an image cache and a build folder for each user, on local scratch (root "
+        description="Folder owned by root with an image cache and a build folder for each user, on local scratch (root "
         "makes them, before a user's first job or login). None: in homes and /tmp. Set for login shells and the jobs "
         "that start from them.",
     )

@@ -9,11 +9,11 @@ import paramiko
 
 from rackwright.drift import paths as drift
 from rackwright.drift import texts as drift_texts
-from rackwright.facts.authorized_keys import parse_key
 from rackwright.facts.traces import SSHD_FOLDER, SUDOERS
 from rackwright.facts.undeclared import Declared
 from rackwright.lock.for_roles import has_stack
 from rackwright.lock.lock_file import read_lock
+from rackwright.model.authorized_keys import parse_key
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import DeclaresLogins, HoldsPackages
 from rackwright.roles.integrity.options import IntegrityOptions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
-from rackwright.facts.authorized_keys import parse_key
+from rackwright.model.authorized_keys import parse_key
 from rackwright.model.interfaces import KeepsUnitFiles
 from rackwright.model.options import RoleOptions
 from rackwright.model.strings import PackageName, UserName

@@ -70,7 +70,7 @@ def _sudo(context: Context) -> str:
 def _sshd(context: Context) -> str:
     found, right = _read(context, "sshd")
     if not found.settings:
-        raise Undetermined("`sshd -T` printed none of its settings")
+        raise Undetermined("`sshd -T` printed no settings")
     wrong = undeclared.sshd_settings(found, right)
     strange = [f"{key} is {value}, not {_one_of(right, key)}" for key, value in wrong.items()]
     strange += [f"nothing declares {path}" for path in undeclared.sshd_files(found, right)]

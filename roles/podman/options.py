@@ -33,7 +33,7 @@ class PodmanOptions(PullingOptions, NeedsForwarding):
     )
     rootless_root: NodePath | None = Field(
         default=None,
-        description="Folder of root's for users' images, with a folder for each uid, on local scratch (root makes "
+        description="Folder owned by root for users' images, with a folder for each uid, on local scratch (root makes "
         "them, before a user's first job or login). None: in their "
         "homes, which does not work where homes are on NFS (no overlay, no subordinate ids there).",
     )

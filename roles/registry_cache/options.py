@@ -110,7 +110,7 @@ class RegistryCacheOptions(RoleOptions, WritesUnitFiles):
                 "give `tls_certificate` and `tls_key`, or declare it: `plain_http: true`",
             )
         if self.plain_http and self.tls_certificate is not None:
-            raise mistake("With a certificate there is no plain HTTP.", "remove `plain_http`")
+            raise mistake("A registry with a certificate cannot use plain HTTP.", "remove `plain_http`")
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key are given together or not at all.")
         return self

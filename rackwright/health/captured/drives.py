@@ -28,7 +28,7 @@ _MEASURED = ("seconds", "used_percent", "inodes_percent", "why")
 
 
 def as_json(text: str) -> Any:  # noqa: ANN401
-    """The JSON document of a text, or None; one that is refused is no document."""
+    """The JSON document of a text, or None; a refused one counts as missing."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -31,7 +31,7 @@ def put_right(memory: Memory, now: float, boot: str, uptime: float | None) -> Me
     """The memory without times that are ahead of the clock.
 
     Of this boot: when the node was resumed, by the uptime. Of an earlier one: nothing of this boot is excused. Without
-    a record of the boot: now, as what came before cannot be told from what an operator has seen.
+    a record of the boot: now, as earlier lines may be those that an operator has seen.
     """
     if not set_back(memory, now):
         return memory

@@ -88,7 +88,7 @@ class NodeFiles:
 
 @contextmanager
 def _own_folder(path: str) -> Iterator[int]:
-    """A handle of a folder that belongs to us and that nobody else may write; OSError for any other."""
+    """A handle of a folder that belongs to us and that no other user may write; OSError for any other."""
     at = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         found = os.fstat(at)
@@ -120,7 +120,7 @@ def _replaced(at: int, name: str, text: str, mode: int) -> bool:
 
 
 def _links_of_others(path: str) -> bool:
-    """Whether another user could have made one of the links on the way, e.g. to a folder of root's."""
+    """Whether another user could have made one of the links on the way, e.g. to a folder owned by root."""
     while path not in ("", "/"):
         above = os.path.dirname(path)
         if os.path.islink(path):

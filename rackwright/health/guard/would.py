@@ -84,7 +84,7 @@ def _episode(data: dict[str, Any]) -> Episode:
     if type(passes) is not int or not 0 <= passes < PASSES_MAX or not isinstance(checks, (list, tuple)):
         raise ValueError("an episode has no number of passes, or no checks")
     if not all(isinstance(one, str) for one in (*checks, *words)):
-        raise ValueError("an episode's words are no texts")
+        raise ValueError("an episode's words are not texts")
     return Episode(
         since=_time(data["since"]),
         last=_time(data["last"]),

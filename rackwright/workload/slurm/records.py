@@ -198,7 +198,7 @@ def read_command(cluster: str, patience: int = 5, *, local: bool = True) -> str:
 def parse(lines: Iterable[str]) -> Records | None:
     """Records from the command's output; None where slurmdbd did not answer all of it.
 
-    ValueError for what is none of its answers, as a broken head gives it.
+    ValueError for anything else, which a broken head may print.
     """
     try:
         return _parse(lines)

@@ -103,7 +103,7 @@ def test_what_cannot_be_read_is_not_known(claim, always):
         ("failed", "enabled", "a.service is failed"),
         ("activating", "enabled", "a.service is activating"),
         ("active", "disabled", "a.service is active, and disabled: it does not start at boot"),
-        ("active", "masked", "a.service is masked: nothing starts it any more"),
+        ("active", "masked", "a.service is masked: nothing can start it"),
         ("active", "enabled-runtime", "a.service is active, and enabled-runtime: it does not start at boot"),
         ("active", "", "a.service is active, and not enabled: it does not start at boot"),
     ],

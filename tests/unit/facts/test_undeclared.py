@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from rackwright.facts import undeclared
-from rackwright.facts.authorized_keys import parse_key
 from rackwright.facts.traces import parse_traces
+from rackwright.model.authorized_keys import parse_key
 from tests.unit.facts.traced import (
     DECLARED,
     FOREIGN,

@@ -168,7 +168,7 @@ FAILURES = [
     (
         RUNS,
         unit("ssh.service", state="masked", load="masked"),
-        "ssh.service is masked: nothing starts it any more",
+        "ssh.service is masked: nothing can start it",
     ),
     (USERS, account("bob", None), "the user bob does not exist"),
     (
@@ -220,21 +220,25 @@ FAILURES = [
         "nobody cannot log in to 10.9.0.12 without a prompt: Host key verification failed.",
     ),
     (NODE_TO_NODE, {_login("nobody", "gpu2"): "gpu1\n"}, "nobody asked for gpu2 and reached gpu1"),
-    (PRIVILEGED, {_login("root", "gpu2"): "gpu2\n"}, "root logs in to gpu2 by the word of this node's root"),
+    (
+        PRIVILEGED,
+        {_login("root", "gpu2"): "gpu2\n"},
+        "root logs in to gpu2 because root of this node vouches for the user",
+    ),
     (
         PRIVILEGED,
         {_login("admin", "head1"): "head1\n"},
-        "admin logs in to head1 by the word of this node's root",
+        "admin logs in to head1 because root of this node vouches for the user",
     ),
     (
         NO_WAY_UP,
         {_login("nobody", "head1"): NO_SHELL},
-        "nobody logs in to head1 by the word of this node's root",
+        "nobody logs in to head1 because root of this node vouches for the user",
     ),
     (
         NO_WAY_UP,
         {_login("nobody", "head1"): (255, "", "Connection closed by 10.9.0.10 port 22\n")},
-        "nobody logs in to head1 by the word of this node's root",
+        "nobody logs in to head1 because root of this node vouches for the user",
     ),
     (
         SET_TO_REFUSE,

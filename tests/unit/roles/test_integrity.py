@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rackwright.facts.authorized_keys import parse_key
 from rackwright.facts.traces import NodeTraces
+from rackwright.model.authorized_keys import parse_key
 from rackwright.model.settings import Ssh
 from rackwright.model.unit_files import foreign_unit_files
 from rackwright.roles.access.options import AccessOptions, AdminUser

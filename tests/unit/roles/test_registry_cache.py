@@ -79,7 +79,7 @@ AUTH = {"user": "ci", "stored_as": "registry_ci"}
         ),
         (
             {"tls_key": "/etc/key", "tls_certificate": "/etc/cert", "plain_http": True},
-            "With a certificate there is no plain HTTP.",
+            "A registry with a certificate cannot use plain HTTP.",
         ),
         (
             {"plain_http": False},
