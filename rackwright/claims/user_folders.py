@@ -11,7 +11,11 @@ from rackwright.workload.user_folders import UserFolders
 def only_their_users(context: CheckContext[RoleOptions], folders: UserFolders) -> str:
     """Root makes them, and each belongs to its user alone; what was moved aside is passed over."""
     declared = folders.files(context.node)
-    as_rendered(context, {path: file[0] if file is not None else None for path, file in declared.items()})
+    as_rendered(
+        context,
+        {path: file[0] if file is not None else None for path, file in declared.items()},
+        {path: file[1] for path, file in declared.items() if file is not None},
+    )
     count = 0
     for parent in folders.parents:
         state = at_path(context, parent, digest_only=True)

@@ -13,7 +13,7 @@ from rackwright.plan.node_plan import NodePlan
 from rackwright.roles.access.options import AccessOptions, AdminUser
 from rackwright.workload.user_folders import UserFolders
 from tests.factories import DEBIAN_13
-from tests.unit.roles.fake_facts import asked, files
+from tests.unit.roles.fake_facts import asked, file
 from tests.unit.roles.fake_host import Answer, FakeHost, claimed, judged
 from tests.unit.roles.sites import site
 
@@ -53,7 +53,9 @@ def user_folder_answers(
     node: Node, folders: UserFolders, *found: str, mode: str = "755"
 ) -> dict[str, Answer]:
     """A node with a role's files for users' folders, and in each place of root's these (`uid mode kind name`)."""
-    answers = files({path: text[0] if text else None for path, text in folders.files(node).items()})
+    answers: dict[str, Answer] = {}
+    for path, text in folders.files(node).items():
+        answers |= file(path, text[0] if text else None, mode=text[1] if text else "644")
     for parent in folders.parents:
         answers |= {asked(AtPath().command(parent, digest_only=True)): f"directory|{mode}|root|root|4096\n"}
         answers[f"find {parent} -mindepth 1 -maxdepth 1 -printf '%U %m %y %f\\n'"] = "".join(
