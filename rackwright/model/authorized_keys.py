@@ -5,8 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
+
+_BLANKS = " \t"
+"""What separates the parts of a line for sshd; other white space belongs to them."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +37,26 @@ class AuthorizedKey:
         )
 
 
+def refuse_private_key(text: str) -> None:
+    """ValueError for a private key; its text is left out on purpose: it would end up in the error message."""
+    if "PRIVATE KEY" in text:
+        raise ValueError("This is a private key; only public keys belong here. Treat it as leaked.")
+
+
 def parse_key(line: str) -> AuthorizedKey | None:
     """The key of a line, None where sshd finds none in it: a comment, an empty or a damaged line.
 
     Options may hold quoted spaces, and text that looks like a key (sshd(8), AUTHORIZED_KEYS FILE FORMAT, read
     2026-11-23): only what follows them counts.
     """
-    line = line.strip()
+    line = line.strip(_BLANKS)
     if not line or line.startswith("#"):
         return None
-    plain = _key("", line)
-    if plain is not None:
-        return plain
     end = _end_of_options(line)
-    return _key(line[:end], line[end:].strip())
+    for options, text in (("", line), (line[:end], line[end:])):
+        with suppress(ValueError):
+            return public_key(text, options)
+    return None
 
 
 def _end_of_options(line: str) -> int:
@@ -58,15 +69,29 @@ def _end_of_options(line: str) -> int:
     return len(line)
 
 
-def _key(options: str, text: str) -> AuthorizedKey | None:
-    kind, _, rest = text.replace("\t", " ").partition(" ")
-    encoded, _, comment = rest.strip().partition(" ")
+def public_key(text: str, options: str = "") -> AuthorizedKey:
+    """The key of `type base64 [comment]`, the type repeated in the base64 part; ValueError where it is damaged."""
+    kind, *rest = re.split(f"[{_BLANKS}]+", text.strip(_BLANKS), maxsplit=2)
     try:
-        blob = base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    size = int.from_bytes(blob[:4], "big")
-    if not kind or blob[4 : 4 + size] != kind.encode():  # each key repeats its type (RFC 4253, 6.6)
-        return None
+        # sshd's decoder passes over white space (OpenSSH, openbsd-compat/base64.c, read 2026-11-23)
+        blob = base64.b64decode(re.sub(r"[\r\v\f]", "", rest[0] if rest else ""), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"The {kind} key is not valid base64; was it cut off while copying?") from error
+    if _wire_fields(blob)[:1] != [kind.encode(errors="surrogateescape")]:
+        raise ValueError(f"The {kind} key does not hold a key of that type; was it cut off while copying?")
     digest = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
-    return AuthorizedKey(options, kind, f"SHA256:{digest}", comment.strip())
+    comment = rest[1].strip() if rest[1:] else ""
+    return AuthorizedKey(options, kind, f"SHA256:{digest}", comment)
+
+
+def _wire_fields(blob: bytes) -> list[bytes]:
+    """The length-prefixed fields of a key (RFC 4253, 6.6); none when they do not fill it exactly."""
+    fields: list[bytes] = []
+    rest = blob
+    while rest:
+        size = int.from_bytes(rest[:4], "big")
+        if len(rest) < 4 + size:
+            return []
+        fields.append(rest[4 : 4 + size])
+        rest = rest[4 + size :]
+    return fields if len(fields) > 1 else []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator, model_validator
 
+from rackwright.model.authorized_keys import public_key, refuse_private_key
 from rackwright.model.interfaces import DeclaresLogins, DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import not_climbing
@@ -43,35 +42,15 @@ def _user_name(name: str, kind: str = "user") -> str:
     return name
 
 
-def _wire_fields(blob: bytes) -> list[bytes]:
-    """The length-prefixed fields of a key (RFC 4253, 6.6); none when they do not fill it exactly."""
-    fields: list[bytes] = []
-    rest = blob
-    while rest:
-        size = int.from_bytes(rest[:4], "big")
-        if len(rest) < 4 + size:
-            return []
-        fields.append(rest[4 : 4 + size])
-        rest = rest[4 + size :]
-    return fields if len(fields) > 1 else []
-
-
 def _public_key(line: str) -> str:
-    """An authorized_keys line: `type base64 [comment]`, the type repeated in the base64 part."""
-    if "PRIVATE KEY" in line:
-        # the value is left out on purpose: it would end up in the error message
-        raise ValueError("This is a private key; only public keys belong here. Treat it as leaked.")
-    kind, _, rest = line.strip().partition(" ")
+    """An authorized_keys line without options."""
+    refuse_private_key(line)
+    kind = line.split(maxsplit=1)[0] if line.strip() else ""
     if kind not in _KEY_KINDS:
         raise ValueError(
             f"An authorized key starts with its type (one of {', '.join(_KEY_KINDS)}), not with {kind[:40]!r}."
         )
-    try:
-        blob = base64.b64decode(rest.partition(" ")[0], validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ValueError(f"The {kind} key is not valid base64; was it cut off while copying?") from error
-    if _wire_fields(blob)[:1] != [kind.encode()]:
-        raise ValueError(f"The {kind} key does not hold a key of that type; was it cut off while copying?")
+    public_key(line)
     return line.strip()
 
 

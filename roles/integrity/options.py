@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
-from rackwright.model.authorized_keys import parse_key
+from rackwright.model.authorized_keys import parse_key, refuse_private_key
 from rackwright.model.interfaces import KeepsUnitFiles
 from rackwright.model.options import RoleOptions
 from rackwright.model.strings import PackageName, UserName
@@ -74,11 +74,7 @@ class IntegrityOptions(RoleOptions, KeepsUnitFiles):
     def _are_keys(cls, keys: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         for user, lines in keys.items():
             for line in lines:
-                if "PRIVATE KEY" in line:
-                    # the value is left out on purpose: it would end up in the error message
-                    raise ValueError(
-                        "This is a private key; only public keys belong here. Treat it as leaked."
-                    )
+                refuse_private_key(line)
                 if not _FINGERPRINT.fullmatch(line) and parse_key(line) is None:
                     raise ValueError(
                         f"{line[:60]!r} of {user} is neither a line of authorized_keys nor a fingerprint such as "

@@ -56,7 +56,17 @@ def test_a_fingerprint_is_what_ssh_keygen_prints():
 
 
 @pytest.mark.parametrize(
-    "line", ["", "# " + OWN, "ssh-ed25519", "ssh-ed25519 AAAA x", "ssh-rsa " + OWN.split()[1], "x"]
+    "line",
+    [
+        "",
+        "# " + OWN,
+        "ssh-ed25519",
+        "ssh-ed25519 AAAA x",
+        "ssh-rsa " + OWN.split()[1],
+        "x",
+        OWN.split(" rackwright")[0][:-4],
+        "\udcff " + OWN.split()[1],
+    ],
 )
 def test_what_sshd_takes_for_no_key(line):
     assert parse_key(line) is None
