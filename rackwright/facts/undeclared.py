@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, SUDOERS, Account, KeyFile, Loose, Traces
-from rackwright.model.authorized_keys import AuthorizedKey, parse_key
+from rackwright.model.authorized_keys import parse_key
 
 
 @dataclass(frozen=True)
@@ -62,27 +62,44 @@ class Lines:
     rest: str
 
 
-def keys(found: Traces, declared: Declared) -> list[tuple[KeyFile, tuple[AuthorizedKey, ...], str]]:
-    """(file, keys of it that nothing declares, its text without them)."""
+_NOT_A_KEY = "a line that is not a key"
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines as sshd and sudo read them: a newline ends one, and no other character does."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def keys(found: Traces, declared: Declared) -> list[tuple[KeyFile, tuple[str, ...], str]]:
+    """(file, names of what nothing declares in it, its text without that)."""
     strange = []
     seen = set(declared.key_files)
     for file in found.keys:
         if file.path in seen or (file.user == declared.login and not declared.judges_login_keys):
             continue
         seen.add(file.path)
-        prefix = declared.key_prefixes.get(file.user)
-        removed: list[AuthorizedKey] = []
+        prefix, right = declared.key_prefixes.get(file.user), declared.keys_of(file.user)
+        removed: list[str] = []
         kept: list[str] = []
-        for line in file.text.splitlines():
-            key = parse_key(line)
-            right = key is None or key.is_among(declared.keys_of(file.user))
-            if right or key is None or (prefix is not None and line.startswith(prefix)):
+        for line in lines_of(file.text):
+            name = None if prefix is not None and line.startswith(prefix) else _foreign_key(line, right)
+            if name is None:
                 kept.append(line)
             else:
-                removed.append(key)
+                removed.append(name)
         if removed:
             strange.append((file, tuple(removed), "".join(f"{line}\n" for line in kept)))
     return strange
+
+
+def _foreign_key(line: str, right: frozenset[str]) -> str | None:
+    """Names the key of a line that is not right, and a line that is neither a key nor a comment."""
+    if not line.strip() or line.lstrip(" \t").startswith("#"):
+        return None
+    key = parse_key(line)
+    if key is None:
+        return _NOT_A_KEY  # sshd may read more from it than the parser does
+    return None if key.is_among(right) else f"authorized key {key}"
 
 
 def key_links(found: Traces, declared: Declared) -> list[KeyFile]:
@@ -147,7 +164,7 @@ def login_would_lose_sudo(found: Traces, declared: Declared) -> bool:
 
 def _whole_lines(text: str) -> Iterator[str]:
     """Lines with those that continue them."""
-    for piece in text.replace("\\\n", "\0").splitlines():
+    for piece in lines_of(text.replace("\\\n", "\0")):
         yield piece.replace("\0", "\\\n")
 
 
@@ -202,7 +219,7 @@ def sshd_lines(found: Traces, declared: Declared, wrong: Mapping[str, str]) -> l
         removed: list[str] = []
         kept: list[str] = []
         in_block = False
-        for line in text.splitlines():
+        for line in lines_of(text):
             word, _, value = " ".join(line.replace("=", " ", 1).split()).partition(" ")
             key = word.lower()
             if key == "match":
@@ -225,7 +242,7 @@ def sshd_lines(found: Traces, declared: Declared, wrong: Mapping[str, str]) -> l
 def lost_include(found: Traces) -> bool:
     """Whether sshd's main file no longer reads the folder where the declared settings are."""
     text = found.configs.get(SSHD_CONFIG, "")
-    words = (line.split()[:2] for line in text.splitlines())
+    words = (line.split()[:2] for line in lines_of(text))
     return not any(
         found[:1] and (found[0].lower(), *found[1:]) == ("include", _SHIPPED_INCLUDES[0]) for found in words
     )

@@ -41,7 +41,7 @@ def authorized_keys(declared: Declared) -> Generator[StringCommand, None, None]:
         return
     homes = {account.name: account.home for account in found.accounts if account.uid}
     for file, removed, _ in strange:
-        record(*(Change("file", file.path, f"authorized key {key} of {file.user}", None) for key in removed))
+        record(*(Change("file", file.path, f"{name} of {file.user}", None) for name in removed))
     for file in links:
         record(Change("file", file.path, f"link in place of the keys of {file.user}", None))
     for file, _, rest in strange:
@@ -103,7 +103,7 @@ def _without(
 
 
 def _is_empty(text: str) -> bool:
-    return all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines())
+    return all(not line.strip() or line.lstrip().startswith("#") for line in undeclared.lines_of(text))
 
 
 @operation()

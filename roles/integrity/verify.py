@@ -32,9 +32,9 @@ def _none_of(strange: list[str]) -> None:
 def _keys(context: Context) -> str:
     found, right = _read(context, "accounts", "keys")
     strange = [
-        f"{key} of {file.user} in {file.path}"
+        f"{name} of {file.user} in {file.path}"
         for file, removed, _ in undeclared.keys(found, right)
-        for key in removed
+        for name in removed
     ]
     strange += [f"{file.path} is a link" for file in undeclared.key_links(found, right)]
     _none_of(strange)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -21,12 +22,14 @@ from tests.unit.facts.traced import (
     traces,
 )
 
+FOREIGN_NAME = f"authorized key ssh-ed25519 {parse_key(FOREIGN).fingerprint} (mallory@outside)"
+BREAKS = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 RACK = "/home/rack/.ssh/authorized_keys"
 
 
 def foreign_keys(text, user="rack", declared=DECLARED, path=RACK):
     found = undeclared.keys(traces(coded("keys", user, path, text), without="keys"), declared)
-    return [str(key) for _, removed, _ in found for key in removed]
+    return [name for _, removed, _ in found for name in removed]
 
 
 def test_a_stock_node_has_nothing_strange():
@@ -75,7 +78,52 @@ def test_what_sshd_takes_for_no_key(line):
 def test_a_key_that_hides_behind_options_is_the_one_that_counts():
     """An allowed key within quotes is text, as it is for sshd."""
     hidden = f'environment="X={OWN}",no-pty {FOREIGN}'
-    assert foreign_keys(hidden) == ["ssh-ed25519 " + parse_key(FOREIGN).fingerprint + " (mallory@outside)"]
+    assert foreign_keys(hidden) == [FOREIGN_NAME]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f'environment="A={char}" {FOREIGN}' for char in BREAKS),
+        *(f'command="x{char}y" {FOREIGN}' for char in BREAKS),
+        *(f"# a comment{char}\n{FOREIGN}" for char in BREAKS),
+        FOREIGN.replace(" mallory", "\r mallory"),
+        FOREIGN[:40] + "\r" + FOREIGN[40:],
+        f"\t{FOREIGN}",
+    ],
+)
+def test_only_a_newline_ends_a_line(line, tmp_path):
+    """What Python takes for the end of a line does not hide a key that sshd reads; ssh-keygen reads as sshd does."""
+    (tmp_path / "keys").write_bytes(f"{line}\n".encode())
+    read = subprocess.run(
+        ["ssh-keygen", "-l", "-f", tmp_path / "keys"], capture_output=True, check=True, timeout=60
+    )
+    assert parse_key(FOREIGN).fingerprint in read.stdout.decode(errors="replace")
+    assert foreign_keys(f"{OWN}\n{line}\n") == [FOREIGN_NAME]
+
+
+@pytest.mark.parametrize("char", BREAKS)
+def test_a_key_within_a_comment_is_none(char):
+    text = f"# old:{char}{FOREIGN}\n{OWN}{char}\n \t\r\n"
+    assert foreign_keys(text) == []
+    ((_, _, rest),) = undeclared.keys(
+        traces(coded("keys", "rack", RACK, f"{text}{FOREIGN}\n"), without="keys"), DECLARED
+    )
+    assert rest == text
+
+
+@pytest.mark.parametrize("char", BREAKS)
+def test_a_comment_of_sudo_and_of_sshd_is_one_line(char):
+    comment = f"# old:{char}Match all{char}mallory ALL=ALL\n"
+    sudo = traces(coded("sudoers", "-", "/etc/sudoers", f"{STOCK_SUDOERS}{comment}"))
+    assert undeclared.sudo_rules(sudo, DECLARED) == []
+    sshd = traces(coded("config", "-", "/etc/ssh/sshd_config", f"{STOCK_SSHD}{comment}"))
+    assert undeclared.sshd_lines(sshd, DECLARED, {}) == []
+
+
+@pytest.mark.parametrize("line", ["rsa-sha2-256 AAAAB3NzaC1yc2EAAAADAQAB", "not a key", OWN[:60]])
+def test_a_line_that_is_not_a_key_is_named(line):
+    assert foreign_keys(f"{OWN}\n{line}\n") == ["a line that is not a key"]
 
 
 def test_keys_that_are_allowed():
@@ -101,9 +149,9 @@ def test_the_login_user_s_keys_are_left_alone_where_its_own_is_not_known():
 
 
 def test_the_text_without_a_key_keeps_everything_else():
-    text = f"# mine\n{OWN}\n{FOREIGN}\nnot a key\n"
+    text = f"# mine\n{OWN}\n{FOREIGN}\n"
     ((_, _, rest),) = undeclared.keys(traces(coded("keys", "rack", RACK, text), without="keys"), DECLARED)
-    assert rest == f"# mine\n{OWN}\nnot a key\n"
+    assert rest == f"# mine\n{OWN}\n"
 
 
 @pytest.mark.parametrize(
