@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from functools import lru_cache
 from pathlib import Path
 
@@ -94,14 +95,20 @@ def login_key(cluster: Cluster) -> str | None:
     key = cluster.ssh.key
     if key is None:
         return None
-    public = key.with_name(f"{key.name}.pub")
     try:
-        if public.is_file():
-            parsed = parse_key(public.read_text().splitlines()[0])
-            return parsed.fingerprint if parsed is not None else None
-        return _of_private(key, key.stat().st_mtime_ns)
-    except (OSError, IndexError):
+        changed = key.stat().st_mtime_ns
+    except OSError:
+        return _of_public(key.with_name(f"{key.name}.pub"))
+    # a `.pub` beside it may be an older key's
+    return _of_private(key, changed) or _of_public(key.with_name(f"{key.name}.pub"))
+
+
+def _of_public(path: Path) -> str | None:
+    try:
+        parsed = parse_key(path.read_text().partition("\n")[0])
+    except (OSError, ValueError):
         return None
+    return parsed.fingerprint if parsed is not None else None
 
 
 @lru_cache(maxsize=16)
@@ -109,7 +116,24 @@ def _of_private(key: Path, changed: int) -> str | None:
     """`changed` is the time of the file: another key under the same name is read again."""
     try:
         found = paramiko.PKey.from_path(key)
-    except (paramiko.SSHException, ValueError, TypeError):
-        return None  # a passphrase, or a kind of key that paramiko does not read
+    except (OSError, paramiko.SSHException, ValueError, TypeError):
+        return _public_part(key)  # a passphrase, or a kind of key that paramiko does not read
     parsed = parse_key(f"{found.get_name()} {found.get_base64()}")
     return parsed.fingerprint if parsed is not None else None
+
+
+def _public_part(key: Path) -> str | None:
+    """What OpenSSH's own format has of the public key without the passphrase (PROTOCOL.key, read 2026-11-23)."""
+    try:
+        lines = key.read_text().split("-----")[2].split()
+        magic, _, rest = base64.b64decode("".join(lines), validate=True).partition(b"\0")
+    except (OSError, ValueError, IndexError):
+        return None
+    fields = []
+    for skipped in (0, 0, 0, 4):  # cipher, kdf, its options; the number of keys, the key
+        size = int.from_bytes(rest[skipped : skipped + 4], "big")
+        fields.append(rest[skipped + 4 : skipped + 4 + size])
+        rest = rest[skipped + 4 + size :]
+    kind = fields[-1][4 : 4 + int.from_bytes(fields[-1][:4], "big")].decode(errors="replace")
+    parsed = parse_key(f"{kind} {base64.b64encode(fields[-1]).decode()}")
+    return parsed.fingerprint if parsed is not None and magic == b"openssh-key-v1" else None

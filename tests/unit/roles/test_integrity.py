@@ -152,6 +152,23 @@ def test_a_private_key_without_its_public_half(tmp_path):
     assert login_key(made(key=tmp_path / "nothing")) is None
 
 
+@pytest.mark.parametrize("passphrase", ["", "secret"])
+@pytest.mark.parametrize("form", ["RFC4716", "PEM"])
+def test_the_public_half_of_an_older_key_is_not_taken_for_the_login_key(tmp_path, passphrase, form):
+    """With the wrong fingerprint, apply would remove the key that rackwright logs in with."""
+    id_file = tmp_path / "id"
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ecdsa", "-m", form, "-N", passphrase, "-f", id_file],
+        check=True,
+        timeout=60,
+    )
+    public = parse_key((tmp_path / "id.pub").read_text()).fingerprint
+    assert login_key(made(key=id_file)) == public
+    (tmp_path / "id.pub").write_text(f"{OWN}\n")
+    encrypted_pem = (form, passphrase) == ("PEM", "secret")
+    assert login_key(made(key=id_file)) == (OWN_PRINT if encrypted_pem else public), "PEM hides all of it"
+
+
 def test_packages_that_roles_hold_beside_the_lock():
     cluster = made(gdrcopy=GdrcopyOptions())
     right = declared(cluster, worker(cluster), IntegrityOptions(allowed_holds=("jq",)))
