@@ -158,8 +158,15 @@ def login_would_lose_sudo(found: Traces, declared: Declared) -> bool:
         for line in _whole_lines(text)
         if path in declared.sudoers or _is_right(" ".join(line.split()), declared)
     )
-    names = (declared.login, "%", "ALL")
-    return not any("NOPASSWD" in rule and rule.startswith(names) for rule in left)
+    return not any(_makes_root(rule, declared.login) for rule in left)
+
+
+_EVERYTHING = re.compile(r"\S+ ALL ?= ?(\((ALL|root)( ?: ?(ALL|root))?\) ?)?([A-Z_]+ ?: ?)*NOPASSWD ?: ?ALL")
+
+
+def _makes_root(rule: str, login: str) -> bool:
+    """Whether a rule lets the user run everything as root without a password; groups do not count: who is in them?"""
+    return rule.partition(" ")[0] in (login, "ALL") and _EVERYTHING.fullmatch(rule) is not None
 
 
 def _whole_lines(text: str) -> Iterator[str]:

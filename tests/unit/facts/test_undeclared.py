@@ -230,6 +230,32 @@ def test_the_login_user_s_rule_goes_only_where_another_is_written():
     assert not undeclared.login_would_lose_sudo(by_group, replace(DECLARED, login_needs_sudo=False))
 
 
+@pytest.mark.parametrize(
+    ("rule", "enough"),
+    [
+        ("rack ALL=(ALL:ALL) NOPASSWD: ALL", True),
+        ("rack ALL=(root) NOPASSWD:ALL", True),
+        ("rack ALL = SETENV: NOPASSWD: ALL", True),
+        ("ALL ALL=(ALL) NOPASSWD: ALL", True),
+        ('rackwright-drift ALL=(root) NOPASSWD: /usr/bin/check ""', False),
+        ("rackwright-drift ALL=(ALL) NOPASSWD: ALL", False),
+        ("rack ALL=(root) NOPASSWD: /usr/bin/id", False),
+        ("rack ALL=(www) NOPASSWD: ALL", False),
+        ("rack web1=(ALL) NOPASSWD: ALL", False),
+        ("rack ALL=(ALL) ALL", False),
+        ("%backup ALL=(ALL) NOPASSWD: ALL", False),
+        ("ALLY ALL=(ALL) NOPASSWD: ALL", False),
+    ],
+)
+def test_which_rule_is_the_login_user_s_right_to_become_root(rule, enough):
+    allowed = replace(
+        DECLARED, login_has_sudo=True, sudoers=frozenset({"/etc/sudoers.d/50-site"}), login="rack"
+    )
+    found = traces(coded("sudoers", "-", "/etc/sudoers.d/50-site", f"{rule}\n"))
+    assert undeclared.sudo_rules(found, allowed), "the node's own rule of rack goes"
+    assert undeclared.login_would_lose_sudo(found, allowed) is not enough
+
+
 def test_sshd_s_files_and_effective_settings():
     evil = coded("config", "-", "/etc/ssh/sshd_config.d/10-evil.conf", "PermitUserEnvironment yes\n")
     cloud = coded(
