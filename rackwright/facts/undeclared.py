@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, SUDOERS, Account, KeyFile, Loose, Traces
+from rackwright.facts import sudoers
+from rackwright.facts.lines import lines_of
+from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, Account, KeyFile, Loose, Traces
 from rackwright.model.authorized_keys import parse_key
 
 
@@ -65,11 +66,6 @@ class Lines:
 _NOT_A_KEY = "a line that is not a key"
 
 
-def lines_of(text: str) -> list[str]:
-    """Lines as sshd and sudo read them: a newline ends one, and no other character does."""
-    return text.removesuffix("\n").split("\n") if text else []
-
-
 def keys(found: Traces, declared: Declared) -> list[tuple[KeyFile, tuple[str, ...], str]]:
     """(file, names of what nothing declares in it, its text without that)."""
     strange = []
@@ -125,11 +121,6 @@ def passwords(found: Traces, declared: Declared) -> list[Account]:
 
 _FIRST_PERSON = 1000
 
-# What the families ship in /etc/sudoers: sudo 1.9's on Debian 12 and 13, Ubuntu 24.04, Rocky 9, read 2026-11-23.
-_STOCK_RIGHTS = re.compile(r"(root|%sudo|%admin|%wheel)\s+ALL\s*=\s*\(ALL(\s*:\s*ALL)?\)\s+ALL")
-_STOCK_FOLDER = re.compile(rf"[@#]includedir\s+{SUDOERS}\.d/?")
-_HARMLESS = re.compile(r"Defaults\b(?!.*(!\s*authenticate|exempt_group|!\s*env_reset|env_file|runchroot)).*")
-
 
 def sudo_rules(found: Traces, declared: Declared) -> list[Lines]:
     """Rules of sudo that nothing declares, by file."""
@@ -137,14 +128,15 @@ def sudo_rules(found: Traces, declared: Declared) -> list[Lines]:
     for path, text in found.sudoers.items():
         if path in declared.sudoers:
             continue
-        removed: list[tuple[str, str]] = []
-        kept: list[tuple[str, str]] = []
-        for whole in _whole_lines(text):
-            rule = " ".join(re.sub(r"\\\n", " ", whole).split())
-            (kept if _is_right(rule, declared) else removed).append((whole, rule))
+        removed: list[str] = []
+        kept: list[str] = []
+        for whole, rule in sudoers.rules(text):
+            if _is_right(rule, declared):
+                kept.append(whole)
+            else:
+                removed.append(rule)
         if removed:
-            rules = tuple(rule for _, rule in removed)
-            strange.append(Lines(path, "root", rules, "".join(f"{line}\n" for line, _ in kept)))
+            strange.append(Lines(path, "root", tuple(removed), "".join(f"{line}\n" for line in kept)))
     return strange
 
 
@@ -153,34 +145,18 @@ def login_would_lose_sudo(found: Traces, declared: Declared) -> bool:
     if not declared.login_needs_sudo or not sudo_rules(found, declared):
         return False
     left = (
-        " ".join(line.split())
+        rule
         for path, text in found.sudoers.items()
-        for line in _whole_lines(text)
-        if path in declared.sudoers or _is_right(" ".join(line.split()), declared)
+        for _, rule in sudoers.rules(text)
+        if path in declared.sudoers or _is_right(rule, declared)
     )
-    return not any(_makes_root(rule, declared.login) for rule in left)
-
-
-_EVERYTHING = re.compile(r"\S+ ALL ?= ?(\((ALL|root)( ?: ?(ALL|root))?\) ?)?([A-Z_]+ ?: ?)*NOPASSWD ?: ?ALL")
-
-
-def _makes_root(rule: str, login: str) -> bool:
-    """Whether a rule lets the user run everything as root without a password; groups do not count: who is in them?"""
-    return rule.partition(" ")[0] in (login, "ALL") and _EVERYTHING.fullmatch(rule) is not None
-
-
-def _whole_lines(text: str) -> Iterator[str]:
-    """Lines with those that continue them."""
-    for piece in lines_of(text.replace("\\\n", "\0")):
-        yield piece.replace("\0", "\\\n")
+    return not any(sudoers.makes_root(rule, declared.login) for rule in left)
 
 
 def _is_right(rule: str, declared: Declared) -> bool:
-    if not rule or (rule.startswith("#") and not re.match(r"#include|#\d", rule)):
+    if not rule or sudoers.is_stock(rule):
         return True
-    if _STOCK_RIGHTS.fullmatch(rule) or _STOCK_FOLDER.fullmatch(rule) or _HARMLESS.fullmatch(rule):
-        return True
-    return not declared.login_has_sudo and rule.split()[0] == declared.login
+    return not declared.login_has_sudo and sudoers.is_of(rule, declared.login)
 
 
 _SHIPPED_CONFIGS = frozenset(

@@ -12,6 +12,7 @@ from pyinfra.context import host, state
 
 from rackwright.data import site_of
 from rackwright.facts import undeclared
+from rackwright.facts.lines import lines_of
 from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, SUDOERS, NodeTraces, Traces
 from rackwright.facts.undeclared import Declared, Lines
 from rackwright.operations.quarantine import rewrite, take_away
@@ -103,7 +104,7 @@ def _without(
 
 
 def _is_empty(text: str) -> bool:
-    return all(not line.strip() or line.lstrip().startswith("#") for line in undeclared.lines_of(text))
+    return all(not line.strip() or line.lstrip().startswith("#") for line in lines_of(text))
 
 
 @operation()

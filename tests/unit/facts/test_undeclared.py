@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from dataclasses import replace
 
@@ -190,13 +191,82 @@ def test_accounts(line, strange):
         "@includedir /tmp/evil",
         "User_Alias X = mallory",
         "mallory \\\n ALL = ALL",
+        "mallory \\ \t\r\n ALL = ALL",
+        "rack ,mallory ALL=(ALL) NOPASSWD: ALL",
+        "#-1 ALL=(ALL) ALL",
+        "@includedir /etc/sudoers.d#evil",
+        "@includedir \\\n/etc/sudoers.d#evil",
+        "Defaults env_keep += LD_PRELOAD",
+        'Defaults env_keep += "LANG LD_LIBRARY_PATH"',
+        "Defaults secure_path=/tmp/evil:/usr/bin",
+        "Defaults editor=/tmp/evil, env_editor",
+        "Defaults timestamp_timeout=-1",
+        "Defaults:mallory env_reset",
+        "Defaults env_reset, !authenticate",
     ],
 )
 def test_rules_of_sudo_that_nothing_declares(rule):
     text = f"{STOCK_SUDOERS}{rule}\n"
     (found,) = undeclared.sudo_rules(traces(coded("sudoers", "-", "/etc/sudoers", text)), DECLARED)
     assert (found.path, found.rest) == ("/etc/sudoers", STOCK_SUDOERS)
-    assert found.lines == (" ".join(rule.replace("\\\n", " ").split()),)
+    assert found.lines == (" ".join(re.sub(r"\\[ \t\r]*\n", " ", rule).split()),)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "# note \\",
+        "#\\",
+        "Defaults env_reset # note \\",
+        "root ALL=(ALL:ALL) ALL # \\ \t",
+        "Defaults \\\nenv_reset#\\",
+    ],
+)
+def test_a_comment_does_not_go_on_after_a_backslash(before):
+    """sudo ends a comment at the newline: the rule below it counts."""
+    text = f"{STOCK_SUDOERS}{before}\nmallory ALL=(ALL) NOPASSWD: ALL\n"
+    (found,) = undeclared.sudo_rules(traces(coded("sudoers", "-", "/etc/sudoers", text)), DECLARED)
+    assert found.lines == ("mallory ALL=(ALL) NOPASSWD: ALL",)
+    assert found.rest == f"{STOCK_SUDOERS}{before}\n"
+
+
+EL_SUDOERS = """\
+## Sudoers allows particular users to run various commands as
+# Cmnd_Alias DRIVERS = /sbin/modprobe
+Defaults   !visiblepw
+Defaults    always_set_home
+Defaults    match_group_by_gid
+Defaults    always_query_group_plugin
+Defaults    env_reset
+Defaults    env_keep =  "COLORS DISPLAY HOSTNAME HISTSIZE KDEDIR LS_COLORS"
+Defaults    env_keep += "MAIL PS1 PS2 QTDIR USERNAME LANG LC_ADDRESS LC_CTYPE"
+Defaults    env_keep += "LC_TIME LC_ALL LANGUAGE LINGUAS _XKB_CHARSET XAUTHORITY"
+# Defaults   env_keep += "HOME"
+Defaults    secure_path = /sbin:/bin:/usr/sbin:/usr/bin
+root\tALL=(ALL) \tALL
+%wheel\tALL=(ALL)\tALL
+# %wheel        ALL=(ALL)       NOPASSWD: ALL
+#includedir /etc/sudoers.d
+"""
+UBUNTU_SUDOERS = """\
+Defaults\tenv_reset
+Defaults\tmail_badpass
+Defaults\tsecure_path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
+Defaults\tuse_pty
+#Defaults:%sudo env_keep += "GIT_AUTHOR_* GIT_COMMITTER_*"
+root\tALL=(ALL:ALL) ALL
+%admin ALL=(ALL) ALL
+%sudo\tALL=(ALL:ALL) ALL
+@includedir /etc/sudoers.d
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [EL_SUDOERS, UBUNTU_SUDOERS, EL_SUDOERS.replace("\n", "\r\n"), "", "# no newline", "#"]
+)
+def test_what_the_distributions_ship(text):
+    found = traces(coded("sudoers", "-", "/etc/sudoers", text))
+    assert undeclared.sudo_rules(found, DECLARED) == []
 
 
 def test_a_file_of_sudo_that_is_allowed_or_belongs_to_an_operation():
