@@ -35,7 +35,7 @@ accounts=$(awk -F: -v extra=@USERS@ '
 ' /etc/shadow /etc/passwd) && [ -n "$accounts" ] && printf '%s\n' "$accounts" || echo 'cannot|accounts|read passwd and shadow'
 settings=$(sshd -T -C user=root,host=localhost,addr=127.0.0.1 2>&1) || {
   echo "cannot|sshd|sshd -T: $(printf %s "$settings" | tail -n 1)"; settings=; }
-printf '%s\n' "$settings" | grep -E '^(@SETTINGS@) ' | sed 's/ /|/; s/^/sshd|/'
+printf '%s\n' "$settings" | grep -E '^(port|@SETTINGS@) ' | sed 's/ /|/; s/^/sshd|/'
 patterns=$(printf '%s\n' "$settings" | sed -n 's/^authorizedkeysfile //p')
 if [ -n "$patterns" ]; then
   printf '%s\n' "$accounts" | awk -F'|' -v patterns="$patterns .ssh/authorized_keys" '{
@@ -136,6 +136,8 @@ class Traces:
     """sshd's configuration files."""
     settings: dict[str, str] = field(default_factory=dict)
     """sshd's effective settings, keys in lower case."""
+    ports: set[int] = field(default_factory=set)
+    """Where sshd listens."""
     loose: list[Loose] = field(default_factory=list)
     holds: list[str] = field(default_factory=list)
     unknown: dict[str, str] = field(default_factory=dict)
@@ -167,7 +169,10 @@ def _note(found: Traces, tag: str, rest: str) -> None:
         (found.sudoers if tag == "sudoers" else found.configs)[path] = _decoded(content)
     elif tag == "sshd":
         key, _, value = rest.partition("|")
-        found.settings[key] = value
+        if key == "port":
+            found.ports.add(int(value))
+        else:
+            found.settings[key] = value
     elif tag == "loose":
         kind, mode, path = rest.split(" ", 2)
         found.loose.append(Loose(kind, mode, path))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rackwright.facts import sudoers
+from rackwright.facts import sshd_text, sudoers
 from rackwright.facts.lines import lines_of
 from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, Account, KeyFile, Loose, Traces
 from rackwright.model.authorized_keys import parse_key
@@ -17,6 +17,8 @@ class Declared:
 
     login: str
     """The user that rackwright logs in as."""
+    port: int = 22
+    """Where it logs in; a node behind a translated port listens elsewhere."""
     users: tuple[str, ...] = ()
     """Accounts besides those of the system whose keys are judged: who may become root."""
     keys: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -173,7 +175,7 @@ _SHIPPED_CONFIGS = frozenset(
 )
 """Files that installers and distributions write; only what they make of sshd's effective settings counts."""
 _SHIPPED_INCLUDES = (
-    f"{SSHD_FOLDER}/*.conf",
+    sshd_text.FOLDER_PATTERN,
     "/etc/crypto-policies/back-ends/opensshserver.config",
 )
 
@@ -194,7 +196,10 @@ def sshd_settings(found: Traces, declared: Declared) -> dict[str, str]:
 
 
 def sshd_lines(found: Traces, declared: Declared, wrong: Mapping[str, str]) -> list[Lines]:
-    """Lines of the distribution's files: what makes these settings wrong, Match blocks, includes."""
+    """Lines of the distribution's files: what makes these settings wrong, Match blocks, includes.
+
+    Of a block that nothing declares, Include and Subsystem stay: the file's own follow a Match placed above them.
+    """
     strange = []
     for path, text in found.configs.items():
         if path != SSHD_CONFIG and path not in _SHIPPED_CONFIGS - declared.sshd_files:
@@ -203,17 +208,15 @@ def sshd_lines(found: Traces, declared: Declared, wrong: Mapping[str, str]) -> l
         kept: list[str] = []
         in_block = False
         for line in lines_of(text):
-            word, _, value = " ".join(line.replace("=", " ", 1).split()).partition(" ")
-            key = word.lower()
+            key, value = sshd_text.setting(line)
             if key == "match":
                 in_block = f"Match {value}" not in declared.sshd_match
-            right = declared.sshd_settings.get(key, frozenset())
-            foreign = key == "include" and any(one not in _SHIPPED_INCLUDES for one in value.split())
-            if (
-                (in_block and key and not key.startswith("#"))
-                or foreign
-                or (key in wrong and value not in right)
-            ):
+            if key == "include":
+                foreign = any(one not in _SHIPPED_INCLUDES for one in value.split())
+            else:
+                right = declared.sshd_settings.get(key, frozenset())
+                foreign = (in_block and key not in ("", "subsystem")) or (key in wrong and value not in right)
+            if foreign:
                 removed.append(line.strip())
             else:
                 kept.append(line)
@@ -222,13 +225,22 @@ def sshd_lines(found: Traces, declared: Declared, wrong: Mapping[str, str]) -> l
     return strange
 
 
-def lost_include(found: Traces) -> bool:
-    """Whether sshd's main file no longer reads the folder where the declared settings are."""
-    text = found.configs.get(SSHD_CONFIG, "")
-    words = (line.split()[:2] for line in lines_of(text))
-    return not any(
-        found[:1] and (found[0].lower(), *found[1:]) == ("include", _SHIPPED_INCLUDES[0]) for found in words
-    )
+def lost_include(found: Traces, lines: Iterable[Lines] = ()) -> bool:
+    """Whether sshd's main file does not read the folder where the declared settings are, once these lines are gone."""
+    main = next((one.rest for one in lines if one.path == SSHD_CONFIG), found.configs.get(SSHD_CONFIG, ""))
+    return not sshd_text.reads_folder(main)
+
+
+def lost_port(found: Traces, declared: Declared, files: Iterable[str], lines: Iterable[Lines]) -> str | None:
+    """The file without whose settings, files or lines, sshd no longer listens where rackwright logs in."""
+    rests = {one.path: one.rest for one in lines}
+    left = {path: rests.get(path, text) for path, text in found.configs.items() if path not in set(files)}
+    before = found.ports | sshd_text.ports(found.configs.values())
+    if declared.port not in before or declared.port in sshd_text.ports(left.values()):
+        return None
+    changed = [path for path in found.configs if path not in left or path in rests]
+    naming = (path for path in changed if declared.port in sshd_text.ports([found.configs[path]]))
+    return next(naming, changed[0] if changed else None)
 
 
 def loose(found: Traces, declared: Declared) -> list[Loose]:

@@ -116,7 +116,7 @@ def sshd_settings(declared: Declared, unit: str) -> Generator[StringCommand, Non
     wrong = {} if early else undeclared.sshd_settings(found, declared)
     files = undeclared.sshd_files(found, declared)
     lines = undeclared.sshd_lines(found, declared, wrong)
-    include = bool(declared.sshd_files) and undeclared.lost_include(found)
+    include = bool(declared.sshd_files) and undeclared.lost_include(found, lines)
     if not (files or lines or include or wrong):
         host.noop("sshd's effective settings are as declared")
         return
@@ -124,6 +124,12 @@ def sshd_settings(declared: Declared, unit: str) -> Generator[StringCommand, Non
         key, value = next(iter(wrong.items()))
         raise OperationError(
             f"sshd's {key} is {value}, and no line of its files says so; see `sshd -T` on the node"
+        )
+    only = undeclared.lost_port(found, declared, files, lines)
+    if only is not None:
+        raise OperationError(
+            f"without {only}, which nothing declares, sshd no longer listens on port {declared.port}, where rackwright "
+            f"logs in; name the file under `allowed_sshd_includes`, or set the port in {SSHD_CONFIG}"
         )
     for path in files:
         diff = text_diff(path, found.configs[path], None)

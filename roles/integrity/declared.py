@@ -48,6 +48,7 @@ def declared(cluster: Cluster, node: Node, options: IntegrityOptions) -> Declare
         settings.setdefault(key, set()).add(value)
     return Declared(
         login=login,
+        port=cluster.ssh.port,
         users=tuple(sorted({login, *administrators, *options.allowed_authorized_keys})),
         keys=keys,
         key_prefixes={drift.USER: _drift_line(cluster)},

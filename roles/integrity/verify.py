@@ -74,10 +74,9 @@ def _sshd(context: Context) -> str:
     wrong = undeclared.sshd_settings(found, right)
     strange = [f"{key} is {value}, not {_one_of(right, key)}" for key, value in wrong.items()]
     strange += [f"nothing declares {path}" for path in undeclared.sshd_files(found, right)]
-    strange += [
-        f"{one.path}: {line}" for one in undeclared.sshd_lines(found, right, wrong) for line in one.lines
-    ]
-    if right.sshd_files and undeclared.lost_include(found):
+    lines = undeclared.sshd_lines(found, right, wrong)
+    strange += [f"{one.path}: {line}" for one in lines for line in one.lines]
+    if right.sshd_files and undeclared.lost_include(found, lines):
         strange.append("/etc/ssh/sshd_config does not include its folder any more")
     _none_of(strange)
     return f"{len(found.settings)} settings, {len(found.configs)} files"

@@ -366,6 +366,51 @@ def test_lines_of_sshd_s_main_file(more, removed):
     assert bool(left) == more.startswith("Include")
 
 
+@pytest.mark.parametrize("match", ["Match User mallory", '"match" user mallory', "Match=user mallory"])
+def test_a_match_above_the_include_goes_alone(match):
+    """Else the Include and the Subsystem of the file would go with the block."""
+    text = f"# top\n{match}\n  PermitRootLogin yes\n{STOCK_SSHD}"
+    found = traces(coded("config", "-", "/etc/ssh/sshd_config", text))
+    (one,) = undeclared.sshd_lines(found, DECLARED, {})
+    assert one.lines == (match, "PermitRootLogin yes", "UsePAM yes")
+    assert one.rest == f"# top\n{STOCK_SSHD}".replace("UsePAM yes\n", "")
+    assert undeclared.lost_include(found), "a Match above it makes it conditional"
+    assert not undeclared.lost_include(found, [one])
+    foreign = traces(coded("config", "-", "/etc/ssh/sshd_config", f"{match}\nInclude /tmp/evil\n"))
+    assert undeclared.sshd_lines(foreign, DECLARED, {})[0].lines[-1] == "Include /tmp/evil"
+
+
+SITE = "/etc/ssh/sshd_config.d/10-port.conf"
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "port", "lost"),
+    [
+        ("Port 2222\n", "", 2222, True),
+        ("port = 2222\n", "", 2222, True),
+        ("ListenAddress 0.0.0.0:2222\n", "", 2222, True),
+        ("ListenAddress [::]:2222\n", "", 2222, True),
+        ("Include /root/port\n", "", 2222, True),
+        ("Port 2222\n", "Port 2222\n", 2222, False),
+        ("Port 2222\n", "ListenAddress [::1]:2222\n", 2222, False),
+        ("Port 2222\nPort 22\n", "", 22, False),
+        ("ListenAddress ::\n", "", 22, False),
+        ("Port 22\n", "Port 2222\n", 22, True),
+        ("X y\n", "", 2201, False),
+    ],
+)
+def test_a_file_whose_port_rackwright_logs_in_by(text, more, port, lost):
+    """A node behind a translated port (2201 here) does not listen on it, and loses nothing."""
+    found = traces(
+        coded("config", "-", SITE, text),
+        coded("config", "-", "/etc/ssh/sshd_config", f"{STOCK_SSHD}{more}"),
+        f"sshd|port|{2222 if port == 2222 else 22}",
+    )
+    right = replace(DECLARED, port=port)
+    files, lines = undeclared.sshd_files(found, right), undeclared.sshd_lines(found, right, {})
+    assert undeclared.lost_port(found, right, files, lines) == (SITE if lost else None)
+
+
 def test_a_main_file_that_no_longer_reads_the_folder():
     assert undeclared.lost_include(traces(coded("config", "-", "/etc/ssh/sshd_config", "UsePAM yes\n")))
 

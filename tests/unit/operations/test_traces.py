@@ -18,7 +18,7 @@ _DEPLOY = """\
 from tests.unit.facts.traced import DECLARED
 from rackwright.operations import traces
 from dataclasses import replace
-declared = replace(DECLARED, login_has_sudo={has_sudo})
+declared = replace(DECLARED, login_has_sudo={has_sudo}, port={port})
 traces.{operation}(name="Act", declared=declared{more})
 """
 
@@ -43,9 +43,9 @@ def node(tmp_path):
     return LocalRun(make_cluster(make_node("node1", 21)), tmp_path, Scripted)
 
 
-def planned(node, operation, *lines, without="\0", more="", has_sudo=False):
+def planned(node, operation, *lines, without="\0", more="", has_sudo=False, port=22):
     Scripted.answer = answer(*lines, without=without)
-    (plan,) = node.plan(_DEPLOY.format(operation=operation, more=more, has_sudo=has_sudo)).values()
+    (plan,) = node.plan(_DEPLOY.format(operation=operation, more=more, has_sudo=has_sudo, port=port)).values()
     return plan
 
 
@@ -127,6 +127,22 @@ def test_rackwright_does_not_take_its_own_rule_of_sudo_away(node):
 def test_a_setting_of_sshd_that_no_line_makes_is_an_error(node):
     plan = planned(node, "sshd_settings", "sshd|permitrootlogin|yes", **SSHD)
     assert "sshd's permitrootlogin is yes, and no line of its files says so" in str(plan.error)
+
+
+def test_the_port_by_which_rackwright_logs_in_is_not_taken_away(node):
+    path = "/etc/ssh/sshd_config.d/10-port.conf"
+    line = coded("config", "-", path, "Port 2222\n")
+    plan = planned(node, "sshd_settings", line, "sshd|port|2222", port=2222, **SSHD)
+    assert f"without {path}, which nothing declares, sshd no longer listens on port 2222" in str(plan.error)
+    assert planned(node, "sshd_settings", line, **SSHD).error is None
+
+
+def test_a_match_above_the_include_is_taken_out_alone(node):
+    text = f"Match User mallory\nPermitRootLogin yes\n{STOCK_SSHD.replace('UsePAM yes', '')}"
+    plan = planned(node, "sshd_settings", coded("config", "-", "/etc/ssh/sshd_config", text), **SSHD)
+    assert plan.error is None
+    ((change,),) = (one.changes for one in plan.operations)
+    assert change.before == "/etc/ssh/sshd_config: Match User mallory; PermitRootLogin yes"
 
 
 def run(command, folder):
