@@ -29,7 +29,7 @@ accounts=$(awk -F: -v extra=@USERS@ '
   $1 == "" || $1 ~ /^[+-]/ { next }
   { secret = ($2 == "x" && known[$1]) ? hash[$1] : $2
     gsub(/\|/, "?")
-    state = secret == "" ? "empty" : secret ~ /^[!*x]/ ? "locked" : "open" }
+    state = secret == "" ? "empty" : (secret == "x" || secret ~ /^[!*]/) ? "locked" : "open" }
   $3 + 0 < 1000 || state == "empty" || wanted[$1] {
     print "account|" $1 "|" $3 + 0 "|" $6 "|" $7 "|" state "|" (known[$1] ? expires[$1] : "") }
 ' /etc/shadow /etc/passwd) && [ -n "$accounts" ] && printf '%s\n' "$accounts" || echo 'cannot|accounts|read passwd and shadow'

@@ -112,12 +112,18 @@ def roots(found: Traces, declared: Declared) -> tuple[list[Account], list[Accoun
 
 
 def passwords(found: Traces, declared: Declared) -> list[Account]:
-    """System accounts with a password that works, and accounts of any kind that need none."""
+    """root and system accounts with a password that works, and accounts of any kind that need none.
+
+    Of accounts with uid 0, `roots` judges all but root.
+    """
     return [
         one
         for one in found.accounts
         if one.name not in declared.system_logins
-        and (one.password == "empty" or (one.password == "open" and 0 < one.uid < _FIRST_PERSON))
+        and (
+            one.password == "empty"
+            or (one.password == "open" and (0 < one.uid < _FIRST_PERSON or one.name == "root"))
+        )
     ]
 
 

@@ -54,7 +54,7 @@ def authorized_keys(declared: Declared) -> Generator[StringCommand, None, None]:
 
 @operation()
 def accounts(declared: Declared) -> Generator[StringCommand, None, None]:
-    """Only root has uid 0, and no account of the system has a password; accounts are closed, never deleted."""
+    """Only root has uid 0, and neither it nor an account of the system has a password; accounts are closed, never deleted."""
     found = _traces(declared, "accounts")
     roots, passwords = undeclared.roots(found, declared)[0], undeclared.passwords(found, declared)
     if not roots and not passwords:
@@ -68,7 +68,9 @@ def accounts(declared: Declared) -> Generator[StringCommand, None, None]:
         yield StringCommand(f"usermod --lock --expiredate 1 --shell {_NOLOGIN} {quote(account.name)}")
     for account in passwords:
         if account not in roots:
-            yield StringCommand(f"usermod --lock {quote(account.name)}")
+            # a locked account cannot log in with a key either where sshd runs without PAM (sshd(8), read 2026-11-23)
+            how = "--password '*'" if account.name == declared.login else "--lock"
+            yield StringCommand(f"usermod {how} {quote(account.name)}")
 
 
 @operation()

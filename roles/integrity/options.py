@@ -33,7 +33,8 @@ class IntegrityOptions(RoleOptions, KeepsUnitFiles):
         default=(), description="Accounts besides root that have uid 0, e.g. `toor`."
     )
     allowed_system_logins: tuple[UserName, ...] = Field(
-        default=(), description="Accounts with a uid below 1000 that have a password."
+        default=(),
+        description="Accounts with a uid below 1000 that have a password, e.g. `root` for the console.",
     )
     allowed_sudoers: tuple[str, ...] = Field(
         default=(), description="Names of files in /etc/sudoers.d, e.g. `50-backup`."

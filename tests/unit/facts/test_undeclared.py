@@ -161,6 +161,8 @@ def test_the_text_without_a_key_keeps_everything_else():
         ("account|toor|0|/root|/bin/bash|open|", ("open", "")),
         ("account|toor|0|/root|/bin/bash|locked|", ("open", "")),
         ("account|toor|0|/root|/usr/sbin/nologin|locked|1", ("closed", "")),
+        ("account|root|0|/root|/bin/bash|open|", ("", "root")),
+        ("account|root|0|/root|/bin/bash|empty|", ("", "root")),
         ("account|www|33|/var/www|/usr/sbin/nologin|open|", ("", "www")),
         ("account|ada|3000|/home/ada|/bin/bash|empty|", ("", "ada")),
         ("account|ada|3000|/home/ada|/bin/bash|open|", ("", "")),
@@ -172,7 +174,7 @@ def test_accounts(line, strange):
     still_open, closed = undeclared.roots(found, DECLARED)
     kind = "open" if still_open else "closed" if closed else ""
     assert (kind, "".join(one.name for one in undeclared.passwords(found, DECLARED))) == strange
-    allowed = replace(DECLARED, uid0=frozenset({"toor"}), system_logins=frozenset({"www", "ada"}))
+    allowed = replace(DECLARED, uid0=frozenset({"toor"}), system_logins=frozenset({"root", "www", "ada"}))
     assert undeclared.roots(found, allowed) == ([], [])
     assert undeclared.passwords(found, allowed) == []
 
