@@ -17,12 +17,18 @@ QUARANTINE = "/var/lib/rackwright/quarantine"
 SUDOERS = "/etc/sudoers"
 SSHD_CONFIG = "/etc/ssh/sshd_config"
 SSHD_FOLDER = "/etc/ssh/sshd_config.d"
+_LARGEST = 262_144
+"""Bytes of a file that is read; of a larger one the rest could hide something."""
 
 # Meaning of the fields: passwd(5), shadow(5); patterns of AuthorizedKeysFile: sshd_config(5), TOKENS; a password
 # that begins with ! or * matches none: shadow(5). Read 2026-11-23.
 _READ = r"""
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
-text() { [ -r "$3" ] && printf '%s|%s|%s|' "$1" "$2" "$3" && head -c 262144 "$3" | base64 -w0 && echo; }
+text() {
+  if ! [ -r "$4" ]; then echo "cannot|$1|read $4"
+  elif [ "$(wc -c <"$4")" -gt @LARGEST@ ]; then echo "cannot|$1|read $4: it is larger than @LARGEST@ bytes"
+  else printf '%s|%s|%s|' "$2" "$3" "$4" && base64 -w0 <"$4" && echo; fi
+}
 accounts=$(awk -F: -v extra=@USERS@ '
   BEGIN { count = split(extra, names, ","); for (i = 1; i <= count; i++) wanted[names[i]] = 1 }
   FILENAME == "/etc/shadow" { hash[$1] = $2; expires[$1] = $8; known[$1] = 1; next }
@@ -46,20 +52,24 @@ if [ -n "$patterns" ]; then
       gsub(/%u/, $2, path); gsub(/%U/, $3, path); gsub(/%h/, $4, path); gsub(/%%/, "%", path)
       print $3 "|" $2 "|" (path ~ /^\// ? path : $4 "/" path)
     } }' | while IFS='|' read -r uid name path; do
-    [ -e "$path" ] || continue
+    # root may not look into homes on a file system that maps it to nobody (root_squash)
+    why=$(stat -L -- "$path" 2>&1) || case $why in
+      *': No such file or directory' | *': Not a directory' | *': Too many levels of symbolic links') continue ;;
+      *) echo "cannot|keys|look for $path: ${why##*: }"; continue ;;
+    esac
     # a system account may have planted a link to a file that only root reads
     case ,0,,@USERS@, in *,"$uid",,*|*,"$name",*) ;; *) [ ! -L "$path" ] || { echo "keylink|$name|$path"; continue; } ;; esac
-    [ -f "$path" ] && text keys "$name" "$path" || echo "cannot|keys|read $path"
+    if [ -f "$path" ]; then text keys keys "$name" "$path"; else echo "cannot|keys|read $path"; fi
   done
 else
   echo 'cannot|keys|find out where sshd looks for keys'
 fi
 [ -r @SUDOERS@ ] && for path in @SUDOERS@ @SUDOERS@.d/*; do
   case "${path##*/}" in *.*|*~) [ "$path" = @SUDOERS@ ] || continue ;; esac
-  [ ! -f "$path" ] || text sudoers - "$path"
+  [ ! -f "$path" ] || text sudoers sudoers - "$path"
 done || echo 'cannot|sudoers|read @SUDOERS@'
 [ -r @SSHD@ ] && for path in @SSHD@ @SSHD@.d/*.conf; do
-  [ ! -f "$path" ] || text config - "$path"
+  [ ! -f "$path" ] || text sshd config - "$path"
 done || echo 'cannot|sshd|read @SSHD@'
 if command -v find >/dev/null && [ -d /etc ]; then
   find @PATHS@ -xdev -path @QUARANTINE@ -prune -o \( -type f \( -perm /6000 -o -perm -0002 \) \
@@ -200,6 +210,7 @@ class NodeTraces(FactBase[Traces]):
         words = {
             "@USERS@": quote(",".join(users)),
             "@SETTINGS@": "|".join(SETTINGS),
+            "@LARGEST@": str(_LARGEST),
             "@SUDOERS@": SUDOERS,
             "@SSHD@": SSHD_CONFIG,
             "@PATHS@": " ".join(quote(path) for path in paths),

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rackwright.facts.traces import NodeTraces, parse_traces
-from tests.unit.facts.traced import STOCK_SSHD, STOCK_SUDOERS
+from tests.unit.facts.traced import FOREIGN, STOCK_SSHD, STOCK_SUDOERS
 
 _SSHD = "#!/bin/sh\nprintf 'port 22\\nport 2222\\npermitrootlogin no\\nauthorizedkeysfile .ssh/authorized_keys\\n'\n"
 
 
 @pytest.fixture
-def node(tmp_path):
-    """The files of a small node below a folder."""
-    for folder in ("etc/ssh/sshd_config.d", "etc/sudoers.d", "bin", "home/ada/.ssh", "var"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "bin/sshd").write_text(_SSHD)
-    (tmp_path / "bin/sshd").chmod(0o755)
-    (tmp_path / "etc/sudoers").write_text(STOCK_SUDOERS)
-    (tmp_path / "etc/ssh/sshd_config").write_text(STOCK_SSHD)
-    accounts(tmp_path)
-    return tmp_path
+def node() -> Iterator[Path]:
+    """The files of a small node below a folder that other users may search, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name)
+        top.chmod(0o755)
+        for folder in ("etc/ssh/sshd_config.d", "etc/sudoers.d", "bin", "home/ada/.ssh", "var"):
+            (top / folder).mkdir(parents=True)
+        (top / "bin/sshd").write_text(_SSHD)
+        (top / "bin/sshd").chmod(0o755)
+        (top / "etc/sudoers").write_text(STOCK_SUDOERS)
+        (top / "etc/ssh/sshd_config").write_text(STOCK_SSHD)
+        accounts(top)
+        yield top
 
 
 def accounts(node: Path, *hashes: tuple[str, str]) -> None:
@@ -76,3 +81,43 @@ def test_what_a_password_is(node, secret, state):
     """A hash of the old DES kind may begin with an x."""
     accounts(node, ("www", secret))
     assert {one.name: one.password for one in read(node).accounts}["www"] == state
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("home/ada/.ssh/authorized_keys", "keys"),
+        ("etc/sudoers", "sudoers"),
+        ("etc/sudoers.d/50-site", "sudoers"),
+        ("etc/ssh/sshd_config.d/10-site.conf", "sshd"),
+    ],
+)
+def test_a_file_that_is_too_large_is_not_read_in_part(node, path, part):
+    """What is below its first 256 KiB could be anything."""
+    (node / path).write_text("#" * 262_143 + "\n")
+    assert read(node).unknown == {}
+    (node / path).write_text("#" * 262_143 + f"\n{FOREIGN}\n")
+    assert read(node).unknown == {part: f"read {node / path}: it is larger than 262144 bytes"}
+
+
+@pytest.mark.parametrize("closed", ["home/ada", "home/ada/.ssh", "home/ada/.ssh/authorized_keys"])
+def test_a_home_that_root_may_not_search_is_unknown(node, closed):
+    """As nobody, which root is on NFS with root_squash, it is not the same as a home without keys."""
+    keys = node / "home/ada/.ssh/authorized_keys"
+    keys.write_text(f"{FOREIGN}\n")
+    nobody = 65534 if os.geteuid() == 0 else None
+    assert [one.text for one in read(node, nobody).keys] == [f"{FOREIGN}\n"]
+    (node / closed).chmod(0)
+    found = read(node, nobody)
+    (node / closed).chmod(0o700)
+    assert found.unknown["keys"] in (f"look for {keys}: Permission denied", f"read {keys}")
+
+
+def test_a_home_without_keys_is_known(node):
+    (node / "home/ada/.ssh").rmdir()
+    assert read(node).unknown == {}
+    (node / "home/ada/.ssh").symlink_to(".ssh")
+    assert read(node).unknown == {}
+    (node / "home/ada/.ssh").unlink()
+    (node / "home/ada/.ssh").write_text("")
+    assert (read(node).keys, read(node).unknown) == ([], {})
