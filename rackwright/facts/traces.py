@@ -73,7 +73,9 @@ done || echo 'cannot|sudoers|read @SUDOERS@'
 done || echo 'cannot|sshd|read @SSHD@'
 if command -v find >/dev/null && [ -d /etc ]; then
   find @PATHS@ -xdev -path @QUARANTINE@ -prune -o \( -type f \( -perm /6000 -o -perm -0002 \) \
-    -o -type d -perm -0002 ! -perm -1000 \) -printf '%y %m %p\0' 2>/dev/null | tr '\n\0' '?\n' | sort | sed 's/^/loose|/'
+    -o -type d -perm -0002 ! -perm -1000 \) -printf '%y %m %p\0' 2>/dev/null | tr '\n\0' '\001\n' | sort |
+    awk '/\001/ { gsub(/\001/, "?"); sub(/^[^ ]* [^ ]* /, ""); print "cannot|loose|repair " $0 ": its name holds a line break"; next }
+      { print "loose|" $0 }'
 else
   echo 'cannot|loose|run find'
 fi

@@ -15,10 +15,12 @@ from rackwright.facts import undeclared
 from rackwright.facts.lines import lines_of
 from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, SUDOERS, NodeTraces, Traces
 from rackwright.facts.undeclared import Declared, Lines
-from rackwright.operations.quarantine import rewrite, take_away
+from rackwright.operations.quarantine import rewrite, take_away, take_bits
 from rackwright.plan.changes import Change, pending, record, text_diff
 
 _NOLOGIN = "/usr/sbin/nologin"
+_AT_ONCE = 25
+"""Files in one command: a path has 4096 bytes at most, and an argument 128 KiB (execve(2), read 2026-11-23)."""
 
 
 def _traces(declared: Declared, *parts: str) -> Traces:
@@ -158,11 +160,15 @@ def loose_files(declared: Declared) -> Generator[StringCommand, None, None]:
     if not strange:
         host.noop("no undeclared file is setuid or writable by everyone")
         return
+    bits = {"d": "o-w", "f": "ug-s,o-w"}
     for one in strange:
-        bits = "o-w" if one.kind == "d" else "ug-s,o-w"
-        record(Change("file" if one.kind == "f" else "directory", one.path, f"mode {one.mode}", bits))
-    for one in strange:
-        yield StringCommand(f"chmod {'o-w' if one.kind == 'd' else 'ug-s,o-w'} -- {quote(one.path)}")
+        record(
+            Change("file" if one.kind == "f" else "directory", one.path, f"mode {one.mode}", bits[one.kind])
+        )
+    # folders first: in one that everyone may write, a user could exchange what is in it
+    order = sorted(strange, key=lambda one: one.kind)
+    for start in range(0, len(order), _AT_ONCE):
+        yield take_bits(*((one.kind, one.path, bits[one.kind]) for one in order[start : start + _AT_ONCE]))
 
 
 @operation()

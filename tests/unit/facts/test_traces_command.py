@@ -121,3 +121,12 @@ def test_a_home_without_keys_is_known(node):
     (node / "home/ada/.ssh").unlink()
     (node / "home/ada/.ssh").write_text("")
     assert (read(node).keys, read(node).unknown) == ([], {})
+
+
+def test_a_name_with_a_line_break_cannot_be_repaired(node):
+    (node / "var/good").write_text("")
+    (node / "var/good").chmod(0o666)
+    assert [one.path for one in read(node).loose] == [f"{node}/var/good"]
+    (node / "var/a\nb").write_text("")
+    (node / "var/a\nb").chmod(0o666)
+    assert read(node).unknown == {"loose": f"repair {node}/var/a?b: its name holds a line break"}

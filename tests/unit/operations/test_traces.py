@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from rackwright.operations import quarantine
-from rackwright.operations.quarantine import rewrite, take_away
+from rackwright.operations.quarantine import rewrite, take_away, take_bits
 from tests.factories import make_cluster, make_node
 from tests.unit.facts.traced import FOREIGN, OWN, STOCK_SSHD, STOCK_SUDOERS, answer, coded
 from tests.unit.pyinfra_driver.local import LocalRun, LocalShell
@@ -74,8 +74,8 @@ SSHD = {"more": ", unit='ssh.service'"}
          "/etc/ssh/sshd_config", "Match all", "sshd -t -f"),
         ("sshd_settings", coded("config", "-", "/etc/ssh/sshd_config", "UsePAM yes\n"), "\0", "file",
          "/etc/ssh/sshd_config", "without its Include", "sshd -t -f"),
-        ("loose_files", "loose|f 4755 /etc/a b", "\0", "file", "/etc/a b", "mode 4755", "chmod ug-s,o-w -- '/etc/a b'"),
-        ("loose_files", "loose|d 777 /etc/a", "\0", "directory", "/etc/a", "mode 777", "chmod o-w -- /etc/a"),
+        ("loose_files", "loose|f 4755 /etc/a b", "\0", "file", "/etc/a b", "mode 4755", "ug-s,o-w"),
+        ("loose_files", "loose|d 777 /etc/a", "\0", "directory", "/etc/a", "mode 777", "lower d /etc/a o-w"),
         ("holds", "hold|jq", "\0", "package", "jq", "held", "apt-mark -qq unhold jq"),
     ],
 )  # fmt: skip
@@ -175,6 +175,63 @@ def test_what_goes_is_kept_for_root_alone(tmp_path):
     copy = kept / str(evil).lstrip("/")
     assert (copy.read_text(), copy.stat().st_mode & 0o7777) == ("x", 0o700)
     assert (kept / str(link).lstrip("/")).is_symlink()
+
+
+def test_bits_are_taken_from_files_and_folders(tmp_path):
+    program, folder, empty = tmp_path / "a 'b", tmp_path / "c", tmp_path / "e"
+    program.write_text("x")
+    program.chmod(0o6777)
+    empty.write_text("")
+    empty.chmod(0o666)
+    folder.mkdir()
+    folder.chmod(0o777)
+    command = take_bits(
+        ("d", str(folder), "o-w"), ("f", str(program), "ug-s,o-w"), ("f", str(empty), "ug-s,o-w")
+    )
+    done = run(command, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.stat().st_mode & 0o7777 for path in (folder, program, empty)] == [0o775, 0o775, 0o664]
+
+
+@pytest.mark.parametrize("how", ["a link", "a folder on the path is a link", "another name"])
+def test_bits_of_another_program_stay(tmp_path, how):
+    """A user may put a link in place of the file after it was found; an intruder, a second name of sudo."""
+    victim = tmp_path / "real" / "sudo"
+    victim.parent.mkdir()
+    victim.write_text("x")
+    victim.chmod(0o4755)
+    found = tmp_path / "sudo"
+    if how == "a link":
+        found.symlink_to(victim)
+    elif how == "another name":
+        found.hardlink_to(victim)
+    else:
+        (tmp_path / "etc").symlink_to("real")
+        found = tmp_path / "etc" / "sudo"
+    done = run(take_bits(("f", str(found), "ug-s,o-w")), tmp_path)
+    assert done.returncode != 0
+    assert str(found) in done.stderr
+    assert victim.stat().st_mode & 0o7777 == 0o4755
+
+
+def test_the_kept_copy_of_a_link_that_is_exchanged_meanwhile(tmp_path, monkeypatch):
+    """Only the copy says what was copied: the original may no longer be the link that it was."""
+    victim, link, tools = tmp_path / "victim", tmp_path / "link", tmp_path / "tools"
+    victim.write_text("x")
+    victim.chmod(0o4755)
+    link.symlink_to(victim)
+    tools.mkdir()
+    (tools / "cp").write_text('#!/bin/sh\n/bin/cp "$@"; rm -f -- "$3"; : >"$3"\n')
+    (tools / "cp").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools), prepend=":")
+    assert run(take_away(str(link)), tmp_path).returncode == 0
+    assert victim.stat().st_mode & 0o7777 == 0o4755
+
+
+def test_folders_come_first(node):
+    plan = planned(node, "loose_files", "loose|f 666 /etc/a/x", "loose|d 777 /etc/a")
+    (command,) = plan.operations[0].commands
+    assert command.index("lower d /etc/a o-w") < command.index("lower f /etc/a/x ug-s,o-w")
 
 
 def test_a_file_that_is_written_anew_is_kept_and_stays_where_its_validator_refuses(tmp_path):
