@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from rackwright.facts.lines import lines_of
 from rackwright.facts.traces import SUDOERS
@@ -63,6 +64,6 @@ def is_of(rule: str, user: str) -> bool:
     return first == user and not rest.startswith(",")
 
 
-def makes_root(rule: str, user: str) -> bool:
-    """Whether a rule lets the user run everything as root without a password; groups do not count: who is in them?"""
-    return rule.partition(" ")[0] in (user, "ALL") and _EVERYTHING.fullmatch(rule) is not None
+def makes_root(rule: str, names: Collection[str]) -> bool:
+    """Whether a rule lets one of these users and `%groups` run everything as root without a password."""
+    return rule.partition(" ")[0] in (*names, "ALL") and _EVERYTHING.fullmatch(rule) is not None

@@ -39,6 +39,16 @@ accounts=$(awk -F: -v extra=@USERS@ '
   $3 + 0 < 1000 || state == "empty" || wanted[$1] {
     print "account|" $1 "|" $3 + 0 "|" $6 "|" $7 "|" state "|" (known[$1] ? expires[$1] : "") }
 ' /etc/shadow /etc/passwd) && [ -n "$accounts" ] && printf '%s\n' "$accounts" || echo 'cannot|accounts|read passwd and shadow'
+awk -F: -v privileged=@GROUPS@ '
+  BEGIN { count = split(privileged, names, ","); for (i = 1; i <= count; i++) wanted[names[i]] = 1 }
+  $1 == "" || $1 ~ /^[+-]/ { next }
+  FILENAME == "/etc/group" && !again[FNR]++ { if ($1 in wanted) gids[$3] = $1; next }
+  FILENAME == "/etc/group" { if (!($3 in gids)) next
+    count = split($4, names, ",")
+    for (i = 1; i <= count; i++) if (names[i] != "") print "member|" gids[$3] "|" names[i] "|" $1
+    next }
+  $4 in gids { print "member|" gids[$4] "|" $1 "|" }
+' /etc/group /etc/group /etc/passwd || echo 'cannot|accounts|read the groups'
 settings=$(sshd -T -C user=root,host=localhost,addr=127.0.0.1 2>&1) || {
   echo "cannot|sshd|sshd -T: $(printf %s "$settings" | tail -n 1)"; settings=; }
 printf '%s\n' "$settings" | grep -E '^(port|@SETTINGS@) ' | sed 's/ /|/; s/^/sshd|/'
@@ -117,6 +127,16 @@ class Account:
 
 
 @dataclass(frozen=True)
+class Member:
+    """A member of a group whose members can become root."""
+
+    group: str
+    user: str
+    through: str
+    """The line of /etc/group, of the same number or the group's own; empty: it is the user's primary group."""
+
+
+@dataclass(frozen=True)
 class KeyFile:
     """An authorized_keys file of an account."""
 
@@ -140,6 +160,7 @@ class Traces:
     """All of it; `unknown` has why a part could not be read: keys, accounts, sudoers, sshd, loose, holds."""
 
     accounts: list[Account] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
     keys: list[KeyFile] = field(default_factory=list)
     key_links: list[KeyFile] = field(default_factory=list)
     """Symbolic links in place of key files, of accounts that are not root's equal; their text is not read."""
@@ -170,6 +191,9 @@ def _note(found: Traces, tag: str, rest: str) -> None:
     if tag == "account":
         name, uid, home, shell, password, expires = rest.split("|")
         found.accounts.append(Account(name, int(uid), home, shell, password, expires))
+    elif tag == "member":
+        group, user, through = rest.split("|")
+        found.members.append(Member(group, user, through))
     elif tag == "keys":
         user, path, content = rest.split("|")
         found.keys.append(KeyFile(user, path, _decoded(content)))
@@ -207,10 +231,13 @@ def _decoded(content: str) -> str:
 class NodeTraces(FactBase[Traces]):
     """All of it in one command: of system accounts and of these users, below these paths."""
 
-    def command(self, users: tuple[str, ...], paths: tuple[str, ...], held: str) -> str:
-        """`held` is the family's command that prints the names of held packages."""
+    def command(
+        self, users: tuple[str, ...], groups: tuple[str, ...], paths: tuple[str, ...], held: str
+    ) -> str:
+        """`groups`: whose members to read. `held` is the family's command that prints the names of held packages."""
         words = {
             "@USERS@": quote(",".join(users)),
+            "@GROUPS@": quote(",".join(groups)),
             "@SETTINGS@": "|".join(SETTINGS),
             "@LARGEST@": str(_LARGEST),
             "@SUDOERS@": SUDOERS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rackwright.facts import sshd_text, sudoers
 from rackwright.facts.lines import lines_of
-from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, Account, KeyFile, Loose, Traces
+from rackwright.facts.traces import SSHD_CONFIG, SSHD_FOLDER, Account, KeyFile, Loose, Member, Traces
 from rackwright.model.authorized_keys import parse_key
 
 
@@ -31,6 +31,10 @@ class Declared:
     """Files of keys that another operation compares whole."""
     uid0: frozenset[str] = frozenset()
     system_logins: frozenset[str] = frozenset()
+    root_groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Right members, besides root and the login user, of each group whose members can become root."""
+    compared_groups: frozenset[str] = frozenset()
+    """Groups whose lines in /etc/group another operation compares."""
     sudoers: frozenset[str] = frozenset()
     """Files that another operation compares, or that the site allows."""
     login_has_sudo: bool = False
@@ -130,6 +134,17 @@ def passwords(found: Traces, declared: Declared) -> list[Account]:
 _FIRST_PERSON = 1000
 
 
+def members(found: Traces, declared: Declared) -> list[Member]:
+    """Members that nothing declares of groups whose members can become root."""
+    always = {"root", declared.login, *declared.uid0}
+    return [
+        one
+        for one in found.members
+        if one.user not in always | declared.root_groups.get(one.group, frozenset())
+        and not (one.through == one.group and one.group in declared.compared_groups)
+    ]
+
+
 def sudo_rules(found: Traces, declared: Declared) -> list[Lines]:
     """Rules of sudo that nothing declares, by file."""
     strange = []
@@ -158,7 +173,8 @@ def login_would_lose_sudo(found: Traces, declared: Declared) -> bool:
         for _, rule in sudoers.rules(text)
         if path in declared.sudoers or _is_right(rule, declared)
     )
-    return not any(sudoers.makes_root(rule, declared.login) for rule in left)
+    groups = {f"%{one.group}" for one in found.members if one.user == declared.login}
+    return not any(sudoers.makes_root(rule, {declared.login, *groups}) for rule in left)
 
 
 def _is_right(rule: str, declared: Declared) -> bool:

@@ -141,12 +141,21 @@ class ReservesMemory:
         raise NotImplementedError
 
 
+PRIVILEGED_GROUPS = ("sudo", "wheel", "admin", "docker", "lxd", "disk")
+"""sudo's groups of Debian, Ubuntu and EL, and groups that own a container daemon's socket or the disks."""
+
+
 class DeclaresLogins:
     """Options of the role that decides who may log in to a node, and how."""
 
     @property
     def login_keys(self) -> Mapping[str, tuple[str, ...]]:
         """Lines of authorized_keys that it declares, by user, and users that may become root without any."""
+        raise NotImplementedError
+
+    @property
+    def root_groups(self) -> Mapping[str, tuple[str, ...]]:
+        """Declared members of each group whose members can become root."""
         raise NotImplementedError
 
     @property
@@ -163,6 +172,13 @@ class DeclaresLogins:
     def sshd_settings(self) -> Mapping[str, str]:
         """Effective settings of sshd, in lower case as `sshd -T` prints them."""
         raise NotImplementedError
+
+
+class ComparesGroups:
+    """Options of a role that declares all members of groups, and takes others out."""
+
+    compared_groups: ClassVar[frozenset[str]]
+    """Their names."""
 
 
 class WritesUnitFiles:

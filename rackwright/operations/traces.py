@@ -19,6 +19,8 @@ from rackwright.operations.quarantine import rewrite, take_away, take_bits
 from rackwright.plan.changes import Change, pending, record, text_diff
 
 _NOLOGIN = "/usr/sbin/nologin"
+_NOBODY = 65534
+"""The group nogroup or nobody of the families: the primary group of a user whose own is taken away."""
 _AT_ONCE = 25
 """Files in one command: a path has 4096 bytes at most, and an argument 128 KiB (execve(2), read 2026-11-23)."""
 
@@ -26,7 +28,11 @@ _AT_ONCE = 25
 def _traces(declared: Declared, *parts: str) -> Traces:
     """What is on the node; OperationError where one of these parts could not be read."""
     found: Traces = host.get_fact(
-        NodeTraces, users=declared.users, paths=declared.paths, held=site_of().node.family.held
+        NodeTraces,
+        users=declared.users,
+        groups=tuple(declared.root_groups),
+        paths=declared.paths,
+        held=site_of().node.family.held,
     )
     for part in parts:
         if part in found.unknown:
@@ -73,6 +79,22 @@ def accounts(declared: Declared) -> Generator[StringCommand, None, None]:
             # a locked account cannot log in with a key either where sshd runs without PAM (sshd(8), read 2026-11-23)
             how = "--password '*'" if account.name == declared.login else "--lock"
             yield StringCommand(f"usermod {how} {quote(account.name)}")
+
+
+@operation()
+def group_members(declared: Declared) -> Generator[StringCommand, None, None]:
+    """Groups whose members can become root have only declared members."""
+    strange = undeclared.members(_traces(declared, "accounts"), declared)
+    if not strange:
+        host.noop("every member of a group that can become root is declared")
+        return
+    for one in strange:
+        record(Change("user", one.user, f"member of group {one.group}", f"not in group {one.group}"))
+    for one in strange:
+        if one.through:
+            yield StringCommand(f"gpasswd --delete {quote(one.user)} {quote(one.through)}")
+        else:
+            yield StringCommand(f"usermod --gid {_NOBODY} {quote(one.user)}")
 
 
 @operation()

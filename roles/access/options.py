@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field, field_validator, model_validator
 
 from rackwright.model.authorized_keys import public_key, refuse_private_key
-from rackwright.model.interfaces import DeclaresLogins, DeclaresUsers
+from rackwright.model.interfaces import PRIVILEGED_GROUPS, DeclaresLogins, DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import not_climbing
 
@@ -136,7 +136,7 @@ class AccessOptions(RoleOptions, DeclaresUsers, DeclaresLogins):
         "let in heads only, and login nodes let in heads and login nodes only.",
     )
     privileged_groups: tuple[str, ...] = Field(
-        default=("sudo", "wheel", "admin", "docker", "lxd", "disk"),
+        default=PRIVILEGED_GROUPS,
         min_length=1,
         description="Groups whose members can become root: sudo's groups of Debian, Ubuntu and EL, and groups "
         "that own a container daemon's socket or the disks. Members log in with keys, never host-based.",
@@ -207,6 +207,14 @@ class AccessOptions(RoleOptions, DeclaresUsers, DeclaresLogins):
     def login_keys(self) -> dict[str, tuple[str, ...]]:
         """Declared keys by user."""
         return {user.name: user.authorized_keys for user in self.users}
+
+    @property
+    def root_groups(self) -> dict[str, tuple[str, ...]]:
+        """Declared members of each privileged group."""
+        return {
+            group: tuple(user.name for user in self.users if group in user.groups)
+            for group in self.privileged_groups
+        }
 
     @property
     def login_files(self) -> tuple[str, ...]:

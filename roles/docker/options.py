@@ -17,15 +17,17 @@ from rackwright.containers import (
     user_problems,
 )
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
+from rackwright.model.interfaces import ComparesGroups, NeedsForwarding, WritesUnitFiles
 from rackwright.model.strings import Identifier, NodePath, UserName
 from rackwright.model.types import NodeRole
 
 
-class DockerOptions(DaemonOptions, NeedsForwarding, WritesUnitFiles):
+class DockerOptions(DaemonOptions, NeedsForwarding, WritesUnitFiles, ComparesGroups):
     """Docker Engine."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
+
+    compared_groups: ClassVar[frozenset[str]] = frozenset({"docker"})
 
     source: Literal["distribution", "docker"] = Field(
         default="distribution",

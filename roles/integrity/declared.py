@@ -16,7 +16,7 @@ from rackwright.lock.for_roles import has_stack
 from rackwright.lock.lock_file import read_lock
 from rackwright.model.authorized_keys import parse_key
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import DeclaresLogins, HoldsPackages
+from rackwright.model.interfaces import PRIVILEGED_GROUPS, ComparesGroups, DeclaresLogins, HoldsPackages
 from rackwright.roles.integrity.options import IntegrityOptions
 
 _SSHD_OWN = {
@@ -38,6 +38,7 @@ def declared(cluster: Cluster, node: Node, options: IntegrityOptions) -> Declare
     login = cluster.ssh.user
     administrators = logins.administrators if logins is not None else ()
     files = logins.login_files if logins is not None else ()
+    groups = logins.root_groups if logins is not None else dict.fromkeys(PRIVILEGED_GROUPS, ())
     keys = {user: frozenset(lines) for user, lines in options.allowed_authorized_keys.items()}
     for user, lines in (logins.login_keys if logins is not None else {}).items():
         keys[user] = keys.get(user, frozenset()) | frozenset(lines)
@@ -56,6 +57,11 @@ def declared(cluster: Cluster, node: Node, options: IntegrityOptions) -> Declare
         key_files=frozenset(files),
         uid0=frozenset(options.allowed_uid0),
         system_logins=frozenset(options.allowed_system_logins),
+        root_groups={
+            group: frozenset({*names, *administrators, *options.allowed_group_members.get(group, ())})
+            for group, names in groups.items()
+        },
+        compared_groups=frozenset().union(*_compared_groups(node)),
         sudoers=frozenset(files)
         | {drift.SUDOERS}
         | {f"{SUDOERS}.d/{name}" for name in options.allowed_sudoers},
@@ -68,6 +74,10 @@ def declared(cluster: Cluster, node: Node, options: IntegrityOptions) -> Declare
         holds=frozenset(options.allowed_holds) | _holds(cluster, node),
         paths=options.setuid_paths,
     )
+
+
+def _compared_groups(node: Node) -> list[frozenset[str]]:
+    return [one.compared_groups for one in node.options.values() if isinstance(one, ComparesGroups)]
 
 
 def _drift_line(cluster: Cluster) -> str:

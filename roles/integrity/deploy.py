@@ -18,6 +18,7 @@ def integrity(options: IntegrityOptions) -> None:
     right = declared(site.cluster, site.node, options)
     traces.authorized_keys(name="Remove authorized keys that nothing declares", declared=right)
     traces.accounts(name="Close accounts that nothing declares", declared=right)
+    traces.group_members(name="Take members that nothing declares out of privileged groups", declared=right)
     traces.sudo_rules(name="Remove rules of sudo that nothing declares", declared=right)
     traces.sshd_settings(
         name="Undo settings of sshd that nothing declares",

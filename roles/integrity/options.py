@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from rackwright.model.authorized_keys import parse_key, refuse_private_key
 from rackwright.model.interfaces import KeepsUnitFiles
 from rackwright.model.options import RoleOptions
-from rackwright.model.strings import PackageName, UserName
+from rackwright.model.strings import GroupName, PackageName, UserName
 
 if TYPE_CHECKING:  # the model imports rackwright.model.options, so a run-time import would be a circle
     from rackwright.model.cluster import Cluster
@@ -35,6 +35,11 @@ class IntegrityOptions(RoleOptions, KeepsUnitFiles):
     allowed_system_logins: tuple[UserName, ...] = Field(
         default=(),
         description="Accounts with a uid below 1000 that have a password, e.g. `root` for the console.",
+    )
+    allowed_group_members: dict[GroupName, tuple[UserName, ...]] = Field(
+        default={},
+        description="Members by group, of `access.privileged_groups` (sudo, wheel, admin, docker, lxd and disk), besides "
+        "those that roles declare and `ssh.user`, e.g. `docker: [builder]`.",
     )
     allowed_sudoers: tuple[str, ...] = Field(
         default=(), description="Names of files in /etc/sudoers.d, e.g. `50-backup`."

@@ -16,7 +16,13 @@ Context = CheckContext[IntegrityOptions]
 def _read(context: Context, *parts: str) -> tuple[Traces, Declared]:
     """What is there and what is right; Undetermined where one of these parts could not be read."""
     right = declared(context.cluster, context.node, context.options)
-    found = context.fact(NodeTraces, users=right.users, paths=right.paths, held=context.node.family.held)
+    found = context.fact(
+        NodeTraces,
+        users=right.users,
+        groups=tuple(right.root_groups),
+        paths=right.paths,
+        held=context.node.family.held,
+    )
     for part in parts:
         if part in found.unknown:
             raise Undetermined(f"the node could not {found.unknown[part]}")
@@ -61,6 +67,12 @@ def _accounts(context: Context) -> str:
     return f"{len(found.accounts)} accounts"
 
 
+def _members(context: Context) -> str:
+    found, right = _read(context, "accounts")
+    _none_of([f"{one.user} is in group {one.group}" for one in undeclared.members(found, right)])
+    return f"{len(found.members)} members of {', '.join(right.root_groups)}"
+
+
 def _sudo(context: Context) -> str:
     found, right = _read(context, "sudoers")
     _none_of([f"{one.path}: {rule}" for one in undeclared.sudo_rules(found, right) for rule in one.lines])
@@ -101,6 +113,7 @@ def _holds(context: Context) -> str:
 CHECKS: tuple[Check, ...] = (
     Check("every authorized key is declared", _keys),
     Check("only declared accounts have root's uid or a system password", _accounts),
+    Check("groups that can become root have only declared members", _members),
     Check("every rule of sudo is declared", _sudo),
     Check("sshd's effective settings are declared", _sshd),
     Check("nothing is setuid or writable by everyone in managed folders", _loose),

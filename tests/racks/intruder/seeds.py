@@ -37,6 +37,10 @@ _ACCOUNTS = (
     ("integrity", "Close accounts that nothing declares"),
     ("integrity", "only declared accounts have root's uid or a system password"),
 )
+_MEMBERS = (
+    ("integrity", "Take members that nothing declares out of privileged groups"),
+    ("integrity", "groups that can become root have only declared members"),
+)
 _SUDO = (
     ("integrity", "Remove rules of sudo that nothing declares"),
     ("integrity", "every rule of sudo is declared"),
@@ -77,6 +81,12 @@ SEEDS = (
          "sed -i /^toor:/d /etc/passwd /etc/shadow; sed -i /^toor:/d /etc/subuid /etc/subgid || :"),
     Seed("a system account with a password", "usermod -p '$6$x$y' daemon", *_ACCOUNTS, "password locked", "",
          {"allowed_system_logins": ["daemon"]}, "usermod -p '*' daemon"),
+    Seed("a password of root", "usermod -p '$6$x$y' root", *_ACCOUNTS, "password locked", "",
+         {"allowed_system_logins": ["root"]}, "usermod -p '*' root"),
+    Seed("a member of sudo's group", "usermod -aG sudo daemon", *_MEMBERS, "not in group sudo", "",
+         {"allowed_group_members": {"sudo": ["daemon"]}}, "gpasswd -d daemon sudo"),
+    Seed("a user whose own group is sudo's", "usermod -g sudo games", *_MEMBERS, "not in group sudo", "",
+         {"allowed_group_members": {"sudo": ["games"]}}, "usermod -g games games"),
     Seed("a file of sudo", f"echo '{_RULE}' >/etc/sudoers.d/99-evil; chmod 440 /etc/sudoers.d/99-evil", *_SUDO, _RULE,
          "/etc/sudoers.d/99-evil", {"allowed_sudoers": ["99-evil"]}, "rm /etc/sudoers.d/99-evil"),
     Seed("a line of sudoers", f"echo '{_RULE}' >>/etc/sudoers", *_SUDO, _RULE, "/etc/sudoers"),

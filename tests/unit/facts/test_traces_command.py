@@ -29,6 +29,7 @@ def node() -> Iterator[Path]:
         (top / "etc/sudoers").write_text(STOCK_SUDOERS)
         (top / "etc/ssh/sshd_config").write_text(STOCK_SSHD)
         accounts(top)
+        (top / "etc/group").write_text("root:x:0:\nsudo:x:27:\nada:x:3000:\n")
         yield top
 
 
@@ -49,7 +50,7 @@ def read(node: Path, user: str | int | None = None):
     """What the command finds, run as this user."""
     text = (
         NodeTraces()
-        .command(users=("ada",), paths=(f"{node}/var",), held="true")
+        .command(users=("ada",), groups=("sudo", "wheel", "docker"), paths=(f"{node}/var",), held="true")
         .replace("/etc/", f"{node}/etc/")
     )
     done = subprocess.run(
@@ -130,3 +131,19 @@ def test_a_name_with_a_line_break_cannot_be_repaired(node):
     (node / "var/a\nb").write_text("")
     (node / "var/a\nb").chmod(0o666)
     assert read(node).unknown == {"loose": f"repair {node}/var/a?b: its name holds a line break"}
+
+
+def test_members_of_groups(node):
+    """By a second group of the same number, and as their primary group, users are members too."""
+    (node / "etc/group").write_text(
+        "alias:x:27:eve\nroot:x:0:bob\nsudo:x:27:ada,rack\nada:x:3000:mallory\ndocker:x:33:\nwww:x:34:x\n"
+    )
+    accounts(node, ("www", "*"))
+    assert [(one.group, one.user, one.through) for one in read(node).members] == [
+        ("sudo", "eve", "alias"),
+        ("sudo", "ada", "sudo"),
+        ("sudo", "rack", "sudo"),
+        ("docker", "www", ""),
+    ]
+    (node / "etc/group").unlink()
+    assert read(node).unknown == {"accounts": "read the groups"}

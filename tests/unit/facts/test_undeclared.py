@@ -180,6 +180,27 @@ def test_accounts(line, strange):
 
 
 @pytest.mark.parametrize(
+    ("line", "strange"),
+    [
+        ("member|sudo|mallory|sudo", True),
+        ("member|sudo|mallory|alias", True),
+        ("member|sudo|mallory|", True),
+        ("member|sudo|ada|sudo", False),
+        ("member|sudo|rack|sudo", False),
+        ("member|sudo|root|", False),
+        ("member|docker|ada|docker", False),
+        ("member|docker|ada|alias", True),
+        ("member|docker|ada|", True),
+    ],
+)
+def test_members_of_groups_that_can_become_root(line, strange):
+    """The role that compares the members of docker takes others out."""
+    assert bool(undeclared.members(traces(line), DECLARED)) is strange
+    allowed = replace(DECLARED, root_groups=dict.fromkeys(("sudo", "docker"), frozenset({"ada", "mallory"})))
+    assert undeclared.members(traces(line), allowed) == []
+
+
+@pytest.mark.parametrize(
     "rule",
     [
         "mallory ALL=(ALL) NOPASSWD: ALL",
@@ -326,6 +347,9 @@ def test_which_rule_is_the_login_user_s_right_to_become_root(rule, enough):
     found = traces(coded("sudoers", "-", "/etc/sudoers.d/50-site", f"{rule}\n"))
     assert undeclared.sudo_rules(found, allowed), "the node's own rule of rack goes"
     assert undeclared.login_would_lose_sudo(found, allowed) is not enough
+    if rule.startswith("%backup"):
+        found.members = traces("member|backup|rack|backup").members
+        assert not undeclared.login_would_lose_sudo(found, allowed)
 
 
 def test_sshd_s_files_and_effective_settings():

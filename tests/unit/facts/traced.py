@@ -49,6 +49,8 @@ DECLARED = Declared(
         "permituserenvironment": frozenset({"no"}),
         "trustedusercakeys": frozenset({"none"}),
     },
+    root_groups={"sudo": frozenset({"ada"}), "docker": frozenset()},
+    compared_groups=frozenset({"docker"}),
     paths=("/etc",),
 )
 

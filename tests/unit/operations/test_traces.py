@@ -64,6 +64,8 @@ SSHD = {"more": ", unit='ssh.service'"}
         ("accounts", "account|root|0|/root|/bin/sh|open|", "\0", "user", "root", "password open", "usermod --lock root"),
         ("accounts", "account|rack|1000|/home/rack|/bin/sh|empty|", "\0", "user", "rack", "password empty",
          "usermod --password '*' rack"),
+        ("group_members", "member|sudo|eve|alias", "\0", "user", "eve", "member of group sudo", "gpasswd --delete eve alias"),
+        ("group_members", "member|sudo|eve|", "\0", "user", "eve", "member of group sudo", "usermod --gid 65534 eve"),
         ("sudo_rules", coded("sudoers", "-", "/etc/sudoers.d/x", "x ALL=ALL\n"), "\0", "file", "/etc/sudoers.d/x",
          "x ALL=ALL", "rm -f"),
         ("sudo_rules", coded("sudoers", "-", "/etc/sudoers", STOCK_SUDOERS + "x ALL=ALL\n"), "\0", "file", "/etc/sudoers",
@@ -91,7 +93,8 @@ def test_each_is_planned_by_name_and_taken_away(node, operation, line, without, 
 
 
 @pytest.mark.parametrize(
-    "operation", ["authorized_keys", "accounts", "sudo_rules", "sshd_settings", "loose_files", "holds"]
+    "operation",
+    ["authorized_keys", "accounts", "group_members", "sudo_rules", "sshd_settings", "loose_files", "holds"],
 )
 def test_nothing_is_planned_on_a_stock_node(node, operation):
     more = SSHD["more"] if operation == "sshd_settings" else ""
@@ -105,6 +108,7 @@ def test_nothing_is_planned_on_a_stock_node(node, operation):
     [
         ("authorized_keys", "keys"),
         ("accounts", "accounts"),
+        ("group_members", "accounts"),
         ("sudo_rules", "sudoers"),
         ("sshd_settings", "sshd"),
         ("loose_files", "loose"),

@@ -13,6 +13,7 @@ from rackwright.model.authorized_keys import parse_key
 from rackwright.model.settings import Ssh
 from rackwright.model.unit_files import foreign_unit_files
 from rackwright.roles.access.options import AccessOptions, AdminUser
+from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
 from rackwright.roles.integrity.declared import declared, login_key
 from rackwright.roles.integrity.options import IntegrityOptions
@@ -47,7 +48,9 @@ def made(options=None, key=None, user="rack", access=None, **more):
 def asked(cluster):
     node = worker(cluster)
     right = declared(cluster, node, node.options["integrity"])
-    text = NodeTraces().command(users=right.users, paths=right.paths, held=node.family.held)
+    text = NodeTraces().command(
+        users=right.users, groups=tuple(right.root_groups), paths=right.paths, held=node.family.held
+    )
     return f"sh -c {shlex.quote(text)}"
 
 
@@ -56,7 +59,7 @@ def check(name, lines, cluster):
     return judged("integrity", CHECKS, name, cluster, worker(cluster), host)
 
 
-KEYS, ACCOUNTS, SUDO, SSHD, LOOSE, HOLDS = (one.name for one in CHECKS)
+KEYS, ACCOUNTS, MEMBERS, SUDO, SSHD, LOOSE, HOLDS = (one.name for one in CHECKS)
 
 
 @pytest.mark.parametrize("name", [one.name for one in CHECKS])
@@ -73,6 +76,7 @@ def test_each_holds_on_a_stock_node(name, key):
         (ACCOUNTS, "account|toor|0|/root|/bin/sh|open|", "toor has uid 0"),
         (ACCOUNTS, "account|www|33|/|/bin/sh|open|", "www has a password"),
         (ACCOUNTS, "account|ada|3000|/|/bin/sh|empty|", "ada has no password"),
+        (MEMBERS, "member|sudo|eve|sudo", "eve is in group sudo"),
         (SUDO, coded("sudoers", "-", "/etc/sudoers.d/x", "x ALL=ALL"), "/etc/sudoers.d/x: x ALL=ALL"),
         (SSHD, "sshd|trustedusercakeys|/etc/evil", "trustedusercakeys is /etc/evil, not none"),
         (SSHD, coded("config", "-", "/etc/ssh/sshd_config.d/x.conf", "X y"), "nothing declares /etc/ssh/sshd_config.d/x"),
@@ -103,7 +107,7 @@ def test_each_cannot_know(name, lines, key):
 
 @pytest.mark.parametrize(
     ("name", "part"),
-    [(KEYS, "keys"), (KEYS, "accounts"), (ACCOUNTS, "accounts"), (SUDO, "sudoers"), (SSHD, "sshd"), (LOOSE, "loose"), (HOLDS, "holds")],
+    [(KEYS, "keys"), (KEYS, "accounts"), (ACCOUNTS, "accounts"), (MEMBERS, "accounts"), (SUDO, "sudoers"), (SSHD, "sshd"), (LOOSE, "loose"), (HOLDS, "holds")],
 )  # fmt: skip
 def test_a_part_that_could_not_be_read_is_not_known(name, part, key):
     result = check(name, answer(f"cannot|{part}|do it"), made(key=key))
@@ -138,6 +142,27 @@ def test_what_roles_declare_is_right(key):
     assert right.sshd_settings["permitrootlogin"] == {"no"}
     assert right.sshd_settings["trustedusercakeys"] == {"none"}
     assert right.key_prefixes["rackwright-drift"].startswith("restrict,command=")
+
+
+def test_members_of_privileged_groups_that_are_right(key):
+    eve = AdminUser(name="eve", uid=3001, groups=("disk", "audio"))
+    access = AccessOptions(users=(*ACCESS.users, eve))
+    allowed = IntegrityOptions(allowed_group_members={"lxd": ("bob",), "audio": ("x",)})
+    cluster = made(allowed, key=key, user="ada", access=access, docker=DockerOptions(users=("eve",)))
+    right = declared(cluster, worker(cluster), allowed)
+    more = {group: set(names) - {"ada"} for group, names in right.root_groups.items() if "ada" in names}
+    empty: set[str] = set()
+    assert more == {
+        "sudo": empty,
+        "wheel": empty,
+        "admin": empty,
+        "docker": empty,
+        "disk": {"eve"},
+        "lxd": {"bob"},
+    }
+    assert right.compared_groups == {"docker"}
+    alone = made(key=key)
+    assert set(declared(alone, worker(alone), IntegrityOptions()).root_groups) == set(right.root_groups)
 
 
 def test_a_private_key_without_its_public_half(tmp_path):
