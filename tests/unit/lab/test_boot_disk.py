@@ -1,0 +1,79 @@
+"""The files that make a disk boot, and what is said about a tree that cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rackwright.errors import LabError
+from rackwright.lab import boot_disk
+from rackwright.lab.boot_disk import assignments, fstab, grub_config, installed_kernels, make_boot_disk
+
+UUID = "6c7a5a1e-0000-4000-8000-000000000001"
+
+
+def _tree(root: Path, *kernels: str) -> Path:
+    (root / "boot").mkdir(parents=True)
+    for kernel in kernels:
+        (root / "boot" / f"vmlinuz-{kernel}").touch()
+        (root / "boot" / f"initrd.img-{kernel}").touch()
+    return root
+
+
+def test_the_menu_names_kernels_as_update_grub_does_so_that_the_default_can_be_read() -> None:
+    text = grub_config(UUID, ["6.12.117+deb13-amd64", "6.12.9-amd64"], "console=ttyS0,115200")
+
+    assert 'set default="Debian GNU/Linux, with Linux 6.12.117+deb13-amd64"\n' in text
+    assert text.count("menuentry ") == 2
+    assert f"\tlinux\t/boot/vmlinuz-6.12.9-amd64 root=UUID={UUID} ro console=ttyS0,115200\n" in text
+    assert "\tinitrd\t/boot/initrd.img-6.12.9-amd64\n" in text
+    assert "timeout=0" in text
+
+
+def test_a_line_without_arguments_ends_without_a_blank() -> None:
+    assert f"root=UUID={UUID} ro\n" in grub_config(UUID, ["6.1.0-1-amd64"], "")
+
+
+def test_the_root_is_mounted_by_uuid_and_a_missing_efi_partition_does_not_stop_the_boot() -> None:
+    root, esp = fstab(UUID).splitlines()
+
+    assert root.split()[:3] == [f"UUID={UUID}", "/", "ext4"]
+    assert esp.split()[:2] == ["LABEL=ESP", "/boot/efi"]
+    assert "nofail" in esp
+
+
+def test_kernels_come_newest_first_and_only_with_their_initramfs(tmp_path: Path) -> None:
+    tree = _tree(tmp_path, "6.12.9-amd64", "6.12.117+deb13-amd64", "6.1.0-50-amd64")
+    (tree / "boot/vmlinuz-6.13.0-amd64").touch()
+
+    assert installed_kernels(tree) == ["6.12.117+deb13-amd64", "6.12.9-amd64", "6.1.0-50-amd64"]
+
+
+def test_a_tree_without_a_kernel_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="has no kernel with an initramfs below /boot") as refused:
+        installed_kernels(_tree(tmp_path))
+    assert "bare metal" in (refused.value.hint or "")
+
+
+def test_a_tree_without_a_boot_loader_is_refused_with_its_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boot_disk, "require", lambda programs: None)
+    tree = _tree(tmp_path / "tree", "6.1.0-50-amd64")
+
+    with pytest.raises(LabError, match=r"/usr/lib/shim/shimx64\.efi\.signed") as refused:
+        make_boot_disk(tree, tmp_path / "disk.qcow2", 4)
+    assert "shim-signed" in (refused.value.hint or "")
+    assert not (tmp_path / "disk.qcow2").exists()
+
+
+def test_arguments_of_a_drop_in_are_added_to_those_before_it() -> None:
+    first = assignments('GRUB_TIMEOUT=0\nGRUB_CMDLINE_LINUX="console=ttyS0,115200"\n', {})
+    second = assignments(
+        '# ours\nGRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX iommu=pt"\nGRUB_DEFAULT="a>b"\n', first
+    )
+
+    assert second["GRUB_CMDLINE_LINUX"] == "console=ttyS0,115200 iommu=pt"
+    assert second["GRUB_TIMEOUT"] == "0"
+    assert second["GRUB_DEFAULT"] == "a>b"
