@@ -8,63 +8,23 @@ from rackwright.catalog import mig
 from rackwright.clusterfile.addresses import Addresses
 from rackwright.clusterfile.file import ClusterSection
 from rackwright.clusterfile.groups import Group
+from rackwright.clusterfile.lab_sizes import check_lab_sizes
 from rackwright.clusterfile.placement import Location
 from rackwright.clusterfile.ports import check_ports
 from rackwright.clusterfile.report import Report
 from rackwright.documents.nearest import short, suggest
 from rackwright.model.cluster import LabSize, Network, Node
 from rackwright.model.options import RoleOptions
-from rackwright.model.sku import Architecture
-from rackwright.model.types import NetworkPurpose, Platform
-from rackwright.osfamily.known import RELEASES
+from rackwright.model.types import NetworkPurpose
 
 
 def check_fit(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> None:
     """Note contradictions of a group: platform and lab size, ports and rails, MIG."""
-    sized = [group for group in groups if group.lab is not None]
+    check_lab_sizes(report, groups)
     for group in groups:
-        if group.lab is None and report.clean((*group.path, "lab")) and report.clean(("defaults", "lab")):
-            _check_unsized(report, group, sized)
-        if group.platform is Platform.CONTAINER and group.os is not None and not group.os.lab_image:
-            report.add(
-                (*group.path, "os"),
-                f"The lab cannot boot containers of {group.os}.",
-                suggest(
-                    group.os.id, [name for name, os in RELEASES.items() if os.lab_image], what="it can boot"
-                ),
-            )
-        _check_simulated(report, group)
         _check_rails(report, group, networks)
         _check_mig(report, group)
     check_ports(report, groups, networks)
-
-
-def _check_unsized(report: Report, group: Group, sized: list[Group]) -> None:
-    path, hint = (*group.path, "lab"), "e.g. `lab: {cpus: 2, memory_mib: 2048}`"
-    if group.platform is Platform.CONTAINER:
-        report.add(path, "A container needs a lab size.", hint, key=True)
-    elif sized:
-        report.add(
-            path,
-            f"The group has no lab size, but {sized[0].first_name()} has one: the lab boots all nodes or none.",
-            hint,
-            key=True,
-        )
-
-
-def _check_simulated(report: Report, group: Group) -> None:
-    own = group.entry.lab
-    if own is None or own.gpus is None or group.sku is None:
-        return
-    gpus, path = group.sku.gpus, (*group.path, "lab", "gpus")
-    if gpus is None:
-        report.add(path, f"{group.sku.name} has no GPU to simulate.", "e.g. `sku: lab-h100-node`")
-    elif gpus.architecture is Architecture.CDNA3 or not gpus.pci_ids:
-        report.add(
-            path,
-            f"The lab cannot simulate {gpus.model}: it simulates NVIDIA GPUs with known PCI ids only.",
-            None,
-        )
 
 
 def _check_rails(report: Report, group: Group, networks: Mapping[str, Network]) -> None:

@@ -249,3 +249,17 @@ def test_the_lab(tmp_path):
     assert [node.name for node in lab.nodes] == ["head1", "worker1", "worker2"]
     assert {node.platform for node in lab.nodes} == {Platform.CONTAINER}
     assert lab.mirrors.apt_proxy == f"http://{lab.management.gateway}:3142"
+
+
+def test_the_rack_of_virtual_machines():
+    rack = load_cluster(INVENTORY / "vm.yaml")
+    assert [node.name for node in rack.nodes] == ["head1", "worker1", "worker2"]
+    assert {node.platform for node in rack.nodes} == {Platform.VM}
+    assert all(node.lab is not None and node.lab.memory_mib <= 2048 for node in rack.nodes)
+    for worker in rack.nodes[1:]:
+        assert sum(drives.count for drives in worker.sku.nvme) == 2
+        assert len([entry for entry in worker.addresses if entry.network == "fabric"]) == 2
+    lab = load_cluster(INVENTORY / "lab.yaml")
+    assert {role for node in rack.nodes for role in node.options} == {
+        role for node in lab.nodes for role in node.options
+    }
