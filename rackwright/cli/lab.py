@@ -11,7 +11,7 @@ from rich.table import Table
 
 from rackwright.cli.terminal import Console
 from rackwright.errors import LabError
-from rackwright.lab import faults
+from rackwright.lab import faults, power
 from rackwright.lab.from_cluster import load_rack_spec
 from rackwright.lab.rack import Rack
 from rackwright.lab.status import RackStatus
@@ -95,12 +95,53 @@ def ssh(context: typer.Context, node: Node, file: FileOption = DEFAULT_FILE) -> 
 def fault(
     node: Node,
     kind: Annotated[str, typer.Argument(help=f"One of: {', '.join((*faults.FAULTS, *faults.GPU_FAULTS))}.")],
-    args: Annotated[list[str] | None, typer.Argument(help="For slow: milliseconds and percent lost.")] = None,
+    args: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="For slow: milliseconds and percent lost; for clock:jump: seconds; for disk:fail and "
+            "link:down: which one, counted from 0."
+        ),
+    ] = None,
     file: FileOption = DEFAULT_FILE,
 ) -> None:
     """Break a node on purpose."""
     _rack(file).fault(node, kind, *(args or []))
     _log.print(f"{node}: {' '.join([kind, *(args or [])])}")
+
+
+@lab_app.command()
+def reboot(node: Node, file: FileOption = DEFAULT_FILE) -> None:
+    """Reboot a node in good order and wait until it is ready."""
+    _rack(file).reboot(node)
+    _log.print(f"{node}: ready")
+
+
+@lab_app.command("power")
+def switch(
+    node: Node,
+    action: Annotated[str, typer.Argument(help=f"One of: {', '.join(power.ACTIONS)}.")],
+    file: FileOption = DEFAULT_FILE,
+) -> None:
+    """Switch a node on or off as its BMC would; `off` is the plug, `soft` the power button."""
+    _rack(file).power(node, action)
+    _log.print(f"{node}: power {action}")
+
+
+Snapshot = Annotated[str, typer.Argument(help="Name of the snapshot.")]
+
+
+@lab_app.command()
+def snapshot(node: Node, name: Snapshot = "default", file: FileOption = DEFAULT_FILE) -> None:
+    """Keep the state of a virtual machine's disks; it goes on running."""
+    _rack(file).snapshot(node, name)
+    _log.print(f"{node}: snapshot {name}")
+
+
+@lab_app.command()
+def restore(node: Node, name: Snapshot = "default", file: FileOption = DEFAULT_FILE) -> None:
+    """Boot a virtual machine from a snapshot of its disks."""
+    _rack(file).restore(node, name)
+    _log.print(f"{node}: ready")
 
 
 @lab_app.command()
@@ -119,11 +160,13 @@ def _show(result: RackStatus) -> None:
     if not result.nodes:
         out.print(f"rack {result.name} is not up")
         return
-    table = Table("node", "address", "image", "state", "faults", "limits", "MiB", box=None, pad_edge=False)
+    table = Table(
+        "node", "address", "image", "kind", "state", "faults", "limits", "MiB", box=None, pad_edge=False
+    )
     for one in result.nodes:
         broken = ", ".join(" ".join([kind, *args]) for kind, args in one.faults.items())
         memory = "" if one.memory_mib is None else str(one.memory_mib)
-        table.add_row(one.name, one.address, one.image, one.state, broken, one.limits, memory)
+        table.add_row(one.name, one.address, one.image, one.kind, one.state, broken, one.limits, memory)
     out.print(table)
     out.print(f"rack {result.name}: {_counts(result)}; mirror: {result.mirror}")
 

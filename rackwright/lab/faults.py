@@ -3,14 +3,27 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from rackwright.errors import LabError
-from rackwright.lab import cgroup, delay, disk, gpu_node, gpus, names, network, node, state
+from rackwright.lab import (
+    cgroup,
+    container,
+    container_disk,
+    delay,
+    gpu_node,
+    gpus,
+    names,
+    network,
+    node,
+    state,
+    vm_faults,
+)
 from rackwright.lab.process import launch, wait_until
 from rackwright.lab.spec import NodeSpec, RackSpec
 
-Fault = Callable[[RackSpec, NodeSpec, tuple[str, ...]], None]
+Act = Callable[[RackSpec, NodeSpec, tuple[str, ...]], None]
 _GPU = "gpu:"
 _SSH_UNITS = ("ssh.socket", "ssh.service")
 
@@ -24,24 +37,12 @@ def recorded(rack: str, name: str) -> dict[str, list[str]]:
 def inject(spec: RackSpec, target: NodeSpec, kind: str, args: tuple[str, ...]) -> None:
     """Do a fault to a node; a second one of the same kind replaces the first."""
     gpu = kind.startswith(_GPU)
-    if gpu:
-        gpu_node.check(target, kind.removeprefix(_GPU))
-    elif kind not in FAULTS:
-        raise LabError(f"no fault {kind!r}", hint=f"faults: {', '.join(FAULTS)}, gpu:...")
-    wanted = 2 if kind == "slow" else 0
-    if len(args) != wanted:
-        usage = "slow MS LOSS" if wanted else kind
-        raise LabError(f"fault {kind} takes {wanted} arguments, not {len(args)}", hint=usage)
+    _check(target, kind, args)
     faults = recorded(spec.name, target.name)
     if "kill" in faults or not node.running(spec.name, target.name):
         raise LabError(f"node {target.name} is not running", hint=f"rackwright lab heal {target.name}")
     if "pause" in faults and kind == "sshd-down":
         raise LabError(f"node {target.name} is paused: nothing can be stopped on it")
-    if kind == "slow":
-        try:
-            delay.parse(*args)
-        except ValueError as error:
-            raise LabError(f"slow {' '.join(args)}: {error}") from None
     # Recorded first: a half-done fault is then healed as well.
     faults |= {kind: list(args)}
     _save(spec.name, target.name, faults)
@@ -49,24 +50,63 @@ def inject(spec: RackSpec, target: NodeSpec, kind: str, args: tuple[str, ...]) -
         gpu_node.place(spec.name, target, _of_gpus(faults))
         gpu_node.say(spec.name, target, kind.removeprefix(_GPU))
     else:
-        FAULTS[kind](spec, target, args)
+        FAULTS[kind].act(spec, target, args)
+    if kind in _PASSING:
+        _save(spec.name, target.name, {name: given for name, given in faults.items() if name != kind})
+
+
+def forget_power(rack: str, name: str) -> None:
+    """A node that is switched on is no longer killed."""
+    left = {kind: args for kind, args in recorded(rack, name).items() if kind != "kill"}
+    _save(rack, name, left)
+
+
+def _check(target: NodeSpec, kind: str, args: tuple[str, ...]) -> None:
+    """Refuse a fault that there is not, or that this node cannot have, and wrong arguments."""
+    if kind.startswith(_GPU):
+        gpu_node.check(target, kind.removeprefix(_GPU))
+        usage, least = kind, 0
+    elif kind in FAULTS:
+        usage, least = FAULTS[kind].usage, FAULTS[kind].least
+    else:
+        raise LabError(f"no fault {kind!r}", hint=f"faults: {', '.join(FAULTS)}, gpu:...")
+    if kind in FAULTS and FAULTS[kind].of_machines and target.vm is None:
+        raise LabError(
+            f"node {target.name} is a container, and {kind} needs a machine of its own",
+            hint="platform: vm in the cluster file",
+        )
+    most = len(usage.split()) - 1
+    if not least <= len(args) <= most:
+        takes = f"{most} arguments" if least == most else f"{least} to {most} arguments"
+        raise LabError(f"fault {kind} takes {takes}, not {len(args)}", hint=usage)
+    if kind == "slow":
+        try:
+            delay.parse(*args)
+        except ValueError as error:
+            raise LabError(f"slow {' '.join(args)}: {error}") from None
 
 
 def heal(spec: RackSpec, target: NodeSpec) -> None:
     """Undo every fault of a node, boot it if it is off, and wait until it is ready."""
     faults = recorded(spec.name, target.name)
-    if any(gpu_node.logs(target, kind) for kind in _of_gpus(faults)) and "kill" not in faults:
-        # What the kernel's log of a boot says stays said; a power cycle is also the remedy of such faults.
+    if _needs_power_cycle(target, faults) and "kill" not in faults:
         cgroup.kill(spec.name, target.name)
         wait_until(lambda: not node.running(spec.name, target.name), f"{target.name} to be off")
     if not node.running(spec.name, target.name):
         # A node which boots gets a new cable, an empty disk reserve and its own sshd.
         cgroup.remove(spec.name, _delay_group(target))
-        node.start(spec, target)
+        node.kind(target).start(spec, target)
     else:
         _undo(spec, target, faults)
     node.wait_ready(spec, target)
     _record(spec.name, target.name).unlink(missing_ok=True)
+
+
+def _needs_power_cycle(target: NodeSpec, faults: Mapping[str, object]) -> bool:
+    # What the kernel's log of a boot says stays said; a power cycle is also the remedy of such faults.
+    return bool({"panic", "disk:fail"} & set(faults)) or any(
+        gpu_node.logs(target, kind) for kind in _of_gpus(faults)
+    )
 
 
 def _of_gpus(faults: Mapping[str, object]) -> list[str]:
@@ -83,14 +123,26 @@ def _undo(spec: RackSpec, target: NodeSpec, faults: Mapping[str, object]) -> Non
         network.remove_delay_line(spec.name, target.name)
     if "cut" in faults:
         network.set_cable(spec.name, target.name, up=True)
-    if "fill-disk" in faults:
+    if "link:down" in faults:
+        vm_faults.restore_links(spec, target)
+    if "clock:jump" in faults:
+        vm_faults.set_clock(spec, target)
+    if "fill-disk" in faults and target.vm is not None:
+        vm_faults.empty_disk(spec, target)
+    elif "fill-disk" in faults:
         _fill_file(spec.name, target.name).unlink(missing_ok=True)
     if "sshd-down" in faults:
-        enabled = node.run_inside(
-            spec.name, target.name, ["sh", "-c", f"systemctl is-enabled {' '.join(_SSH_UNITS)} || true"]
-        ).split()
+        enabled = (
+            node.kind(target)
+            .run_inside(
+                spec.name, target, ["sh", "-c", f"systemctl is-enabled {' '.join(_SSH_UNITS)} || true"]
+            )
+            .split()
+        )
         units = [u for u, answer in zip(_SSH_UNITS, enabled, strict=False) if answer == "enabled"]
-        node.run_inside(spec.name, target.name, ["systemctl", "start", units[0] if units else _SSH_UNITS[1]])
+        node.kind(target).run_inside(
+            spec.name, target, ["systemctl", "start", units[0] if units else _SSH_UNITS[1]]
+        )
 
 
 def _kill(spec: RackSpec, target: NodeSpec, _: tuple[str, ...]) -> None:
@@ -118,6 +170,9 @@ def _slow(spec: RackSpec, target: NodeSpec, args: tuple[str, ...]) -> None:
 
 
 def _fill_disk(spec: RackSpec, target: NodeSpec, _: tuple[str, ...]) -> None:
+    if target.vm is not None:
+        vm_faults.fill_disk(spec, target, ())
+        return
     # Reserved, not written: the node's file system is full to the last block, the machine's stays as it was.
     with _fill_file(spec.name, target.name).open("wb") as file:
         status = os.fstatvfs(file.fileno())
@@ -135,9 +190,11 @@ def _sshd_down(spec: RackSpec, target: NodeSpec, _: tuple[str, ...]) -> None:
     present = [
         unit
         for unit in _SSH_UNITS
-        if node.run_inside(spec.name, target.name, ["systemctl", "list-unit-files", "--no-legend", unit])
+        if node.kind(target).run_inside(
+            spec.name, target, ["systemctl", "list-unit-files", "--no-legend", unit]
+        )
     ]
-    node.run_inside(spec.name, target.name, ["systemctl", "stop", *present])
+    node.kind(target).run_inside(spec.name, target, ["systemctl", "stop", *present])
 
 
 def _delay_group(target: NodeSpec) -> str:
@@ -145,7 +202,7 @@ def _delay_group(target: NodeSpec) -> str:
 
 
 def _fill_file(rack: str, name: str) -> Path:
-    return node.host_view(rack, name, names.node_state(rack, name) / "disk" / disk.FILL)
+    return container.host_view(rack, name, names.node_state(rack, name) / "disk" / container_disk.FILL)
 
 
 def _record(rack: str, name: str) -> Path:
@@ -156,15 +213,34 @@ def _save(rack: str, name: str, faults: Mapping[str, list[str]]) -> None:
     state.write_json(_record(rack, name), dict(faults))
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What does a fault, how it is written, and how many of its arguments it cannot do without."""
+
+    act: Act
+    usage: str
+    least: int = 0
+    of_machines: bool = False
+    """Only a virtual machine can have it."""
+
+
 FAULTS: dict[str, Fault] = {
-    "kill": _kill,
-    "pause": _pause,
-    "cut": _cut,
-    "slow": _slow,
-    "fill-disk": _fill_disk,
-    "sshd-down": _sshd_down,
+    "kill": Fault(_kill, "kill"),
+    "pause": Fault(_pause, "pause"),
+    "cut": Fault(_cut, "cut"),
+    "slow": Fault(_slow, "slow MS LOSS", least=2),
+    "fill-disk": Fault(_fill_disk, "fill-disk"),
+    "sshd-down": Fault(_sshd_down, "sshd-down"),
+    "disk:fail": Fault(vm_faults.fail_disk, "disk:fail [DISK]", of_machines=True),
+    "link:down": Fault(vm_faults.cut_link, "link:down [PORT]", of_machines=True),
+    "clock:jump": Fault(vm_faults.jump_clock, "clock:jump SECONDS", least=1, of_machines=True),
+    "power-cut": Fault(vm_faults.cut_power, "power-cut", of_machines=True),
+    "panic": Fault(vm_faults.panic, "panic", of_machines=True),
 }
 """Fault kind -> what does it."""
+
+_PASSING = ("power-cut",)
+"""Over once they are done: there is nothing to heal."""
 
 GPU_FAULTS = (*(f"{_GPU}{kind}" for kind in gpus.KINDS), f"{_GPU}xid:N")
 """Of nodes with simulated GPUs; the last GPU has them."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
-from rackwright.lab.spec import NodeSpec, RackSpec
-from rackwright.model.cluster import Cluster, Network, Node
+from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
+from rackwright.model.cluster import Cluster, LabSize, Network, Node
 from rackwright.model.types import NetworkPurpose, Platform
 
 
@@ -43,10 +43,10 @@ def rack_spec(cluster: Cluster) -> RackSpec:
 
 
 def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
-    if node.platform is not Platform.CONTAINER:
+    if node.platform is Platform.BARE_METAL:
         raise LabError(
-            f"{node.name} is {node.platform}, and the lab boots containers.",
-            hint="set `platform: container` to boot the file as a lab rack",
+            f"{node.name} is {node.platform}, and the lab boots containers and virtual machines.",
+            hint="set `platform: container` or `platform: vm` to boot the file as a lab rack",
         )
     if node.lab is None:
         raise LabError(f"{node.name} declares no lab size.", hint="e.g. `lab: {cpus: 2, memory_mib: 2048}`")
@@ -66,6 +66,20 @@ def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
         ),
         containers=node.lab.containers,
         gpus=_gpus(node),
+        vm=_vm(node, node.lab) if node.platform is Platform.VM else None,
+    )
+
+
+def _vm(node: Node, size: LabSize) -> VmSpec:
+    """The SKU's shape where the lab gives it as many CPUs as the SKU has, else one socket of cores."""
+    sku = node.sku
+    same = sku.cpus == size.cpus
+    return VmSpec(
+        sockets=sku.sockets if same else 1,
+        cores=sku.cores_per_socket if same else size.cpus,
+        threads=sku.threads_per_core if same else 1,
+        numa_nodes=min(sku.numa_nodes or 1, size.cpus),
+        data_disks_gb=tuple(drives.size_gb for drives in sku.nvme for _ in range(drives.count)),
     )
 
 

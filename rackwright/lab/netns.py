@@ -29,6 +29,18 @@ def open_socket(rack: str, address: str, port: int, timeout: float) -> socket.so
     return connection
 
 
+def ssh_answers(rack: str, address: str, port: int) -> bool:
+    """Whether an SSH server greets a caller from inside the rack."""
+    try:
+        connection = open_socket(rack, address, port, 2.0)
+        if connection is None:
+            return False
+        with connection:
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
 def _socket_inside(namespace: str) -> socket.socket | None:
     # A socket stays in the namespace it was created in, so the thread is abroad for two system calls
     # only. Nothing in between does I/O: under gevent no other greenlet runs until the thread is back.

@@ -66,6 +66,23 @@ def make_node(spec: RackSpec, node: NodeSpec) -> None:
         _add_port(spec, node, number, cidr)
 
 
+def make_machine(spec: RackSpec, node: NodeSpec) -> None:
+    """A virtual machine's cables, made afresh: their other ends are its network cards."""
+    rack = names.namespace(spec.name)
+    remove_node(spec.name, node.name)
+    bridges = [
+        names.BRIDGE,
+        *(names.bridge(str(IPv4Interface(cidr).network)) for cidr in node.extra_addresses),
+    ]
+    for number, bridge in enumerate(bridges):
+        cable = names.interface("v" if number == 0 else f"e{number}", node.name)
+        _batch(
+            rack,
+            f"tuntap add dev {cable} mode tap vnet_hdr",
+            f"link set {cable} mtu {node.mtu} addrgenmode none master {bridge} up",
+        )
+
+
 def _add_port(spec: RackSpec, node: NodeSpec, number: int, cidr: str) -> None:
     """A cable to the bridge of one further network; like eth0 it keeps its MAC addresses."""
     cable, interface, own = (

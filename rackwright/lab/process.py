@@ -23,6 +23,7 @@ PACKAGES = {
     "mount": "mount",
     "nsenter": "util-linux",
     "qemu-img": "qemu-utils",
+    "qemu-system-x86_64": "qemu-system-x86",
     "setpriv": "util-linux",
     "setsid": "util-linux",
     "sfdisk": "fdisk",

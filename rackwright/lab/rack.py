@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,7 +11,21 @@ from pathlib import Path
 from threading import Event
 
 from rackwright.errors import LabError
-from rackwright.lab import cgroup, disk, faults, image, keys, mirror, names, network, node, state, status
+from rackwright.lab import (
+    cgroup,
+    container_disk,
+    faults,
+    image,
+    keys,
+    mirror,
+    names,
+    network,
+    node,
+    power,
+    snapshots,
+    state,
+    status,
+)
 from rackwright.lab.netns import rack_is_up
 from rackwright.lab.process import attach, require
 from rackwright.lab.spec import NodeSpec, RackSpec, check_label
@@ -23,10 +37,7 @@ _HOST_LIMITS = {
     "net/ipv4/neigh/default/gc_thresh3": 32768,
     "net/ipv4/neigh/default/gc_thresh2": 16384,
 }
-_UP_PROGRAMS = (
-    "systemd-nspawn", "mmdebstrap", "ip", "mke2fs", "mount", "unshare", "nsenter", "setpriv", "setsid",
-    "ssh-keygen",
-)  # fmt: skip
+_UP_PROGRAMS = ("ip", "mount", "unshare", "nsenter", "setpriv", "setsid", "ssh-keygen")
 _MIRROR_PROGRAMS = ("apt-cacher-ng",)
 
 
@@ -69,20 +80,26 @@ class Rack:
             raise LabError(f"rack {self.name} is not up", hint="rackwright lab up brings it up")
         return spec
 
-    def up(self) -> None:
-        """Bring every node up; what already runs is left alone, what is missing is added."""
+    def up(self, boot_images: Mapping[str, Path] | None = None) -> None:
+        """Bring every node up; what already runs is left alone, what is missing is added.
+
+        `boot_images`: the folder of each virtual machine's boot image, by node (rackwright.image.for_lab).
+        """
         spec = self._spec
         if spec is None:
             raise LabError(f"rack {self.name} has no recorded specification")
         require((*_UP_PROGRAMS, *(_MIRROR_PROGRAMS if spec.apt_proxy else ())))
+        for one in {one.vm is None: one for one in spec.nodes}.values():
+            node.kind(one).require_host()
         with self._locked():
             self._begin(spec)
             public_key = keys.ensure_admin_key(spec.key)
-            with image.held({one.image for one in spec.nodes}, self.log) as bases:
+            with image.held({one.image for one in spec.nodes if one.vm is None}, self.log) as trees:
                 network.make_rack(spec)
                 mirror.open_door(spec)
+                bases = {one.name: _base(one, trees, boot_images or {}) for one in spec.nodes}
                 _in_parallel(
-                    spec.nodes, lambda one: _prepare(spec, one, bases[one.image], public_key), Event()
+                    spec.nodes, lambda one: _prepare(spec, one, bases[one.name], public_key), Event()
                 )
                 keys.write_known_hosts(spec, _host_keys(spec))
                 give_up = Event()
@@ -96,7 +113,7 @@ class Rack:
             state.forget_spec(self.name)
             cgroup.remove(self.name)
             network.remove_rack(self.name)
-            disk.wait_released(self.name)
+            container_disk.wait_released(self.name)
             _remove_folder(names.rack_disks(self.name))
             mirror.close_door(self.name)
             _remove_folder(names.rack_state(self.name))
@@ -112,17 +129,20 @@ class Rack:
     def exec(self, node_name: str, argv: Sequence[str]) -> int:
         """Run a program as root on a node, on this terminal, and return its exit code."""
         require(("nsenter", "setpriv"))
-        return attach(node.entering(self.name, self.running_spec.node(node_name).name, argv))
+        target = self.running_spec.node(node_name)
+        return node.kind(target).attach(self.name, target, argv)
 
     def run(self, node_name: str, argv: Sequence[str], timeout: float = 60) -> str:
         """Run a program as root on a node and return its output; failure is a LabError."""
         require(("nsenter", "setpriv"))
-        return node.run_inside(self.name, self.running_spec.node(node_name).name, argv, timeout)
+        target = self.running_spec.node(node_name)
+        return node.kind(target).run_inside(self.name, target, argv, timeout)
 
     def console(self, node_name: str) -> int:
-        """A root shell on a node, with or without its sshd."""
-        # The terminal outside means nothing inside; `script` gives the shell one of the node's own.
-        return self.exec(node_name, ["script", "-qec", "exec /bin/bash -l", "/dev/null"])
+        """A root shell on a node, with or without its sshd; of a virtual machine its serial line."""
+        require(("nsenter", "setpriv"))
+        target = self.running_spec.node(node_name)
+        return node.kind(target).console(self.name, target)
 
     def ssh(self, node_name: str, argv: Sequence[str] = ()) -> int:
         """OpenSSH to a node as the administrator, from inside the rack, with strict host keys."""
@@ -159,6 +179,28 @@ class Rack:
             spec = self.running_spec
             faults.heal(spec, spec.node(node_name))
 
+    def reboot(self, node_name: str) -> None:
+        """Reboot a node in good order, and wait until it is ready."""
+        self._with_node(node_name, power.reboot)
+
+    def power(self, node_name: str, action: str) -> None:
+        """Do to a node what its BMC would: one of rackwright.lab.power.ACTIONS."""
+        self._with_node(node_name, partial(power.act, action=action))
+
+    def snapshot(self, node_name: str, name: str) -> None:
+        """Keep the state of a virtual machine's disks under a name; one of that name is replaced."""
+        self._with_node(node_name, partial(snapshots.take, name=name))
+
+    def restore(self, node_name: str, name: str) -> None:
+        """Bring a virtual machine's disks back to a snapshot, boot it, and wait until it is ready."""
+        self._with_node(node_name, partial(snapshots.restore, name=name))
+
+    def _with_node(self, node_name: str, act: Callable[[RackSpec, NodeSpec], None]) -> None:
+        require(("ip", "nsenter", "setpriv"))
+        with self._locked(wait=30):
+            spec = self.running_spec
+            act(spec, spec.node(node_name))
+
     @contextmanager
     def _locked(self, wait: float = 0.0) -> Iterator[None]:
         with state.lock(f"rack {self.name}", wait):
@@ -188,10 +230,18 @@ class Rack:
             self.log(f"{target.name}: left alone, it has faults ({', '.join(broken)})")
             return
         if started := not node.running(self.name, target.name):
-            node.start(spec, target)
+            node.kind(target).start(spec, target)
         node.wait_ready(spec, target, give_up)
         if started:
             self.log(f"{target.name}: ready at {target.address}")
+
+
+def _base(target: NodeSpec, trees: Mapping[str, Path], boot_images: Mapping[str, Path]) -> Path:
+    if target.vm is None:
+        return trees[target.image]
+    if target.name not in boot_images:
+        raise LabError(f"node {target.name} is a virtual machine and has no boot image")
+    return boot_images[target.name]
 
 
 def _prepare(spec: RackSpec, target: NodeSpec, base: Path, public_key: str) -> None:
@@ -199,7 +249,7 @@ def _prepare(spec: RackSpec, target: NodeSpec, base: Path, public_key: str) -> N
     if state.node_record(spec.name, target.name) is not None:
         return
     names.node_state(spec.name, target.name).mkdir(parents=True, exist_ok=True)
-    identity = disk.make_disk(spec, target, base, public_key)
+    identity = node.kind(target).prepare(spec, target, base, public_key)
     record = state.NodeRecord(asdict(target), str(base), identity.host_key, identity.machine_id)
     state.save_node_record(spec.name, target.name, record)
 

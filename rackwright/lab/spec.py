@@ -14,9 +14,28 @@ IMAGES = {name: release.codename for name, release in RELEASES.items() if releas
 """Base image name -> Debian suite."""
 
 MAX_NODES = 100
+VM_MEMORY_MIB = 512
+"""A kernel with its initramfs does not boot in less."""
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
+
+
+@dataclass(frozen=True, slots=True)
+class VmSpec:
+    """What a virtual machine has beyond its size; sockets * cores * threads are its CPUs."""
+
+    sockets: int
+    cores: int
+    threads: int
+    numa_nodes: int
+    data_disks_gb: tuple[int, ...] = ()
+    """Sizes of its NVMe drives, in GB (10^9 bytes)."""
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "VmSpec":
+        """What asdict made."""
+        return cls(**(data | {"data_disks_gb": tuple(data["data_disks_gb"])}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +54,8 @@ class NodeSpec:
     """Whether containers run inside it, on a disk of its own at /scratch."""
     gpus: str | None = None
     """JSON of the GPUs it pretends to have, and of how they are cut (rackwright.lab.gpu_node)."""
+    vm: VmSpec | None = None
+    """None: a container."""
 
     def __post_init__(self) -> None:
         check_label("node name", self.name)
@@ -42,10 +63,20 @@ class NodeSpec:
             raise LabError(f"node {self.name}: no image {self.image!r}", hint=f"images: {', '.join(IMAGES)}")
         if self.cpus < 1 or self.memory_mib < 64:
             raise LabError(f"node {self.name}: needs at least 1 cpu and 64 MiB of memory")
+        if self.vm is not None and self.memory_mib < VM_MEMORY_MIB:
+            raise LabError(
+                f"node {self.name}: a virtual machine needs at least {VM_MEMORY_MIB} MiB of memory"
+            )
         if not 1280 <= self.mtu <= 65535:
             raise LabError(f"node {self.name}: mtu {self.mtu} is not between 1280 and 65535")
         for cidr in (f"{self.address}/{self.prefix_length}", *self.extra_addresses):
             _interface(f"node {self.name}", cidr)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "NodeSpec":
+        """What asdict made."""
+        vm = None if data["vm"] is None else VmSpec.from_json(data["vm"])
+        return cls(**(data | {"extra_addresses": tuple(data["extra_addresses"]), "vm": vm}))
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -109,9 +140,7 @@ class RackSpec:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "RackSpec":
         """The spec which `to_json` wrote."""
-        nodes = tuple(
-            NodeSpec(**(node | {"extra_addresses": tuple(node["extra_addresses"])})) for node in data["nodes"]
-        )
+        nodes = tuple(NodeSpec.from_json(node) for node in data["nodes"])
         paths = {"key": Path(data["key"]), "known_hosts": Path(data["known_hosts"])}
         return cls(**(data | paths | {"nodes": nodes}))
 

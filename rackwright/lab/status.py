@@ -15,6 +15,7 @@ class NodeStatus:
     name: str
     address: str
     image: str
+    kind: str
     state: str
     faults: dict[str, list[str]]
     limits: str
@@ -63,6 +64,7 @@ def _node(spec: RackSpec, target: NodeSpec) -> NodeStatus:
         name=target.name,
         address=target.address,
         image=target.image,
+        kind="container" if target.vm is None else "vm",
         state=_state(spec, target, running),
         faults=faults.recorded(spec.name, target.name),
         limits=describe_limits(record.limits if record is not None and running else {}),
@@ -73,4 +75,4 @@ def _node(spec: RackSpec, target: NodeSpec) -> NodeStatus:
 def _state(spec: RackSpec, target: NodeSpec, running: bool) -> str:
     if not running:
         return "off"
-    return "ready" if node.ready(spec, target) else "not ready"
+    return "ready" if node.kind(target).ready(spec, target) else "not ready"

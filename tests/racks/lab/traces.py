@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from rackwright.lab import cgroup, disk, names
+from rackwright.lab import cgroup, container_disk, names
 
 
 def traces(rack: str) -> list[str]:
@@ -35,4 +35,4 @@ def _processes(rack: str) -> Iterator[str]:
 
 
 def _devices(rack: str) -> Iterator[str]:
-    yield from (f"loop {file}" for file in disk.loop_files() if f"/{rack}/" in file)
+    yield from (f"loop {file}" for file in container_disk.loop_files() if f"/{rack}/" in file)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from rackwright.lab.node import leader_pid
+from rackwright.lab.container import leader_pid
 from tests.racks.program import Ran
 from tests.racks.site import Site
 from tests.racks.slurm import sampler

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 
-from rackwright.lab.node import leader_pid
+from rackwright.lab.container import leader_pid
 
 _OPEN_TREE, _MOVE_MOUNT, _NEW_MOUNT_NAMESPACE = 428, 429, 0x20000
 _HERE, _CLONE, _FROM_EMPTY_PATH = -100, 1, 4

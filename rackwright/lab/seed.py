@@ -1,30 +1,26 @@
-"""A node's disk: a small file system of its own, with the node's identity already on it.
+"""A node's identity: the files that tell it from its siblings, laid over its base image before the first boot.
 
-Every node writes to an ext4 image in a sparse file, mounted as the upper layer of an overlay. Bounded by
-a real file system, a full disk is real: ENOSPC for root too, which no quota gives (root is exempt) and no
-shared overlay folder (the whole machine would have to be full). It costs little: `mke2fs` takes 20 ms and
-4 MiB, the inode tables are never written out, and there is no journal, for the lab outlives no crash of
-its host anyway. The image is filled from a folder by `mke2fs -d`, so it is made without any mount, in one
-step, and either complete or not there.
+A container finds them in the upper layer of its overlay. A virtual machine gets them as a tar on a small
+disk, which the initramfs of its image unpacks once, before systemd starts.
 """
 
+import hashlib
 import os
-import tempfile
+import tarfile
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from rackwright.lab import keys, names
-from rackwright.lab.process import run, wait_until
 from rackwright.lab.spec import NodeSpec, RackSpec
 from rackwright.osfamily.known import os_release
 
-DISK_SIZE = "16G"
-UPPER, WORK, FILL, SCRATCH = "upper", "work", "fill", "scratch"
+SEED_SERIAL = "rackwright-seed"
+"""By which the initramfs of an image finds the disk."""
+SEED_ID = "var/lib/rackwright/seed"
+"""The member that names a seed: what is there already is not unpacked again."""
 
 _ADMIN_ID = 1000
-_INODES = 524_288
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,50 +31,7 @@ class Identity:
     machine_id: str
 
 
-def disk_path(rack: str, node: str) -> Path:
-    """The image file of a node's disk."""
-    return names.rack_disks(rack) / f"{node}.ext4"
-
-
-def make_disk(spec: RackSpec, node: NodeSpec, base: Path, admin_key: str) -> Identity:
-    """Make a node's disk with a new identity on it."""
-    folder = names.rack_disks(spec.name)
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)  # the disks hold the nodes' private keys
-    with tempfile.TemporaryDirectory(prefix=f".{node.name}.", dir=folder) as staging:
-        content, unfinished = Path(staging, "content"), Path(staging, "disk")
-        for name in (WORK, SCRATCH):
-            (content / name).mkdir(parents=True)
-        seed = _Seed(content / UPPER, base)
-        identity = _write_identity(seed, node)
-        _write_access(seed, spec, node, admin_key)
-        _write_apt(seed, spec)
-        _format(content, unfinished)
-        unfinished.replace(disk_path(spec.name, node.name))
-    return identity
-
-
-def wait_released(rack: str, node: str | None = None) -> None:
-    """Wait until no loop device holds a node's disk (or any of the rack's) any more.
-
-    The kernel unmounts a dead node's disk in its own time; mounted a second time meanwhile it would be damaged.
-    """
-    prefix = f"{names.rack_disks(rack)}/" if node is None else str(disk_path(rack, node))
-    wait_until(
-        lambda: not any(file.startswith(prefix) for file in loop_files()), f"the kernel to let go of {prefix}"
-    )
-
-
-def loop_files() -> list[str]:
-    """The files behind this machine's loop devices."""
-    found = []
-    for entry in Path("/sys/block").glob("loop*/loop/backing_file"):
-        with suppress(OSError):
-            found.append(entry.read_text().strip())
-    return found
-
-
-class _Seed:
+class Seed:
     """Files which lie over those of the base image before the first boot."""
 
     def __init__(self, root: Path, base: Path) -> None:
@@ -110,7 +63,8 @@ class _Seed:
         os.chown(self.root / path, below.stat().st_uid, below.stat().st_gid)
 
 
-def _write_identity(seed: _Seed, node: NodeSpec) -> Identity:
+def write_identity(seed: Seed, node: NodeSpec) -> Identity:
+    """Name, machine ID and host key; returns what the rack has to know of them."""
     machine_id = uuid.uuid4().hex
     seed.write("etc/hostname", f"{node.name}\n")
     seed.write("etc/hosts", "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
@@ -121,7 +75,8 @@ def _write_identity(seed: _Seed, node: NodeSpec) -> Identity:
     return Identity(" ".join(host_key.split()[:2]), machine_id)
 
 
-def _write_access(seed: _Seed, spec: RackSpec, node: NodeSpec, admin_key: str) -> None:
+def write_access(seed: Seed, spec: RackSpec, node: NodeSpec, admin_key: str) -> None:
+    """The administrator with key and sudo, and sshd on the declared port."""
     user, home = spec.admin_user, f"home/{spec.admin_user}"
     seed.append("etc/passwd", f"{user}:x:{_ADMIN_ID}:{_ADMIN_ID}::/{home}:/bin/bash", 0o644)
     seed.append("etc/group", f"{user}:x:{_ADMIN_ID}:", 0o644)
@@ -142,15 +97,56 @@ def _write_access(seed: _Seed, spec: RackSpec, node: NodeSpec, admin_key: str) -
         os.chown(seed.root / path, _ADMIN_ID, _ADMIN_ID)
 
 
-def _write_apt(seed: _Seed, spec: RackSpec) -> None:
+def write_apt(seed: Seed, spec: RackSpec) -> None:
+    """The rack's mirror, where it has one."""
     if spec.apt_proxy is not None:
         # First in the order, as an installer's answer would be: whatever the roles write wins.
         seed.write("etc/apt/apt.conf.d/00lab-proxy", f'Acquire::http::Proxy "{spec.apt_proxy}";\n')
 
 
-def _format(content: Path, disk: Path) -> None:
-    options = ["-O", "^has_journal", "-m", "0", "-N", str(_INODES), "-E", "nodiscard,lazy_itable_init=1"]
-    run(
-        ["mke2fs", "-q", "-F", "-t", "ext4", *options, "-d", str(content), str(disk), DISK_SIZE],
-        timeout=60,
+def make_seed(
+    spec: RackSpec, node: NodeSpec, base: Path, admin_key: str, staging: Path
+) -> tuple[Path, Identity]:
+    """The seed of a virtual machine, as a tar whose name is `staging`/seed.tar.
+
+    `base` holds the image's etc/passwd and its siblings; `staging` is an empty folder.
+    """
+    seed = Seed(staging / "content", base)
+    identity = write_identity(seed, node)
+    write_access(seed, spec, node, admin_key)
+    write_apt(seed, spec)
+    for number, (mac, cidr) in enumerate(ports(spec.name, node)):
+        seed.write(f"etc/systemd/network/10-rack-{number}.network", _networkd(mac, cidr, node.mtu))
+    seed.write(SEED_ID, hashlib.sha256(identity.machine_id.encode()).hexdigest() + "\n")
+    packed = staging / "seed.tar"
+    _pack(seed.root, packed, f"home/{spec.admin_user}")
+    return packed, identity
+
+
+def ports(rack: str, node: NodeSpec) -> list[tuple[str, str]]:
+    """MAC address and address with prefix length of every port of a node, the management network first."""
+    cidrs = (f"{node.address}/{node.prefix_length}", *node.extra_addresses)
+    sides = ["node", *(f"node{number}" for number in range(1, len(cidrs)))]
+    return [(names.mac(rack, node.name, side), cidr) for side, cidr in zip(sides, cidrs, strict=True)]
+
+
+def _networkd(mac: str, cidr: str, mtu: int) -> str:
+    return (
+        f"[Match]\nMACAddress={mac}\n\n[Link]\nMTUBytes={mtu}\n\n"
+        f"[Network]\nAddress={cidr}\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n"
     )
+
+
+def _pack(root: Path, target: Path, home: str) -> None:
+    """Files, and only those folders that are the seed's own: the image's keep their modes."""
+    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
+        for path in sorted(root.rglob("*")):
+            name = str(path.relative_to(root))
+            if path.is_dir() and not f"{name}/".startswith(f"{home}/"):
+                continue
+            tar.add(path, arcname=name, recursive=False, filter=_by_number)
+
+
+def _by_number(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uname = member.gname = ""  # the initramfs knows no names
+    return member

@@ -1,0 +1,150 @@
+"""The command line of a virtual machine: plain qemu, one process a node.
+
+Plain qemu and not libvirt: nothing has to be set up or left running on the host, the rack's control groups
+say what belongs to it and end it, and its namespaces hold its network. UEFI starts the boot loader on the
+node's own disk, so that kernels, boot menus and kernel command lines change as they do on a server.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from rackwright.errors import LabError
+from rackwright.lab import names, state
+from rackwright.lab.process import run
+from rackwright.lab.seed import SEED_SERIAL, ports
+from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
+
+PROGRAM = "qemu-system-x86_64"
+FIRMWARE = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
+FIRMWARE_VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.fd")
+MONITOR, AGENT, SERIAL, CONSOLE_LOG = "monitor", "agent", "serial", "console.log"
+"""Sockets and log in the folder of a node's state, which is the working directory of its qemu."""
+OVERHEAD_MIB = 1024
+"""Of qemu beside the machine's memory: translated code, firmware, buffers and page cache."""
+
+_TRANSLATED_MIB = 256
+"""Cache of translated code; without a limit a small machine grows by gigabytes."""
+_PROBE_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Disks:
+    """The files of a machine's disks."""
+
+    root: Path
+    seed: Path
+    variables: Path
+    data: tuple[Path, ...]
+
+
+def tap(node: str, number: int) -> str:
+    """The rack's end of a machine's cable, named as a container's."""
+    return names.interface("v" if number == 0 else f"e{number}", node)
+
+
+def root_drive(number: int | None = None) -> str:
+    """The name that qemu's monitor has for the root disk or for a data disk."""
+    return "root" if number is None else f"data{number}"
+
+
+def command(spec: RackSpec, node: NodeSpec, disks: Disks, kvm: bool) -> list[str]:
+    """qemu for a node; its sockets are relative to its working directory."""
+    assert node.vm is not None
+    return [
+        PROGRAM,
+        *("-name", f"{spec.name}.{node.name}", "-no-user-config", "-nodefaults", "-display", "none"),
+        # What a guest makes of qemu cannot start programs, change users or leave its limits.
+        *("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"),
+        *("-machine", "q35", *_processor(kvm), *_shape(node, node.vm)),
+        *("-rtc", "base=utc,clock=host", "-device", "virtio-rng-pci"),
+        *("-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={FIRMWARE}"),
+        *("-drive", f"if=pflash,unit=1,format=raw,file={_quoted(disks.variables)}"),
+        *_disks(node, disks),
+        *(word for number in range(len(node.addresses)) for word in _port(spec, node, number)),
+        *(
+            "-chardev",
+            f"socket,id=serial,path={SERIAL},server=on,wait=off,logfile={CONSOLE_LOG},logappend=on",
+        ),
+        *("-serial", "chardev:serial"),
+        *("-chardev", f"socket,id=agent,path={AGENT},server=on,wait=off", "-device", "virtio-serial-pci"),
+        *("-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"),
+        *("-qmp", f"unix:{MONITOR},server=on,wait=off"),
+    ]
+
+
+def _processor(kvm: bool) -> list[str]:
+    if kvm:
+        return ["-accel", "kvm", "-cpu", "host"]
+    return ["-accel", f"tcg,thread=multi,tb-size={_TRANSLATED_MIB}", "-cpu", "max"]
+
+
+def _shape(node: NodeSpec, vm: VmSpec) -> list[str]:
+    """CPUs and memory, in NUMA nodes of equal size."""
+    words = ["-smp", f"{node.cpus},sockets={vm.sockets},cores={vm.cores},threads={vm.threads}"]
+    words += ["-m", f"{node.memory_mib}M"]
+    if vm.numa_nodes == 1:
+        return words
+    for number in range(vm.numa_nodes):
+        first, end = (node.cpus * edge // vm.numa_nodes for edge in (number, number + 1))
+        lower, upper = (node.memory_mib * edge // vm.numa_nodes for edge in (number, number + 1))
+        words += ["-object", f"memory-backend-ram,id=memory{number},size={upper - lower}M"]
+        words += ["-numa", f"node,nodeid={number},memdev=memory{number},cpus={first}-{end - 1}"]
+    return words
+
+
+def _disks(node: NodeSpec, disks: Disks) -> list[str]:
+    # The guest's flushes reach this host's page cache, which a killed qemu leaves whole: a power cut loses
+    # what the guest had not flushed. Only a crash of the host itself would lose more, and the rack with it.
+    words = ["-drive", f"if=none,id={root_drive()},format=qcow2,cache=unsafe,file={_quoted(disks.root)}"]
+    words += ["-device", f"virtio-blk-pci,drive={root_drive()},serial=root,bootindex=0"]
+    words += ["-drive", f"if=none,id=seed,format=raw,readonly=on,file={_quoted(disks.seed)}"]
+    words += ["-device", f"virtio-blk-pci,drive=seed,serial={SEED_SERIAL}"]
+    for number, path in enumerate(disks.data):
+        drive = root_drive(number)
+        words += ["-drive", f"if=none,id={drive},format=qcow2,cache=unsafe,file={_quoted(path)}"]
+        words += ["-device", f"nvme,drive={drive},serial={node.name[:12]}-{drive}"]
+    return words
+
+
+def _port(spec: RackSpec, node: NodeSpec, number: int) -> list[str]:
+    mac, _ = ports(spec.name, node)[number]
+    mtu = f",host_mtu={node.mtu}" if node.mtu > 1500 else ""
+    return [
+        *("-netdev", f"tap,id=port{number},ifname={tap(node.name, number)},script=no,downscript=no"),
+        *("-device", f"virtio-net-pci,id=nic{number},netdev=port{number},mac={mac},romfile={mtu}"),
+    ]
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace(",", ",,")
+
+
+def kvm_works(kernel: Path) -> bool:
+    """Whether this host can run that kernel on KVM: tried, since /dev/kvm may exist and run none.
+
+    The kernel gets no root file system and panics; that it gets so far is the answer, which is kept until
+    the host, qemu or the kernel changes.
+    """
+    if not Path("/dev/kvm").exists():
+        return False
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise LabError(f"{PROGRAM} is missing", hint="apt-get install qemu-system-x86")
+    about = [str(kernel), kernel.stat().st_mtime_ns, Path(program).stat().st_mtime_ns]
+    record = names.RUNTIME / ".kvm.json"
+    known = state.read_json(record)
+    if known is None or known["about"] != about:
+        known = {"about": about, "works": _boots_on_kvm(kernel)}
+        state.write_json(record, known)
+    return bool(known["works"])
+
+
+def _boots_on_kvm(kernel: Path) -> bool:
+    argv = [PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35"]
+    argv += ["-accel", "kvm", "-cpu", "host", "-m", "512M", "-serial", "stdio", "-kernel", str(kernel)]
+    argv += ["-append", "console=ttyS0 panic=-1"]
+    tried = run(
+        ["timeout", "-s", "KILL", str(_PROBE_SECONDS), *argv], timeout=_PROBE_SECONDS + 10, check=False
+    )
+    return "Linux version" in tried.stdout

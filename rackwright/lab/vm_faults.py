@@ -1,0 +1,98 @@
+"""Faults that only a machine of its own can have, and those that are done to it in another way than to a container."""
+
+import time
+
+from rackwright.errors import LabError
+from rackwright.lab import cgroup, qemu, vm
+from rackwright.lab.process import wait_until
+from rackwright.lab.spec import NodeSpec, RackSpec
+
+_FILL = "/var/lib/rackwright-lab-fill"
+_FILL_SECONDS = 300
+# Reserved, then written to the last block: fallocate leaves what is less than its step.
+_FILL_SCRIPT = f"""\
+free=$(df --output=avail -B1 / | tail -n 1)
+fallocate -l "$free" {_FILL} || true
+dd if=/dev/zero of={_FILL} bs=4096 oflag=append conv=notrunc 2>/dev/null || true
+sync
+"""
+_CLOCK_MAX = 10 * 365 * 86_400
+
+
+def fail_disk(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
+    """Every read and write of a data disk fails from now on; the drive stays visible, as a broken one does."""
+    drive = qemu.root_drive(_number(node, args, len(node.vm.data_disks_gb if node.vm else ()), "data disk"))
+    # The block layer answers EIO once the host's side of a drive is gone (qemu's manual, drive_del).
+    said = vm.monitor_ask(spec.name, node, "human-monitor-command", **{"command-line": f"drive_del {drive}"})
+    if said:
+        raise LabError(f"{node.name}: {said}")
+
+
+def cut_link(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
+    """A port loses its carrier; without a number the last port."""
+    _set_link(spec, node, _number(node, args, len(node.addresses), "port"), up=False)
+
+
+def restore_links(spec: RackSpec, node: NodeSpec) -> None:
+    """Every port has its carrier."""
+    for number in range(len(node.addresses)):
+        _set_link(spec, node, number, up=True)
+
+
+def jump_clock(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
+    """The clock goes this many seconds forward, or back."""
+    try:
+        seconds = int(args[0])
+    except ValueError:
+        raise LabError(f"clock:jump {args[0]}: not a number of seconds", hint="clock:jump -7200") from None
+    if not -_CLOCK_MAX <= seconds <= _CLOCK_MAX:
+        raise LabError(f"clock:jump {seconds}: more than ten years")
+    vm.run_inside(spec.name, node, ["sh", "-c", f'date -s "@$(($(date +%s) + {seconds}))"'])
+
+
+def set_clock(spec: RackSpec, node: NodeSpec) -> None:
+    """The clock shows this host's time again."""
+    vm.run_inside(spec.name, node, ["date", "-s", f"@{time.time():.0f}"])
+
+
+def cut_power(spec: RackSpec, node: NodeSpec, _: tuple[str, ...]) -> None:
+    """The power fails and comes back at once: what was not flushed to disk is lost, and the machine boots."""
+    cgroup.kill(spec.name, node.name)
+    vm.start(spec, node)
+
+
+def panic(spec: RackSpec, node: NodeSpec, _: tuple[str, ...]) -> None:
+    """The kernel panics; what kernel.panic says decides whether the machine boots again."""
+    vm.tell(spec.name, node, "sleep 1; echo c >/proc/sysrq-trigger")
+    wait_until(lambda: not _answers(spec, node), f"{node.name} to panic", timeout=60)
+
+
+def fill_disk(spec: RackSpec, node: NodeSpec, _: tuple[str, ...]) -> None:
+    """The root file system is full to the last block."""
+    vm.run_inside(spec.name, node, ["sh", "-c", _FILL_SCRIPT], _FILL_SECONDS)
+
+
+def empty_disk(spec: RackSpec, node: NodeSpec) -> None:
+    """The root file system has its space again."""
+    vm.run_inside(spec.name, node, ["rm", "-f", _FILL])
+
+
+def _answers(spec: RackSpec, node: NodeSpec) -> bool:
+    try:
+        return vm.ask(spec.name, node, ["true"], 5).exit_status == 0
+    except LabError:
+        return False
+
+
+def _set_link(spec: RackSpec, node: NodeSpec, number: int, *, up: bool) -> None:
+    vm.monitor_ask(spec.name, node, "set_link", name=f"nic{number}", up=up)
+
+
+def _number(node: NodeSpec, args: tuple[str, ...], count: int, what: str) -> int:
+    """Which of several, counted from 0; the last one where none is named."""
+    if count == 0:
+        raise LabError(f"node {node.name} has no {what}")
+    text = args[0] if args else str(count - 1)
+    if not text.isdecimal() or int(text) >= count:
+        raise LabError(f"node {node.name} has no {what} {text!r}", hint=f"a number from 0 to {count - 1}")
+    return int(text)
