@@ -11,8 +11,9 @@ from pathlib import Path
 
 from rackwright.errors import LabError
 from rackwright.lab import names, state
+from rackwright.lab.boot_tree import SEED_SERIAL
 from rackwright.lab.process import run
-from rackwright.lab.seed import SEED_SERIAL, ports
+from rackwright.lab.seed import ports
 from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
 
 PROGRAM = "qemu-system-x86_64"

@@ -1,9 +1,7 @@
 """A rack as a whole: up, down, and everything one does with it in between."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -26,17 +24,11 @@ from rackwright.lab import (
     state,
     status,
 )
+from rackwright.lab.at_once import boots_at_once, in_parallel, raise_host_limits
 from rackwright.lab.netns import rack_is_up
 from rackwright.lab.process import attach, require
 from rackwright.lab.spec import NodeSpec, RackSpec, check_label
 
-_HOST_LIMITS = {
-    # Every systemd takes several; the usual 128 are used up by 20 nodes.
-    "fs/inotify/max_user_instances": 8192,
-    # One table for all namespaces: with the usual 1024, a hundred nodes cannot all know each other.
-    "net/ipv4/neigh/default/gc_thresh3": 32768,
-    "net/ipv4/neigh/default/gc_thresh2": 16384,
-}
 _UP_PROGRAMS = ("ip", "mount", "unshare", "nsenter", "setpriv", "setsid", "ssh-keygen")
 _MIRROR_PROGRAMS = ("apt-cacher-ng",)
 
@@ -98,13 +90,11 @@ class Rack:
                 network.make_rack(spec)
                 mirror.open_door(spec)
                 bases = {one.name: _base(one, trees, boot_images or {}) for one in spec.nodes}
-                _in_parallel(
-                    spec.nodes, lambda one: _prepare(spec, one, bases[one.name], public_key), Event()
-                )
+                in_parallel(spec.nodes, lambda one: _prepare(spec, one, bases[one.name], public_key), Event())
                 keys.write_known_hosts(spec, _host_keys(spec))
                 give_up = Event()
                 bring_up = partial(self._bring_up, spec, give_up)
-                _in_parallel(spec.nodes, bring_up, give_up, workers=_boots_at_once())
+                in_parallel(spec.nodes, bring_up, give_up, workers=boots_at_once())
 
     def down(self) -> None:
         """Remove every process, namespace, mount and file of the rack, whatever state it is in."""
@@ -223,7 +213,7 @@ class Rack:
             cgroup.remove(self.name, f"{name}.delay")
             node.remove(self.name, name)
             shutil.rmtree(names.node_state(self.name, name))
-        _raise_host_limits()
+        raise_host_limits()
 
     def _bring_up(self, spec: RackSpec, give_up: Event, target: NodeSpec) -> None:
         if broken := faults.recorded(self.name, target.name):
@@ -270,42 +260,6 @@ def _refuse_changes(old: RackSpec, new: RackSpec) -> None:
             f"rack {new.name} is up and differs from its file: {', '.join(changed)}",
             hint=f"rackwright lab down --name {new.name}, then up again",
         )
-
-
-def _raise_host_limits() -> None:
-    for name, wanted in _HOST_LIMITS.items():
-        setting = Path("/proc/sys") / name
-        if int(setting.read_text()) < wanted:
-            setting.write_text(f"{wanted}\n")
-
-
-def _boots_at_once() -> int:
-    # More than a few per processor only make each other miss systemd's own timeouts.
-    return 4 * (os.cpu_count() or 1)
-
-
-def _in_parallel(
-    nodes: Sequence[NodeSpec], act: Callable[[NodeSpec], None], give_up: Event, workers: int = 8
-) -> None:
-    """Act on every node, then report all failures in one error."""
-    failures = []
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [(one.name, pool.submit(act, one)) for one in nodes]
-        try:
-            for name, future in futures:
-                try:
-                    future.result()
-                except LabError as error:
-                    failures.append((name, error))
-        except BaseException:  # Ctrl-C: nobody waits any longer
-            give_up.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    if len(failures) == 1:
-        raise failures[0][1]
-    if failures:
-        text = "\n".join(f"{name}: {error.message}" for name, error in failures)
-        raise LabError(f"{len(failures)} of {len(nodes)} nodes failed\n{text}", hint=failures[0][1].hint)
 
 
 def _remove_folder(folder: Path) -> None:

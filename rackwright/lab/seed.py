@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rackwright.lab import keys, names
+from rackwright.lab.boot_tree import SEED_ID
 from rackwright.lab.spec import NodeSpec, RackSpec
 from rackwright.osfamily.known import os_release
-
-SEED_SERIAL = "rackwright-seed"
-"""By which the initramfs of an image finds the disk."""
-SEED_ID = "var/lib/rackwright/seed"
-"""The member that names a seed: what is there already is not unpacked again."""
 
 _ADMIN_ID = 1000
 
