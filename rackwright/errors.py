@@ -8,6 +8,7 @@ RackwrightError            exit 1
 ├── RunFailed              plan or apply failed on at least one node
 ├── BurninError            burn-in could not be submitted or read
 ├── WorkloadError          the workload manager did not answer or refused
+├── ImageError             an image could not be built
 └── LabError               the lab rack could not be built, found or changed
 """
 
@@ -100,6 +101,10 @@ class BurninError(RackwrightError):
 
 class WorkloadError(RackwrightError):
     """The workload manager did not answer, or refused what it was asked."""
+
+
+class ImageError(RackwrightError):
+    """An image could not be built."""
 
 
 class LabError(RackwrightError):

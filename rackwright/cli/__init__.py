@@ -42,6 +42,7 @@ _COMMANDS = {
     "burnin": "Measure the workers alone and together against floors.",
     "accept": "Validate, apply, verify and burn in; one verdict and a report.",
     "path": "Print the folder of the shipped deploys, templates or roles.",
+    "image": "Build disk and OCI images with a group's packages installed.",
     "lab": "Boot a cluster file as a rack of containers on this host.",
 }
 

@@ -42,7 +42,7 @@ def sweep() -> None:
     if not _folder().is_dir():
         return
     try:
-        used = _in_use()
+        used = in_use()
     except LabError:
         return  # unreadable state may stand for a running rack: what it uses is unknown
     current = every_key()
@@ -97,7 +97,8 @@ def _discard_unfinished(key: str) -> None:
         shutil.rmtree(_unfinished(key))
 
 
-def _in_use() -> set[str]:
+def in_use() -> set[str]:
+    """Paths of the images below the nodes of every rack; LabError where a rack's state cannot be read."""
     racks = (
         [entry.name for entry in names.RUNTIME.iterdir() if entry.is_dir()] if names.RUNTIME.is_dir() else []
     )

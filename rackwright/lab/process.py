@@ -14,6 +14,8 @@ from rackwright.errors import LabError
 
 PACKAGES = {
     "apt-cacher-ng": "apt-cacher-ng",
+    "chroot": "coreutils",
+    "cp": "coreutils",
     "ip": "iproute2",
     "mcopy": "mtools",
     "mformat": "mtools",
@@ -47,10 +49,10 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**os.environ, "PATH": f"{path}:{_SBIN}", "LC_ALL": "C.UTF-8", **(extra or {})}
 
 
-def require(programs: Sequence[str]) -> None:
+def require(programs: Sequence[str], what: str = "the lab") -> None:
     """Refuse to go on without root and these programs; all missing ones are named at once."""
     if os.geteuid() != 0:
-        raise LabError("the lab needs root", hint="run the same command with sudo")
+        raise LabError(f"{what} needs root", hint="run the same command with sudo")
     missing = [p for p in programs if shutil.which(p, path=environment()["PATH"]) is None]
     if missing:
         packages = " ".join(sorted({PACKAGES[program] for program in missing}))

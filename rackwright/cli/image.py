@@ -1,0 +1,68 @@
+"""`rackwright image`: a group's packages installed once, as a disk or an OCI image."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.terminal import Console
+from rackwright.clusterfile.load import load_cluster
+from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
+
+image_app = typer.Typer(help="Disk and OCI images with a group's packages installed.", no_args_is_help=True)
+
+
+class Format(StrEnum):
+    """What an image is written as."""
+
+    DISK = "disk"
+    OCI = "oci"
+
+
+# data goes to stdout, progress to stderr
+_log = Console(stderr=True, highlight=False)
+
+
+@image_app.callback()
+def _group() -> None:
+    """Disk and OCI images with a group's packages installed."""
+
+
+@image_app.command("build")
+def build_command(
+    file: ClusterFile,
+    group: Annotated[
+        str,
+        typer.Option(
+            metavar="NODESET", help="One node, for all nodes like it; or the group, e.g. worker[1-2]."
+        ),
+    ],
+    format: Annotated[Format, typer.Option(help="A UEFI disk (qcow2), or a tar file of an OCI image.")] = (
+        Format.DISK
+    ),
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the image; images/CLUSTER-NODE by default.")
+    ] = None,
+    size: Annotated[int, typer.Option(metavar="GIB", min=4, max=2048, help="Size of the disk in GiB.")] = 16,
+) -> None:
+    """Build the image of a group of nodes; their first run then only configures. Needs root."""
+    from rackwright.image.build import build, order  # they load pyinfra, which --help does not need
+    from rackwright.image.choice import alike
+
+    cluster = load_cluster(file)
+    nodes = alike(cluster, pick(cluster, group))
+    target = out or Path("images", f"{cluster.name}-{nodes[0].name}")
+    wanted = order(cluster, nodes, format.value, size)
+    made = build(wanted, target.absolute(), _log.print)
+    left = sum(map(len, made.left.values()))
+    for one in made.files:
+        typer.echo(target / one.name)
+    _log.print(
+        f"{fold(node.name for node in nodes)}: {len(made.packages)} packages, {len(made.installed)} operations "
+        f"carried out, {left} left to the first run (see {target / 'manifest.json'})"
+    )

@@ -1,0 +1,1 @@
+"""Images: a group's packages installed once into a tree, so that a node's first run only configures."""

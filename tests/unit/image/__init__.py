@@ -1,0 +1,1 @@
+"""Images: what goes into them, what they are written as, and what is refused."""
