@@ -10,11 +10,14 @@ import typer
 from rich.table import Table
 
 from rackwright.cli.terminal import Console
+from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
 from rackwright.lab import faults, power
-from rackwright.lab.from_cluster import load_rack_spec
+from rackwright.lab.from_cluster import load_rack_spec, rack_spec
 from rackwright.lab.rack import Rack
 from rackwright.lab.status import RackStatus
+from rackwright.model.cluster import Cluster
+from rackwright.model.types import Platform
 
 lab_app = typer.Typer(
     help="A rack of real Debian nodes on this host: build it, break it, heal it.", no_args_is_help=True
@@ -34,8 +37,9 @@ _log = Console(stderr=True, highlight=False)
 @lab_app.command()
 def up(file: File = DEFAULT_FILE) -> None:
     """Bring the rack up; what already runs is left alone."""
-    rack = _rack(file)
-    rack.up()
+    cluster = load_cluster(file, locked=False)
+    rack = Rack(rack_spec(cluster), _log.print)
+    rack.up(_boot_images(cluster))
     _log.print(f"rack {rack.name}: {_counts(rack.status())}")
 
 
@@ -149,6 +153,14 @@ def heal(node: Node, file: FileOption = DEFAULT_FILE) -> None:
     """Undo every fault of a node and wait until it is ready."""
     _rack(file).heal(node)
     _log.print(f"{node}: ready")
+
+
+def _boot_images(cluster: Cluster) -> dict[str, Path]:
+    if not any(node.platform is Platform.VM for node in cluster.nodes):
+        return {}
+    from rackwright.image.for_lab import ensure  # it loads pyinfra, which containers do without
+
+    return ensure(cluster, _log.print)
 
 
 def _rack(file: Path) -> Rack:

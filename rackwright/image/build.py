@@ -24,7 +24,7 @@ from rackwright.image.choice import Choice, choose, evaluated
 from rackwright.image.install import install
 from rackwright.image.manifest import Manifest
 from rackwright.lab import image
-from rackwright.lab.boot_disk import make_boot_disk
+from rackwright.lab.boot_disk import DISK, KERNEL, make_boot_disk
 from rackwright.lab.process import require, run
 from rackwright.lab.recipe import Kind, recipe
 from rackwright.lab.spec import IMAGES
@@ -34,10 +34,9 @@ from rackwright.pyinfra_driver.driver import Driver
 from rackwright.pyinfra_driver.offline import EmptyNode
 
 Format = Literal["disk", "oci"]
-DISK = "disk.qcow2"
 ACCOUNTS = ("passwd", "group", "shadow", "gshadow")
 _PROGRAMS = ("chroot", "cp", "mmdebstrap", "mount", "setpriv", "unshare")
-_VERSION = 1
+_VERSION = 2
 """Of the way in which images are made: another one gives other keys."""
 Log = Callable[[str], None]
 
@@ -131,10 +130,11 @@ def _make(wanted: Order, unfinished: Path, log: Log) -> Manifest:
     if wanted.format == "disk":
         log(f"making a disk of {wanted.size_gib} GiB")
         kernel = make_boot_disk(tree, out / DISK, wanted.size_gib).kernel
+        shutil.copyfile(tree / "boot" / f"vmlinuz-{kernel}", out / KERNEL)
         (out / "etc").mkdir()
         for name in ACCOUNTS:
             shutil.copy2(tree / "etc" / name, out / "etc" / name)
-        files = [out / DISK]
+        files = [out / DISK, out / KERNEL]
     else:
         log("writing the OCI image")
         oci.write_oci(tree, out / oci.NAME, wanted.key)

@@ -17,6 +17,9 @@ from pathlib import Path
 from rackwright.errors import LabError
 from rackwright.lab.process import require, run
 
+DISK, KERNEL = "disk.qcow2", "vmlinuz"
+"""A boot image is a folder: the disk, its kernel to try the host's KVM with, and etc/ with the accounts."""
+
 _MIB = 1 << 20
 _ESP_START, _ESP_SIZE = 1, 64
 _ROOT_START = _ESP_START + _ESP_SIZE

@@ -11,6 +11,7 @@ from pathlib import Path
 from rackwright.command import CommandResult
 from rackwright.errors import LabError
 from rackwright.lab import cgroup, names, network, qemu, state
+from rackwright.lab.boot_disk import DISK, KERNEL
 from rackwright.lab.netns import ssh_answers
 from rackwright.lab.process import launch, require, run, wait_until
 from rackwright.lab.qemu_socket import NotAnswering, agent, guest_exec, monitor
@@ -48,7 +49,7 @@ def prepare(spec: RackSpec, node: NodeSpec, base: Path, admin_key: str) -> Ident
         packed, identity = make_seed(spec, node, base, admin_key, Path(staging))
         _pad(packed, unfinished / "seed.raw")
         shutil.copyfile(qemu.FIRMWARE_VARIABLES, unfinished / "variables.fd")
-        _overlay(base / "disk.qcow2", unfinished / "root.qcow2")
+        _overlay(base / DISK, unfinished / "root.qcow2")
         for number, size in enumerate(node.vm.data_disks_gb if node.vm else ()):
             _blank(unfinished / f"data{number}.qcow2", size * _GB)
         unfinished.rename(folder)
@@ -81,7 +82,7 @@ def start(spec: RackSpec, node: NodeSpec) -> None:
     state.save_node_record(spec.name, node.name, replace(record, limits=limits))
     for name in (qemu.MONITOR, qemu.AGENT, qemu.SERIAL):
         (folder / name).unlink(missing_ok=True)
-    kvm = qemu.kvm_works(Path(record.base) / "vmlinuz")
+    kvm = qemu.kvm_works(Path(record.base) / KERNEL)
     argv = qemu.command(spec, node, disks(spec.name, node), kvm)
     inside = network.inside(names.namespace(spec.name), ["env", f"--chdir={folder}", *argv])
     launch(inside, cgroup.create(spec.name, node.name, "qemu"), folder / "qemu.log")
