@@ -14,6 +14,7 @@ from rackwright.cli.secrets_rotate import rotate_command
 from rackwright.clusterfile.load import load_cluster
 from rackwright.engine.new_secrets import needed_secrets
 from rackwright.errors import SecretsError
+from rackwright.rotation.supplied import is_generated, replace_command
 from rackwright.secrets.backup import back_up, restore
 from rackwright.secrets.recipients import add_recipient, own_key, remove_recipient
 from rackwright.secrets.store import SecretStore, store_of
@@ -143,9 +144,16 @@ def remove_recipient_command(key: Key, file: ClusterFile) -> None:
     store = _store(file)
     seen = remove_recipient(store, key)
     typer.echo(f"{store.path}: no longer encrypted to {key}")
-    typer.echo("Its holder has seen these secrets, and may have kept them. Rotate each of them:")
-    for name in seen:
-        typer.echo(f"  rackwright secrets rotate {name} {file}")
+    cluster = load_cluster(file)
+    generated = [name for name in seen if is_generated(cluster, name)]
+    supplied = [name for name in seen if name not in generated]
+    typer.echo("Its holder has seen these secrets, and may have kept them.")
+    for what, names in (
+        ("Rotate each of those that rackwright generates:", generated),
+        ("Change the others at the services that gave them to you, store each, and apply:", supplied),
+    ):
+        if names:
+            typer.echo("\n".join([what, *(f"  {replace_command(cluster, name)}" for name in names)]))
 
 
 def _store(file: Path) -> SecretStore:

@@ -5,6 +5,8 @@ The checker is the machine that checks all nodes in push mode: the head, or the 
 
 from __future__ import annotations
 
+from rackwright.secrets.names import DRIFT_NOTIFY_URLS, DRIFT_SSH_KEY
+
 USER = "rackwright-drift"
 """The unprivileged user, on the checker and on nodes; may do nothing but run the check."""
 HOME = "/var/lib/rackwright-drift"
@@ -28,8 +30,8 @@ TEXTFILES = "/var/lib/prometheus/node-exporter"
 """Where Debian's node_exporter looks for textfiles."""
 MADE_TEXTFILES = f"{HOME}/made-textfile-folder"
 """Holds the name of the textfile folder if we made it, for uninstall."""
-KEY_SECRET = "drift_ssh_key"
-NOTIFY_SECRET = "drift_notify_urls"
+KEY_SECRET = DRIFT_SSH_KEY
+NOTIFY_SECRET = DRIFT_NOTIFY_URLS
 
 
 def check_unit(cluster: str) -> str:

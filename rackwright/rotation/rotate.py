@@ -17,6 +17,7 @@ from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.plan.node_plan import PlanResult
 from rackwright.rotation import on_nodes, stored
+from rackwright.rotation.supplied import refuse_supplied
 from rackwright.secrets.store import store_of
 from rackwright.ssh import Pool
 
@@ -82,6 +83,8 @@ def rotate(
 
     + without: nodes that are known to be down; they get the new value by the next apply
     """
+    stored.is_unfinished(store_of(cluster), name)  # the secret exists
+    refuse_supplied(cluster, name)
     if _is_shared(cluster, name):
         return _rotate_shared(cluster, name, without, agree, watch, notice)
     rotation = _planned(cluster, name, without, watch)

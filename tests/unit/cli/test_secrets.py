@@ -123,8 +123,17 @@ def test_recipients(file, values):
     shown = values("show-recipients", file).out
     assert shown.count("(this user)") == 1
     assert mate in shown
+    store(file).put("upstream_password", VALUE)
+    store(file).put("drift_notify_urls", VALUE)
     removed = values("remove-recipient", mate, file)
-    assert f"rackwright secrets rotate munge_key {file}" in removed.out
+    assert [line.strip() for line in removed.out.splitlines()[2:]] == [
+        "Rotate each of those that rackwright generates:",
+        f"rackwright secrets rotate munge_key {file}",
+        f"rackwright secrets rotate slurmdbd_password {file}",
+        "Change the others at the services that gave them to you, store each, and apply:",
+        f"rackwright drift install {file} --every TIME --notify @URLS.txt",
+        f"rackwright secrets put upstream_password {file}",
+    ]
     assert f"rotation is due: seen by 1 removed recipients, {mate}" in values("list", file).out
     assert mate not in values("show-recipients", file).out
 

@@ -8,11 +8,12 @@ from rackwright.engine.head_lock import HeadLock
 from rackwright.engine.journal import runs
 from rackwright.engine.new_secrets import refuse_unfinished_rotation
 from rackwright.errors import RunFailed, RunLocked, SecretsError
+from rackwright.model.options import RoleOptions
 from rackwright.rotation import rotate as rotation
 from rackwright.rotation import stored
 from rackwright.rotation.rotate import Rotation, rotate
 from rackwright.secrets.store import SecretStore
-from tests.unit.rotation.conftest import SECRET, Killed, Rack
+from tests.unit.rotation.conftest import SECRET, KeyOptions, Killed, Rack
 
 WRITES = ("begin", "commit", "finish")
 
@@ -220,6 +221,41 @@ def test_a_secret_of_no_role_is_replaced_in_the_store(rack: Rack):
     assert rack.store().get("drift_ssh_key") != before
     assert rack.ran == []
     assert rack.store().content().previous == {}
+
+
+class Registry(RoleOptions):
+    """A role that is given a password and generates none."""
+
+    @property
+    def supplied_secrets(self) -> tuple[str, ...]:
+        return ("registry_ci",)
+
+
+@pytest.mark.parametrize(
+    ("name", "why", "command"),
+    [
+        ("registry_ci", "the site supplies it", "rackwright secrets put registry_ci {path}"),
+        (
+            "drift_notify_urls",
+            "the site supplies it",
+            "rackwright drift install {path} --every TIME --notify @",
+        ),
+        ("old_password", "no role of {path} generates it", "rackwright secrets put old_password {path}"),
+    ],
+)
+def test_a_password_that_the_site_supplied_is_kept(rack: Rack, name: str, why: str, command: str):
+    options = {"munge": KeyOptions(folder=rack.folder), "registry": Registry()}
+    cluster = rack.cluster.model_copy(
+        update={"nodes": tuple(node.model_copy(update={"options": options}) for node in rack.cluster.nodes)}
+    )
+    rack.store().put(name, "of the site")
+    before = rack.store().content()
+    with pytest.raises(SecretsError, match=rf"{name} cannot be rotated: .*Nothing was changed") as caught:
+        rotate(cluster, name, agree=lambda _: pytest.fail("it was offered"))
+    assert why.format(path=cluster.path) in caught.value.message
+    assert command.format(path=cluster.path) in (caught.value.hint or "")
+    assert rack.store().content() == before
+    assert rack.ran == []
 
 
 def test_the_journal_names_the_steps_and_no_value(rack: Rack):
