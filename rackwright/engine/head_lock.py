@@ -196,14 +196,17 @@ class HeadLock:
             self._waiting.append(f"{run}\t{line}")
             self._changed.notify()
 
-    def confirm(self) -> None:
+    def confirm(self, *, now: bool = False) -> None:
         """After a pause in which the lock may have been lost (a machine asleep), wait until that is known.
 
-        Not for a head that cannot be reached: the run goes on without it.
+        Not for a head that cannot be reached: the run goes on without it. `now` asks, however recent its last answer.
         """
-        deadline = time.monotonic() + _ANSWER_SECONDS
-        while self._known and uptime() - self._heard > SILENT_SECONDS and time.monotonic() < deadline:
-            time.sleep(0.1)
+        oldest, deadline = uptime() - (0 if now else SILENT_SECONDS), time.monotonic() + _ANSWER_SECONDS
+        if now:
+            with self._changed:
+                self._changed.notify()
+        while self._known and self._heard < oldest and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def _take(self, node: Node) -> None:
         try:

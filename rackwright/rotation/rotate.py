@@ -10,7 +10,7 @@ from rackwright.engine.journal import Journal
 from rackwright.engine.run import Applied, Notice, apply, plan
 from rackwright.engine.run_lock import run_lock, who
 from rackwright.engine.session import Watcher
-from rackwright.errors import RunFailed, SecretsError
+from rackwright.errors import RunFailed, RunLocked, SecretsError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import SharedKey, SharesKey
 from rackwright.model.ranges import fold
@@ -165,16 +165,28 @@ def _rotate_shared(
     """Locked from the plan on: a run of another operator in between would split the cluster."""
     limit = fold([node.name for node in cluster.nodes])
     journal = Journal(cluster.name, cluster.path, limit=limit, roles=None, deploy=None, policy=None)
-    by = {"run": journal.run, **who()}
-    with run_lock(cluster.name), HeadLock(cluster, by, lost=lambda why: None, notice=notice) as head:
+    by, lost = {"run": journal.run, **who()}, list[str]()
+    with run_lock(cluster.name), HeadLock(cluster, by, lost=lost.append, notice=notice) as head:
+
+        def still_locked() -> None:
+            head.confirm(now=True)
+            if lost:
+                raise RunLocked(
+                    f"This run lost the lock of cluster {cluster.name}: {lost[0].rstrip('.')}. {name} was not replaced.",
+                    hint=f"once no other run goes on: rackwright secrets rotate {name} {cluster.path}",
+                )
+
         rotation = _planned(cluster, name, without, watch)
         if not agree(rotation):
             return None
+        still_locked()
         journal.mirror = head.send
-        return _switch_all(rotation, watch, journal)
+        return _switch_all(rotation, watch, journal, still_locked)
 
 
-def _switch_all(rotation: Rotation, watch: Watcher | None, journal: Journal) -> Applied:
+def _switch_all(
+    rotation: Rotation, watch: Watcher | None, journal: Journal, still_locked: Callable[[], None]
+) -> Applied:
     cluster, name = rotation.cluster, rotation.name
     store = store_of(cluster)
     with journal:
@@ -187,6 +199,7 @@ def _switch_all(rotation: Rotation, watch: Watcher | None, journal: Journal) -> 
                 on_nodes.unstage(pool, {node: key for node, key in keys.items() if node not in failures})
                 _refuse_staging(rotation, failures)
             journal.write("rotation", sync=True, secret=name, step="switch", nodes=list(keys))
+            still_locked()  # what was staged stays: it may be the other run's by now
             stored.commit(store, name)
             failures = on_nodes.switch(pool, keys)
         journal.write("rotation", sync=True, secret=name, step="switched", failed=sorted(failures))

@@ -62,6 +62,7 @@ class Rack:
         self.before: Callable[[str], None] = lambda step: None
         self.silent: set[str] = set()
         self.ran: list[tuple[str, str]] = []
+        self.heads = LocalHeads()
         self._lock = threading.Lock()
         (folder / "bin").mkdir()
         (folder / "bin" / "systemctl").write_text(_SYSTEMCTL)
@@ -125,11 +126,13 @@ class Rack:
 def rack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rack:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(head_lock, "_dial", LocalHeads().dial)
+    heads = LocalHeads()
+    monkeypatch.setattr(head_lock, "_dial", heads.dial)
     monkeypatch.setattr(head_lock, "LOCKS", str(tmp_path / "run"))
     monkeypatch.setattr(head_lock, "JOURNALS", str(tmp_path / "lib" / "runs"))
     (tmp_path / "rack").mkdir()
     rack = Rack(tmp_path / "rack")
+    rack.heads = heads
     monkeypatch.setattr(rotation, "plan", rack.plan)
     monkeypatch.setattr(rotation, "Pool", lambda cluster: rack)
     monkeypatch.setattr(rotation, "store_of", lambda cluster: rack.store())

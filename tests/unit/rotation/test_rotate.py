@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
 from rackwright.engine.head_lock import HeadLock
@@ -87,6 +89,44 @@ def test_it_is_locked_while_it_is_confirmed(rack: Rack):
 
     assert rotate(rack.cluster, SECRET, agree=another_run_then_yes) is not None
     assert len(refused) == 1
+
+
+def lose_the_lock(rack: Rack, others: ExitStack, *, ended: bool) -> None:
+    """The process on the head is killed, and another operator's run takes the lock, and ends or goes on."""
+    rack.heads.lines[0].process.kill()
+    rack.heads.lines[0].process.wait(10)
+    others.enter_context(HeadLock(rack.cluster, BOB, lost=pytest.fail))
+    if ended:
+        others.close()
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["goes on", "ended"])
+@pytest.mark.parametrize("when", ["while it is confirmed", "while it is staged"])
+def test_a_lock_that_was_lost_ends_it_before_the_switch(rack: Rack, when: str, ended: bool):
+    before = rack.stored()
+    with ExitStack() as others:
+
+        def at_stage(_: str) -> None:
+            rack.before = lambda step: None
+            lose_the_lock(rack, others, ended=ended)
+
+        def at_agree(_: Rotation) -> bool:
+            if when == "while it is confirmed":
+                lose_the_lock(rack, others, ended=ended)
+            else:
+                rack.before = at_stage
+            return True
+
+        with pytest.raises(
+            RunLocked, match=r"lost the lock of cluster .*munge_key was not replaced"
+        ) as caught:
+            rotate(rack.cluster, SECRET, agree=at_agree)
+    assert ("bob@tower" if not ended else BOB["run"]) in caught.value.message
+    assert bool(rack.ran) is (when == "while it is staged")
+    assert rack.stored() == before
+    assert rack.held("running") == rack.held("key") == [before] * len(rack.cluster.nodes)
+    rotate(rack.cluster, SECRET, agree=agreed)
+    assert_done(rack, before)
 
 
 def test_the_steps_say_that_all_nodes_change_at_once(rack: Rack):
