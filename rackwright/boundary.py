@@ -162,7 +162,8 @@ def _escaped(one: str) -> str:
 
 def _structure(text: str) -> int:
     """Commas and opening brackets outside strings."""
-    outside = re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
+    # escapes first: an alternative within the repetition takes 100 bytes of memory for each character of a string
+    outside = re.sub(r'"[^"]*"', "", text.replace("\\\\", "").replace('\\"', ""))
     return sum(map(outside.count, ",[{"))
 
 

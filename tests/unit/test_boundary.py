@@ -77,6 +77,9 @@ def test_an_answer_within_the_limits_is_read_as_it_is() -> None:
     }
     assert read_json(json.dumps(document)) == document
     assert read_json(json.dumps(document, ensure_ascii=False).encode()) == document
+    marks = ",[{" * (ITEMS_MAX // 3 + 1)
+    for odd in (f'"{marks}"', f"{marks}\\", f'\\\\"{marks}\n\\', f'{marks}\\\\\\"'):
+        assert read_json(json.dumps({odd: [odd]})) == {odd: [odd]}
     commas = json.dumps([","] * 10 + ["," * (ITEMS_MAX + 1)])
     assert read_json(commas)[-1] == "," * (ITEMS_MAX + 1)
 
@@ -100,13 +103,8 @@ def test_decompression_is_bounded() -> None:
         assert str(refused.value) == why
 
 
-def test_a_bomb_takes_little_memory() -> None:
-    """199 KiB that hold 200 MiB, in a process that may have 150 MiB."""
-    code = (
-        "import zlib; from rackwright.boundary import decompressed, Refused\n"
-        "c = zlib.compressobj(9); data = b''.join(c.compress(bytes(2**20)) for _ in range(200)) + c.flush()\n"
-        "try:\n    decompressed(data)\nexcept Refused as refused:\n    print(len(data) >> 10, refused)\n"
-    )
+def in_150_mib(code: str) -> str:
+    """What a process prints that may have 150 MiB."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -114,7 +112,31 @@ def test_a_bomb_takes_little_memory() -> None:
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (150 * 2**20, 150 * 2**20)),
     )
-    assert done.stdout == "199 it is more than 16 MiB when decompressed\n", done
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+@pytest.mark.parametrize("piece", [",", '\\",', "\\\\,", '\\\\\\",['])
+def test_one_long_string_takes_little_memory(piece: str) -> None:
+    """16 MiB in one string, each character a comma, a bracket or an escape."""
+    shown = in_150_mib(
+        "from rackwright.boundary import ANSWER_MAX_BYTES, read_json\n"
+        f"piece = {piece!r}\n"
+        "text = '\"' + piece * ((ANSWER_MAX_BYTES - 2) // len(piece)) + '\"'\n"
+        "print(len(text) > 15 << 20, read_json(text)[:2])\n"
+    )
+    whole: str = json.loads(f'"{piece * 2}"')
+    assert shown == f"True {whole[:2]}\n"
+
+
+def test_a_bomb_takes_little_memory() -> None:
+    """199 KiB that hold 200 MiB, in a process that may have 150 MiB."""
+    code = (
+        "import zlib; from rackwright.boundary import decompressed, Refused\n"
+        "c = zlib.compressobj(9); data = b''.join(c.compress(bytes(2**20)) for _ in range(200)) + c.flush()\n"
+        "try:\n    decompressed(data)\nexcept Refused as refused:\n    print(len(data) >> 10, refused)\n"
+    )
+    assert in_150_mib(code) == "199 it is more than 16 MiB when decompressed\n"
 
 
 def test_a_type_is_validated_and_the_member_is_named() -> None:
