@@ -9,7 +9,9 @@ need Python 3.9 or newer and its standard library alone.
 from __future__ import annotations
 
 import re
+import shlex
 import sys
+import zlib
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +23,11 @@ HEALTH_CHECK = "rackwright.health.guard.main"
 LOCK_HOLDER = "rackwright.engine.lock_holder"
 RUNS_READER = "rackwright.engine.runs_reader"
 
+_BOOT = (
+    "import os,sys,zlib\nn=int(sys.argv.pop(1));b=b''\nwhile len(b)<n:\n c=os.read(0,n-len(b))\n if not c:sys.exit(1)\n"
+    " b+=c\nexec(compile(zlib.decompress(b),'rackwright','exec'))"
+)
+"""Reads no byte more than the program, so that what follows it stays for the program to read."""
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(r"^ *from (rackwright[\w.]*) import (\([^)]*\)|[^\n#]*)", re.MULTILINE)
 
@@ -75,6 +82,12 @@ def one_text(entry: str) -> str:
     *others, (name, text) = sources(entry).items()
     modules = "\n".join(f"module({other!r}, {_literal(other, source)})" for other, source in others)
     return _ONE_TEXT.format(modules=modules, entry=_literal(name, text), name=name)
+
+
+def python_command(program: str, *arguments: str) -> tuple[str, bytes]:
+    """The shell command that runs a program, and the program as the command wants it on stdin."""
+    packed = zlib.compress(one_text(program).encode(), 9)
+    return shlex.join(["python3", "-IS", "-c", _BOOT, str(len(packed)), *arguments]), packed
 
 
 def _literal(name: str, text: str) -> str:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shlex
 import threading
 import time
-import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +19,7 @@ from rackwright.engine.lock_holder import uptime
 from rackwright.errors import ConnectionFailed, RunLocked
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import NodeRole
-from rackwright.node_programs import LOCK_HOLDER, one_text
+from rackwright.node_programs import LOCK_HOLDER, python_command
 
 if TYPE_CHECKING:
     import paramiko
@@ -35,17 +33,6 @@ BEAT_SECONDS = SILENT_SECONDS / 3
 _ANSWER_SECONDS = 20.0
 _END_SECONDS = 5.0
 _ANSWER_MAX_BYTES = 1 << 16
-BOOT = (
-    "import os,sys,zlib\nn=int(sys.argv.pop(1));b=b''\nwhile len(b)<n:\n c=os.read(0,n-len(b))\n if not c:sys.exit(1)\n"
-    " b+=c\nexec(compile(zlib.decompress(b),'rackwright','exec'))"
-)
-"""Reads no byte more than the program, so that what follows it stays for the program to read."""
-
-
-def python_command(program: str, *arguments: str) -> tuple[str, bytes]:
-    """The shell command that runs a node program, and the program as the command wants it on stdin."""
-    packed = zlib.compress(one_text(program).encode(), 9)
-    return shlex.join(["python3", "-IS", "-c", BOOT, str(len(packed)), *arguments]), packed
 
 
 class _NotHere(Exception):  # noqa: N818
@@ -53,14 +40,12 @@ class _NotHere(Exception):  # noqa: N818
 
 
 def _dial(cluster: Cluster, node: Node, command: str) -> tuple[paramiko.SSHClient, Any]:
-    """A connection to a node, and the channel of a command that runs there as root."""
+    """A connection to a node, and the channel of a command line that its login shell runs."""
     from rackwright.ssh.connection import connect, transport_of  # loads paramiko: not for `plan`
     from rackwright.ssh.transport import start
 
     client = connect(cluster, node)
     try:
-        if cluster.ssh.become == "sudo":
-            command = f"sudo -n -H sh -c {shlex.quote(command)}"
         channel = transport_of(client).open_session(timeout=_ANSWER_SECONDS)
         channel.settimeout(_ANSWER_SECONDS)
         start(channel, command, _ANSWER_SECONDS)
@@ -74,6 +59,8 @@ class _Held:
     """The process on the head, and the connection to it."""
 
     def __init__(self, cluster: Cluster, node: Node, by: dict[str, Any]) -> None:
+        from rackwright.ssh.login_shell import MARK, command_line
+
         command, program = python_command(LOCK_HOLDER)
         begin = {
             "by": by,
@@ -83,9 +70,11 @@ class _Held:
             "journals": JOURNALS,
         }
         self._unread = b""
-        self._client, self._channel = _dial(cluster, node, command)
+        line = command_line(f"exec {command}", sudo=cluster.ssh.become == "sudo")
+        self._client, self._channel = _dial(cluster, node, line)
         try:
             self._channel.sendall(program + json.dumps(begin).encode() + b"\n")
+            self._read_past(f"{MARK}\n".encode())  # the login shell's greeting
             self.first = self.answer()
         except BaseException:
             self.close()
@@ -98,16 +87,20 @@ class _Held:
 
     def answer(self) -> dict[str, Any]:
         """The next answer; EOFError when there is none, Refused when it is not one."""
-        while b"\n" not in self._unread:
+        found = read_json(self._read_past(b"\n"), _ANSWER_MAX_BYTES)
+        if not isinstance(found, dict):
+            raise Refused("its answer is not an object")
+        return found
+
+    def _read_past(self, end: bytes) -> bytes:
+        """What comes before `end`; EOFError where that does not come, or is too long."""
+        while end not in self._unread:
             more = self._channel.recv(_ANSWER_MAX_BYTES)
             if not more or len(self._unread) > _ANSWER_MAX_BYTES:
                 raise EOFError(self._why())
             self._unread += more
-        line, _, self._unread = self._unread.partition(b"\n")
-        found = read_json(line, _ANSWER_MAX_BYTES)
-        if not isinstance(found, dict):
-            raise Refused("its answer is not an object")
-        return found
+        before, _, self._unread = self._unread.partition(end)
+        return before
 
     def _why(self) -> str:
         said = b""

@@ -8,14 +8,14 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from rackwright.boundary import Refused, last_line, printable, read_json_as
-from rackwright.engine.head_lock import JOURNALS, LOCKS, SILENT_SECONDS, python_command
+from rackwright.engine.head_lock import JOURNALS, LOCKS, SILENT_SECONDS
 from rackwright.engine.journal import runs
 from rackwright.engine.journal_lines import Run, gather
 from rackwright.engine.lock_holder import RUN_NAME
 from rackwright.errors import ConnectionFailed, RackwrightError
 from rackwright.model.cluster import Cluster
 from rackwright.model.types import NodeRole
-from rackwright.node_programs import RUNS_READER
+from rackwright.node_programs import RUNS_READER, python_command
 
 _SECONDS = 60
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import socket
 import subprocess
 
@@ -17,7 +16,7 @@ class Line:
         self.socket, other = socket.socketpair()
         with other:
             self.process = subprocess.Popen(
-                shlex.split(command), stdin=other, stdout=other, stderr=subprocess.PIPE
+                ["sh", "-c", command], stdin=other, stdout=other, stderr=subprocess.PIPE
             )
         self.socket.settimeout(20)
 
@@ -44,11 +43,13 @@ class LocalHeads:
     def __init__(self) -> None:
         self.unreachable: set[str] = set()
         self.lines: list[Line] = []
+        self.greeting = ""
+        """What the start file of the login shell runs."""
 
     def dial(self, cluster, node, command):
         if node.name in self.unreachable:
             raise ConnectionFailed(f"Cannot connect to {node.name}: no answer within 1 s.")
-        line = Line(command)
+        line = Line(f"{self.greeting}\n{command.replace('exec sudo -n -H ', 'exec ', 1)}")
         self.lines.append(line)
         return line, line
 

@@ -74,6 +74,25 @@ def test_a_second_operator_is_refused_and_reads_who_has_it(heads):
         assert later.node == "head1"
 
 
+def test_the_greeting_of_a_login_shell_is_no_answer(heads, tmp_path):
+    notices = []
+    heads.greeting = "echo hello; echo '{\"held\": false}'; printf 'and once more'; echo on stderr >&2"
+    with lock(A, notices=notices) as mine:
+        assert (mine.node, notices) == ("head1", [])
+        mine.send(A["run"], '{"n": 1}')
+        with pytest.raises(RunLocked), lock(B):
+            pass
+    assert (tmp_path / "lib/runs/test" / f"{A['run']}.jsonl").read_text() == '{"n": 1}\n'
+
+
+def test_a_greeting_without_end_is_no_lock(heads):
+    notices = []
+    heads.greeting = "yes"
+    with lock(A, notices=notices) as mine:
+        assert mine.node is None
+    assert notices[0].startswith("The run holds no lock on a head (head1: ")
+
+
 def test_it_ends_with_a_run_that_is_killed(heads):
     with lock(A, lost=[]):
         heads.lines[0].process.send_signal(signal.SIGKILL)
