@@ -100,7 +100,7 @@ def test_a_second_operator_finishes_a_killed_run_and_puts_its_worker_back(
         in listed
     )
     assert f"rackwright: {killed}" in state_of(site, "worker1")
-    assert "There is no run" in second.cli("resume", killed, expect=1).err
+    assert f"Run {killed} was not found" in second.cli("resume", killed, expect=1).err
     assert "after confirmation" in second.cli("resume", killed, str(second.file), expect=1).err
     ran = second.cli("resume", killed, str(second.file), "--yes")
     assert f"worker1: back in service, drained by run {killed}" in ran.err
