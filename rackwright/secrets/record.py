@@ -31,6 +31,17 @@ class Record(BaseModel):
     """Secrets that were generated here and that no apply has put on a node yet."""
     unused: bool = False
     """The whole store was made here and nothing of it has been put on a node: losing it loses nothing."""
+    before: Record | None = None
+    """Of an unused store that was made after another was lost: the record of that one."""
+
+    @property
+    def in_use(self) -> Record | None:
+        """The store whose secrets nodes may have."""
+        return self.before if self.unused else self
+
+    def used(self, *new: str) -> Record:
+        """The same once it cannot be made again; `new` are still on no node."""
+        return self.model_copy(update={"new": new, "unused": False, "before": None})
 
 
 def read_record(cluster: str, store: Path) -> Record | None:
@@ -53,6 +64,15 @@ def read_record(cluster: str, store: Path) -> Record | None:
         ) from None
 
 
+def read_in_use(cluster: str, store: Path) -> Record | None:
+    """The record of the store whose secrets nodes may have; where it is damaged, all that is known: there was one."""
+    try:
+        record = read_record(cluster, store)
+    except SecretsError:
+        return Record(path=str(store), id="")
+    return record.in_use if record is not None else None
+
+
 def write_record(cluster: str, record: Record | None) -> None:
     """Replace the record; None removes it."""
     path = state_folder(cluster) / _FILE
@@ -60,7 +80,7 @@ def write_record(cluster: str, record: Record | None) -> None:
         if record is None:
             path.unlink(missing_ok=True)
         else:
-            write_atomically(path, record.model_dump_json())
+            write_atomically(path, record.model_dump_json(exclude_none=True))
     except OSError as error:
         raise SecretsError(
             f"{path} cannot be written: {reason(error)}.",

@@ -17,7 +17,7 @@ from threading import Lock
 from rackwright.errors import SecretsError
 from rackwright.model.cluster import Cluster
 from rackwright.secrets.content import Content
-from rackwright.secrets.record import Record, read_record, write_record
+from rackwright.secrets.record import Record, read_in_use, read_record, write_record
 from rackwright.secrets.secret import Secret, generate
 from rackwright.secrets.store_file import StoreFile
 
@@ -126,9 +126,7 @@ class SecretStore:
 
         self.update(replaced, create=True)
         if (record := read_record(self._cluster, self.path)) is not None and record.unused:
-            write_record(
-                self._cluster, record.model_copy(update={"unused": False})
-            )  # it cannot be made again
+            write_record(self._cluster, record.used(*record.new))
 
     def update(self, change: Callable[[Content], Content], *, create: bool = False) -> Content:
         """Replace the content by what `change` makes of it; the result.
@@ -177,14 +175,15 @@ class SecretStore:
         record = read_record(self._cluster, self.path)
         if record is not None and (record.unused or set(record.new) & set(names)):
             left = tuple(name for name in record.new if name not in names)
-            write_record(self._cluster, record.model_copy(update={"new": left, "unused": False}))
+            write_record(self._cluster, record.used(*left))
 
     def discard(self) -> None:
         """Remove a store that was made for a run which then changed nothing."""
         with self._lock, self._file.locked():
-            if self.is_unused():
+            record = read_record(self._cluster, self.path)
+            if record is not None and record.unused:
                 self.path.unlink(missing_ok=True)
-                write_record(self._cluster, None)
+                write_record(self._cluster, record.before)
             self._values = {}
 
     def mask(self, text: str) -> str:
@@ -202,11 +201,15 @@ class SecretStore:
         return content
 
     def _record_new(self, content: Content, made: Collection[str], *, unused: bool) -> None:
-        before = None if unused else read_record(self._cluster, self.path)
-        new = {*(before.new if before is not None else ()), *made}
-        unused = unused or (before is not None and before.unused)
-        record = Record(path=str(self.path), id=content.id, new=tuple(sorted(new)), unused=unused)
-        write_record(self._cluster, record)
+        if unused:
+            record = Record(
+                path=str(self.path), id="", unused=True, before=read_in_use(self._cluster, self.path)
+            )
+        else:
+            record = read_record(self._cluster, self.path) or Record(path="", id="")
+        new = tuple(sorted({*record.new, *made}))
+        update = {"path": str(self.path), "id": content.id, "new": new}
+        write_record(self._cluster, record.model_copy(update=update))
 
     def _remember(self, content: Content) -> None:
         """Record that the store exists; SecretsError where it is another than the one that this user knows."""
@@ -215,26 +218,37 @@ class SecretStore:
         there = str(self.path)
         if record is None:
             write_record(self._cluster, Record(path=there, id=content.id))
+        elif record.before is not None and content.id and record.before.id == content.id:
+            write_record(
+                self._cluster, record.before.model_copy(update={"path": there})
+            )  # it was found again
         elif (record.path, record.id) != (there, content.id) and content.id:
             write_record(self._cluster, record.model_copy(update={"path": there, "id": content.id}))
 
     def refuse_other(self, content: Content, path: Path) -> None:
         """SecretsError where this is another store than the one that this user knows."""
         record = read_record(self._cluster, self.path)
-        if record is not None and not record.unused and record.id and content.id not in ("", record.id):
+        in_use = record.in_use if record is not None else None
+        if (
+            record is not None
+            and in_use is not None
+            and in_use.id
+            and content.id not in ("", record.id, in_use.id)
+        ):
             raise SecretsError(
-                f"{path} holds other secrets of cluster {self._cluster} than {record.path} did.",
+                f"{path} holds other secrets of cluster {self._cluster} than {in_use.path} did.",
                 hint="restore the store from a backup; if a colleague regenerated all secrets, accept them with: "
                 "rackwright secrets trust FILE",
             )
 
     def _refuse_if_lost(self) -> None:
         record = read_record(self._cluster, self.path)
-        if record is None or record.unused:
+        in_use = record.in_use if record is not None else None
+        if in_use is None:
             return
         raise SecretsError(
-            f"The secrets of cluster {self._cluster} exist, but not in {self.path}: they were last in {record.path}.",
-            hint=f"copy {record.path} or a backup of it there; only if it is lost for good, make new secrets, which "
+            f"The secrets of cluster {self._cluster} exist, but not in {self.path}: they were last in {in_use.path}.",
+            hint=f"copy {in_use.path} or a backup of it there; only if it is lost for good, make new secrets, which "
             "replace those on every node: rackwright apply FILE --new-secrets",
         )
 

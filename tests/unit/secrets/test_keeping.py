@@ -216,6 +216,53 @@ class TestLoss:
         used.discard()
         assert used.path.exists()
 
+    @pytest.mark.parametrize("damaged", [False, True])
+    def test_lost_secrets_stay_lost_when_new_ones_were_declined(self, file, tmp_path, damaged):
+        used_store(file).path.unlink()
+        if damaged:
+            (tmp_path / "state" / "rackwright" / "prod" / "secrets.json").write_text("{")
+        for _ in range(2):
+            store = open_store(file)
+            assert store.ensure(NAMES, new=True).created
+            store.discard()
+            assert list(file.parent.iterdir()) == []
+            with pytest.raises(SecretsError, match="The secrets of cluster prod exist, but not in"):
+                open_store(file).ensure(NAMES)
+
+    def test_lost_secrets_stay_lost_when_the_run_with_new_ones_was_killed(self, file, monkeypatch):
+        used_store(file).path.unlink()
+        with monkeypatch.context() as patch:
+            patch.setattr("rackwright.secrets.store_file.write_atomically", _killed)
+            with pytest.raises(KeyboardInterrupt):
+                open_store(file).ensure(NAMES, new=True)
+        with pytest.raises(SecretsError, match="The secrets of cluster prod exist, but not in"):
+            open_store(file).ensure(NAMES)
+
+    def test_new_secrets_that_were_agreed_to_replace_the_lost_ones_for_good(self, file, tmp_path):
+        old = used_store(file)
+        back_up(old, tmp_path / "old.age")
+        old.path.unlink()
+        store = open_store(file)
+        store.ensure(NAMES, new=True)
+        store.mark_applied(NAMES)
+        store.discard()
+        assert open_store(file).ensure(NAMES).names == ()
+        store.path.unlink()
+        with pytest.raises(SecretsError, match="holds other secrets of cluster prod than"):
+            restore(open_store(file), tmp_path / "old.age")
+
+    def test_the_lost_store_can_be_restored_in_place_of_unused_new_secrets(self, file, tmp_path):
+        old = used_store(file)
+        before = old.content()
+        back_up(old, tmp_path / "old.age")
+        old.path.unlink()
+        open_store(file).ensure(NAMES, new=True)
+        old.path.unlink()
+        restore(open_store(file), tmp_path / "old.age")
+        assert not open_store(file).is_unused()
+        open_store(file).discard()
+        assert open_store(file).content() == before
+
 
 def _killed(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
