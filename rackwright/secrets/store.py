@@ -202,9 +202,7 @@ class SecretStore:
 
     def _record_new(self, content: Content, made: Collection[str], *, unused: bool) -> None:
         if unused:
-            record = Record(
-                path=str(self.path), id="", unused=True, before=read_in_use(self._cluster, self.path)
-            )
+            record = Record(path="", id="", unused=True, before=read_in_use(self._cluster, self.path))
         else:
             record = read_record(self._cluster, self.path) or Record(path="", id="")
         new = tuple(sorted({*record.new, *made}))
@@ -219,9 +217,7 @@ class SecretStore:
         if record is None:
             write_record(self._cluster, Record(path=there, id=content.id))
         elif record.before is not None and content.id and record.before.id == content.id:
-            write_record(
-                self._cluster, record.before.model_copy(update={"path": there})
-            )  # it was found again
+            write_record(self._cluster, record.before.model_copy(update={"path": there}))
         elif (record.path, record.id) != (there, content.id) and content.id:
             write_record(self._cluster, record.model_copy(update={"path": there, "id": content.id}))
 
@@ -229,12 +225,7 @@ class SecretStore:
         """SecretsError where this is another store than the one that this user knows."""
         record = read_record(self._cluster, self.path)
         in_use = record.in_use if record is not None else None
-        if (
-            record is not None
-            and in_use is not None
-            and in_use.id
-            and content.id not in ("", record.id, in_use.id)
-        ):
+        if record and in_use and in_use.id and content.id not in ("", record.id, in_use.id):
             raise SecretsError(
                 f"{path} holds other secrets of cluster {self._cluster} than {in_use.path} did.",
                 hint="restore the store from a backup; if a colleague regenerated all secrets, accept them with: "
