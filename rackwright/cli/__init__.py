@@ -19,7 +19,7 @@ import typer.core
 import typer.main
 
 from rackwright import __version__
-from rackwright.boundary import printable_lines
+from rackwright.cli.lines import say
 from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
 
@@ -115,7 +115,7 @@ app = typer.Typer(
 
 def _print_version(value: bool) -> None:
     if value:
-        typer.echo(f"rackwright {__version__}")
+        say(f"rackwright {__version__}")
         raise typer.Exit
 
 
@@ -154,14 +154,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_error(message: str, hint: str | None, status: ExitCode) -> int:
-    print(f"error: {printable_lines(message)}", file=sys.stderr)
+    say(f"error: {message}", err=True)
     if hint is not None:
-        print(f"hint: {printable_lines(hint)}", file=sys.stderr)
+        say(f"hint: {hint}", err=True)
     return int(status)
 
 
 def _print_interrupted() -> int:
-    print("interrupted", file=sys.stderr)
+    say("interrupted", err=True)
     return _INTERRUPTED
 
 

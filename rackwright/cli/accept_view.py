@@ -9,6 +9,7 @@ from rackwright.accept import AcceptReport, Stages
 from rackwright.accept.stages import StageName, StageResult
 from rackwright.burnin import BurninReport, burnin
 from rackwright.cli.burnin_view import show_burnin
+from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
 from rackwright.cli.terminal import STYLES, Console, wide_console
@@ -53,7 +54,7 @@ class Acceptance:
             applied = apply(cluster, watch=progress, agree=agree)
             update_digests(cluster, applied)
         for note in applied.notes:
-            typer.echo(note, err=True)
+            say(note, err=True)
         if applied.result is not None:
             show_outcome(applied.result, self._out)
         return applied

@@ -12,6 +12,7 @@ import typer
 from pydantic import ValidationError
 
 from rackwright.cli.arguments import ClusterFile, Limit, Role
+from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
 from rackwright.cli.terminal import Console
@@ -82,7 +83,7 @@ def carry_out(
     reviewed = consent.reviewed
     out = Console(soft_wrap=True)
     for note in notes:
-        typer.echo(note, err=True)
+        say(note, err=True)
     if applied.result is not None:
         show_outcome(applied.result, out)
         raise typer.Exit(applied.result.exit_code)
@@ -130,7 +131,7 @@ def _run(
 
     def notice(text: str) -> None:
         progress.pause()
-        typer.echo(text, err=True)
+        say(text, err=True)
         progress.resume()
 
     with progress:

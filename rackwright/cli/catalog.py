@@ -14,6 +14,7 @@ from rackwright.catalog.read import catalogue
 from rackwright.catalog.tables import Table
 from rackwright.catalog.unknown import unknown_fields
 from rackwright.cli.catalog_view import sku_lines, sku_list, table_lines
+from rackwright.cli.lines import say
 from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
 from rackwright.model.sku import Sku
@@ -85,4 +86,4 @@ def _print(content: dict[str, object], lines: Iterable[str], as_json: bool) -> N
     if as_json:
         typer.echo(json.dumps({"version": JSON_VERSION, **content}, indent=2))
     else:
-        typer.echo("\n".join(lines))
+        say("\n".join(lines))

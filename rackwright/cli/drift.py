@@ -14,6 +14,7 @@ import typer.core
 
 from rackwright.atomic_write import write_atomically
 from rackwright.cli.arguments import ClusterFile, Limit
+from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan, summary
 from rackwright.cli.progress import Progress
 from rackwright.cli.terminal import Console
@@ -84,7 +85,7 @@ def check_command(
     try:
         last_in_sync.write(memory)
     except OSError as error:
-        typer.echo(f"{memory} cannot be written, the result is not remembered: {error.strerror}", err=True)
+        say(f"{memory} cannot be written, the result is not remembered: {error.strerror}", err=True)
     if textfile is not None:
         from rackwright.drift.prometheus import plan_metrics  # loads prometheus_client: 14 ms
 
@@ -168,7 +169,7 @@ def install_as_declared(file: Path, limit: str | None, yes: bool) -> None:
 def _end_install(done: Done) -> None:
     _show(done)
     if done.without and done.agreed:
-        typer.echo(
+        say(
             f"never seen in sync, so unknown until an apply: {fold(done.without)}",
             err=True,
         )

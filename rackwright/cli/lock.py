@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.lines import say
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ClusterFileError, ExitCode, Problem
 from rackwright.lock.content import GroupLock, Lock
@@ -59,7 +60,7 @@ def lock_command(
     if as_json:
         typer.echo(json.dumps(_json(str(file), str(path), state, solution, remaining), indent=2))
     else:
-        typer.echo("\n".join((*_lines(path.name, state, solution), *_still(remaining))))
+        say("\n".join((*_lines(path.name, state, solution), *_still(remaining))))
     if solution.refused:
         raise typer.Exit(int(ExitCode.ERROR))
     if state == "different":

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import rackwright
+from rackwright.cli.lines import say_exactly
 
 
 class Room(StrEnum):
@@ -22,4 +23,4 @@ class Room(StrEnum):
 
 def path_command(room: Annotated[Room, typer.Argument(help="Which folder.")]) -> None:
     """Print the path of a shipped folder: pyinfra @rackwright/my.yaml "$(rackwright path deploys)/site.py"."""
-    typer.echo(Path(rackwright.__file__).resolve().parent / room)
+    say_exactly(f"{Path(rackwright.__file__).resolve().parent / room}\n")

@@ -34,11 +34,10 @@ def plan_command(
     roles = frozenset(role) if role else None
     with Progress(len(pick(cluster, limit)), Console(stderr=True)) as progress:
         result = plan(cluster, limit=limit, roles=roles, watch=progress, full=full)
-    document = json.dumps(result.to_json(), indent=2)
     if out is not None:
-        out.write_text(document + "\n")
+        out.write_text(json.dumps(result.to_json(), indent=2) + "\n")
     if as_json:
-        typer.echo(document)
+        typer.echo(json.dumps(result.to_json(), indent=2))
     else:
         show_plan(result, Console(soft_wrap=True), verbose=verbose)
     raise typer.Exit(result.exit_code)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.lines import say, say_exactly
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError
 from rackwright.model.selection import pick
@@ -29,15 +30,15 @@ def render_command(
     if path is not None:
         if path not in files:
             raise RackwrightError(f"{node} gets no file {path}.", hint=f"it gets {', '.join(sorted(files))}")
-        typer.echo(files[path], nl=False)
+        say_exactly(files[path])
     elif out is not None:
         for name, text in files.items():
             target = out / name.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
-        typer.echo(f"{len(files)} files of {node} are below {out}")
+        say(f"{len(files)} files of {node} are below {out}")
     elif as_json:
         typer.echo(json.dumps(files, indent=2))
     else:
         for name, text in files.items():
-            typer.echo(f"==> {name} <==\n{text}")
+            say_exactly(f"==> {name} <==\n{text}\n")

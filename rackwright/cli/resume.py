@@ -11,6 +11,7 @@ import typer
 from rackwright.boundary import printable
 from rackwright.cli.apply import Consent, carry_out
 from rackwright.cli.drift import install_as_declared, uninstall_command
+from rackwright.cli.lines import say
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.install import INSTALL, UNINSTALL
 from rackwright.engine.head_runs import run_of_others
@@ -91,7 +92,7 @@ def _drift_check(known: Run, file: Path, yes: bool) -> None:
 def _confirm(known: Run, yes: bool) -> None:
     """Have the run's ID typed: its operator may be about to continue it."""
     said = f"Run {known.run} was begun by {printable(known.by, 200)}: {printable(_command(known), 200)}"
-    typer.echo(said, err=True)
+    say(said, err=True)
     if yes:
         return
     if not sys.stdin.isatty():
@@ -111,4 +112,4 @@ def _command(known: Run) -> str:
 
 def _warn_if_edited(known: Run, file: Path) -> None:
     if known.plan is not None and load_cluster(file).sha256 != known.plan["file_sha256"]:
-        typer.echo(f"{file} is not as it was in that run; its current content is applied", err=True)
+        say(f"{file} is not as it was in that run; its current content is applied", err=True)

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from rackwright.boundary import printable
+from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.engine.head_runs import all_runs, run_of_others
@@ -56,9 +57,9 @@ def runs_command(
         for known in found if file is not None else []:
             if known.left_drained and known.state != "running":
                 nodes = printable(fold(known.left_drained), 400)
-                typer.echo(f"{nodes}: left drained by run {known.run}; put back by: {_resume(known, file)}")
+                say(f"{nodes}: left drained by run {known.run}; put back by: {_resume(known, file)}")
     if problem is not None:
-        typer.echo(printable(problem), err=True)
+        say(printable(problem), err=True)
 
 
 def _list(found: list[Run]) -> None:
@@ -113,4 +114,4 @@ def _show(run: Run, as_json: bool, file: Path | None) -> None:
 
 def _say(text: str) -> None:
     """What a head has of a run is printed as any other answer of a node is."""
-    typer.echo(printable(text))
+    say(printable(text))

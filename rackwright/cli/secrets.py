@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.lines import say
 from rackwright.cli.secrets_rotate import rotate_command
 from rackwright.clusterfile.load import load_cluster
 from rackwright.engine.new_secrets import needed_secrets
@@ -50,7 +51,7 @@ def init_command(
     store = store_of(cluster)
     done = store.ensure(needed_secrets(cluster, None, None), new=new_secrets)
     what = f"generated {', '.join(done.names)}" if done.names else "nothing was missing"
-    typer.echo(f"{store.path}: {what}")
+    say(f"{store.path}: {what}")
 
 
 @secrets_app.command("list")
@@ -65,7 +66,7 @@ def list_command(file: ClusterFile) -> None:
             notes.append(
                 f"rotation is due: seen by {len(seen)} removed recipients, {', '.join(sorted(seen))}"
             )
-        typer.echo(f"{name}: {'; '.join(notes)}")
+        say(f"{name}: {'; '.join(notes)}")
 
 
 @secrets_app.command("put")
@@ -83,7 +84,7 @@ def put_command(name: Name, file: ClusterFile) -> None:
         )
     store = _store(file)
     store.put(name, value)
-    typer.echo(f"{store.path}: {name} stored")
+    say(f"{store.path}: {name} stored")
 
 
 @secrets_app.command("backup")
@@ -93,7 +94,7 @@ def backup_command(
 ) -> None:
     """Copy the store, encrypted to the same recipients, and decrypt the copy to see that it is whole."""
     count = back_up(_store(file), target)
-    typer.echo(f"{target}: {count} secrets, decrypted and compared")
+    say(f"{target}: {count} secrets, decrypted and compared")
 
 
 @secrets_app.command("restore")
@@ -104,7 +105,7 @@ def restore_command(
     """Put a backup in the place of a store that is gone."""
     store = _store(file)
     count = restore(store, source)
-    typer.echo(f"{store.path}: {count} secrets restored")
+    say(f"{store.path}: {count} secrets restored")
 
 
 @secrets_app.command("trust")
@@ -115,7 +116,7 @@ def trust_command(file: ClusterFile) -> None:
     """
     store = _store(file)
     store.trust()
-    typer.echo(f"{store.path}: used from now on")
+    say(f"{store.path}: used from now on")
 
 
 @secrets_app.command("show-recipients")
@@ -125,9 +126,9 @@ def show_recipients_command(file: ClusterFile) -> None:
     mine = own_key()
     keys = store.content().recipients
     for key in sorted(keys):
-        typer.echo(f"{key} (this user)" if key == mine else key)
+        say(f"{key} (this user)" if key == mine else key)
     for key in sorted(store.file.team() - keys):
-        typer.echo(f"{key} (from the next apply on)")
+        say(f"{key} (from the next apply on)")
 
 
 @secrets_app.command("add-recipient")
@@ -135,7 +136,7 @@ def add_recipient_command(key: Key, file: ClusterFile) -> None:
     """Let the holder of this key read all secrets of the cluster."""
     store = _store(file)
     add_recipient(store, key)
-    typer.echo(f"{store.path}: encrypted to {key} as well")
+    say(f"{store.path}: encrypted to {key} as well")
 
 
 @secrets_app.command("remove-recipient")
@@ -143,17 +144,17 @@ def remove_recipient_command(key: Key, file: ClusterFile) -> None:
     """Encrypt the store to everyone but this key, and name the secrets that its holder has seen."""
     store = _store(file)
     seen = remove_recipient(store, key)
-    typer.echo(f"{store.path}: no longer encrypted to {key}")
+    say(f"{store.path}: no longer encrypted to {key}")
     cluster = load_cluster(file)
     generated = [name for name in seen if is_generated(cluster, name)]
     supplied = [name for name in seen if name not in generated]
-    typer.echo("Its holder has seen these secrets, and may have kept them.")
+    say("Its holder has seen these secrets, and may have kept them.")
     for what, names in (
         ("Rotate each of those that rackwright generates:", generated),
         ("Change the others at the services that gave them to you, store each, and apply:", supplied),
     ):
         if names:
-            typer.echo("\n".join([what, *(f"  {replace_command(cluster, name)}" for name in names)]))
+            say("\n".join([what, *(f"  {replace_command(cluster, name)}" for name in names)]))
 
 
 def _store(file: Path) -> SecretStore:

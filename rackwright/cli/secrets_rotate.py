@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_plan
 from rackwright.cli.progress import Progress
 from rackwright.cli.terminal import Console
@@ -50,7 +51,7 @@ def rotate_command(
 
     def notice(text: str) -> None:
         progress.pause()
-        typer.echo(text, err=True)
+        say(text, err=True)
         progress.resume()
 
     with progress:
@@ -59,10 +60,10 @@ def rotate_command(
     if done is None:
         raise typer.Exit(ExitCode.CHANGES_PENDING)
     if note is not None:
-        typer.echo(note, err=True)
-    typer.echo(f"{name} is rotated" + (f", except on {without}" if without else ""))
+        say(note, err=True)
+    say(f"{name} is rotated" + (f", except on {without}" if without else ""))
     if name == KEY_SECRET:
-        typer.echo(f"put the new key on the nodes: rackwright drift install {file} --every TIME")
+        say(f"put the new key on the nodes: rackwright drift install {file} --every TIME")
 
 
 def _show(rotation: Rotation) -> None:
@@ -70,10 +71,10 @@ def _show(rotation: Rotation) -> None:
     if rotation.plan is not None:
         show_plan(rotation.plan, out)
     if rotation.unfinished:
-        typer.echo(f"An earlier rotation of {rotation.name} was interrupted and is finished now.")
-    typer.echo(f"Rotation of {rotation.name}:")
+        say(f"An earlier rotation of {rotation.name} was interrupted and is finished now.")
+    say(f"Rotation of {rotation.name}:")
     for number, step in enumerate(rotation.steps(), 1):
-        typer.echo(f"  {number}. {step}")
+        say(f"  {number}. {step}")
 
 
 def _confirmed(cluster: str, given: str | None) -> bool:
@@ -84,7 +85,5 @@ def _confirmed(cluster: str, given: str | None) -> bool:
         )
     answer = typer.prompt("Type the name of the cluster to go on", default="") if given is None else given
     if answer != cluster:
-        typer.echo(
-            f"`{answer}` is not the name of the cluster, which is {cluster}; nothing was changed", err=True
-        )
+        say(f"`{answer}` is not the name of the cluster, which is {cluster}; nothing was changed", err=True)
     return answer == cluster

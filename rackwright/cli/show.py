@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.lines import say
 from rackwright.clusterfile.load import load
 from rackwright.clusterfile.origins import Origins, Value
 from rackwright.documents.nearest import suggest
@@ -45,9 +46,9 @@ def show_command(
             content["nodes"] = list(cluster.by_name)
         typer.echo(json.dumps(content, indent=2))
         return
-    typer.echo("\n".join(_table(_row(value) for value in values)))
+    say("\n".join(_table(_row(value) for value in values)))
     if node is None:
-        typer.echo("\n" + "\n".join(_table(_nodes(cluster))))
+        say("\n" + "\n".join(_table(_nodes(cluster))))
 
 
 def _row(value: Value) -> tuple[str, ...]:

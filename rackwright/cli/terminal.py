@@ -1,6 +1,6 @@
 """What all views share: the colour of each status, and a terminal to which no node can write.
 
-Everything the command line prints goes through `Console` or `say`: control characters that a node put into its
+Everything the command line prints goes through `Console` or rackwright.cli.lines: control characters that a node put into its
 answers are shown as their escapes, so they cannot move the cursor, hide a line or set the window's title.
 """
 
@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import rich.console
-import typer
 from rich.segment import Segment
 
 from rackwright.boundary import printable_lines
@@ -43,11 +42,6 @@ class Console(rich.console.Console):
                 yield segment
             else:
                 yield Segment(printable_lines(segment.text), segment.style)
-
-
-def say(text: str, *, err: bool = False) -> None:
-    """Print lines without colours, on standard output or on standard error."""
-    typer.echo(printable_lines(text), err=err)
 
 
 def wide_console() -> Console:

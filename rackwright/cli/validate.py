@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.lines import say
 from rackwright.clusterfile.load import load
 from rackwright.errors import ClusterFileError, ExitCode, Problem
 
@@ -44,8 +45,8 @@ def validate_command(
     else:
         blocks = [str(problem) for problem in problems] + [f"warning: {warning}" for warning in warnings]
         if blocks:
-            typer.echo("\n\n".join(blocks))
-        typer.echo(_summary(file, nodes, len(problems), len(warnings)), err=bool(problems))
+            say("\n\n".join(blocks))
+        say(_summary(file, nodes, len(problems), len(warnings)), err=bool(problems))
     if problems or (strict and warnings):
         raise typer.Exit(int(ExitCode.ERROR))
 

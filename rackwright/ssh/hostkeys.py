@@ -7,6 +7,7 @@ from pathlib import Path
 import paramiko
 from paramiko.hostkeys import HostKeyEntry, InvalidHostKey
 
+from rackwright.boundary import printable
 from rackwright.errors import ConnectionFailed
 from rackwright.ssh.known_hosts import HostKey, host_name, read_known_hosts
 
@@ -94,30 +95,28 @@ def refusal(error: Exception, label: str, known_hosts: Path, user: str, key: Pat
     """What paramiko's error means, and what to do about it."""
     if isinstance(error, paramiko.BadHostKeyException):
         return ConnectionFailed(
-            f"The host key of {label} has changed: it shows {error.key.get_name()} {error.key.fingerprint}, "
+            f"The host key of {label} has changed: it shows {printable(error.key.get_name(), 60)} {error.key.fingerprint}, "
             f"{known_hosts} has {error.expected_key.fingerprint}. Possible man-in-the-middle attack.",
             hint=f"if the node was reinstalled, check the fingerprint and replace its line in {known_hosts}",
         )
     if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
         return ConnectionFailed(
-            f"{label} and rackwright have no common SSH algorithm: {error}.",
+            f"{label} and rackwright have no common SSH algorithm: {in_words(error)}.",
             hint=f"does the node still have a host key of a type that {known_hosts} knows?",
         )
     if isinstance(error, paramiko.AuthenticationException):
         shown = str(key) if key is not None else "any key of the ssh agent or ~/.ssh"
         return ConnectionFailed(
-            f"{label} refused user {user} with {shown}: {error}.",
+            f"{label} refused user {user} with {shown}: {in_words(error)}.",
             hint="is the public key in that user's authorized_keys?",
         )
-    cause = str(error) or type(error).__name__
     return ConnectionFailed(
-        f"The ssh session with {label} could not be opened: {cause}.",
+        f"The ssh session with {label} could not be opened: {in_words(error)}.",
         hint="is sshd answering, and not out of connections (MaxStartups)?",
     )
 
 
 def in_words(error: BaseException) -> str:
-    """The error's message, never empty."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return str(error) or type(error).__name__
+    """The error's message in one printable line, never empty; the other side may have written part of it."""
+    said = error.strerror if isinstance(error, OSError) else None
+    return printable(said or str(error) or type(error).__name__, 300)

@@ -15,9 +15,10 @@ from rich.table import Table
 
 import rackwright.cli
 from rackwright.cli import _print_error
+from rackwright.cli.lines import say, say_exactly
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
-from rackwright.cli.terminal import Console, say
+from rackwright.cli.terminal import Console
 from rackwright.errors import ExitCode
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import ApplyResult, NodeOutcome, NodePlan, PlannedOperation, PlanResult
@@ -87,9 +88,22 @@ def test_plain_lines_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert found.err.splitlines()[1:3] == ["error: one", found.err.splitlines()[2]]
 
 
-def test_no_command_prints_past_it() -> None:
+def test_files_are_printed_exactly_unless_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say_exactly(FORGED)
+    assert capsys.readouterr().out == FORGED
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    say_exactly(FORGED)
+    assert is_harmless(capsys.readouterr().out, "\n")
+
+
+_COMMANDS = sorted(Path(rackwright.cli.__file__).parent.glob("*.py"))
+
+
+def test_no_command_makes_a_console_of_its_own() -> None:
     """A console that is made elsewhere is rich's own, which passes escape sequences on."""
-    for path in sorted(Path(rackwright.cli.__file__).parent.glob("*.py")):
+    for path in _COMMANDS:
         tree = ast.parse(path.read_text())
         imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "rich.console"
                     for alias in node.names}  # fmt: skip
@@ -99,3 +113,47 @@ def test_no_command_prints_past_it() -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         assert not ({"Console"} & imported & made), path.name
+
+
+def prints_past_it(text: str) -> list[str]:
+    """Calls of typer.echo, print and the like with anything but a constant or ASCII JSON."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call) or not _prints(node.func):
+            continue
+        for what in (*node.args, *(word.value for word in node.keywords if word.arg == "message")):
+            dumped = ast.unparse(what).startswith("json.dumps(") and "ensure_ascii" not in ast.unparse(what)
+            if not isinstance(what, ast.Constant) and not (isinstance(what, ast.Call) and dumped):
+                found.append(ast.unparse(node))
+    return found
+
+
+def _prints(called: ast.expr) -> bool:
+    if isinstance(called, ast.Name):
+        return called.id in ("print", "echo", "secho")
+    return ast.unparse(called).endswith((".echo", ".secho", "stdout.write", "stderr.write"))
+
+
+def test_no_command_prints_past_it() -> None:
+    found = {path.name: prints_past_it(path.read_text()) for path in _COMMANDS if path.name != "lines.py"}
+    assert {name: calls for name, calls in found.items() if calls} == {}
+
+
+@pytest.mark.parametrize(
+    ("call", "harmless"),
+    [
+        ("typer.echo('done')", True),
+        ("typer.echo(json.dumps(found, indent=2), err=True)", True),
+        ("console.print(found)", True),
+        ("typer.echo(found)", False),
+        ("typer.echo(message=found)", False),
+        ("typer.echo(f'{found}')", False),
+        ("typer.echo(json.dumps(found, ensure_ascii=False))", False),
+        ("typer.echo(json.dumps(found) + found)", False),
+        ("print('a', found)", False),
+        ("sys.stderr.write(found)", False),
+        ("click.secho(found)", False),
+    ],
+)
+def test_the_guard_objects(call: str, harmless: bool) -> None:
+    assert (prints_past_it(call) == []) is harmless

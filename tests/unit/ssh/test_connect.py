@@ -8,7 +8,8 @@ from paramiko.hostkeys import HostKeys
 
 from rackwright.errors import ConnectionFailed
 from rackwright.ssh import connect, run
-from rackwright.ssh.hostkeys import known_keys, parse_jump_host
+from rackwright.ssh.hostkeys import in_words, known_keys, parse_jump_host, refusal
+from tests.unit.answers import is_harmless
 
 
 def refused(cluster):
@@ -148,3 +149,26 @@ def test_hashed_and_revoked_lines(tmp_path):
     assert known_keys(path, "n1", "10.0.0.1", 22, in_lab=False) == [good]
     with pytest.raises(ConnectionFailed, match="every key known for it is revoked"):
         known_keys(path, "n1", "n1", 22, in_lab=False)
+
+
+FORGED = "\x1b[2J\x1b]0;owned\x07\nerror: forged" + "x" * 9999
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        paramiko.SSHException(FORGED),
+        paramiko.AuthenticationException(FORGED),
+        paramiko.ssh_exception.IncompatiblePeer(FORGED),
+        paramiko.BadAuthenticationType(FORGED, [FORGED]),
+        EOFError(FORGED),
+        OSError(5, FORGED),
+        OSError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_the_other_side_says_of_a_refusal_is_printable(error, tmp_path):
+    for message in (in_words(error), refusal(error, "n1", tmp_path, "ada", None).message):
+        assert message
+        assert is_harmless(message)
+        assert len(message) < 600
