@@ -13,7 +13,7 @@ from typing import Any
 from rackwright.engine.lock_holder import boot, read_record, uptime
 
 LIMIT = 8 << 20
-"""Bytes of all lines; of many runs the latest are printed, of one its first lines and its end."""
+"""Of all lines: of many runs the latest are printed, of one the first operations are left out, and nothing else."""
 OPERATIONS = ('"event": "start"', '"event": "finish"')
 
 
@@ -26,15 +26,23 @@ def holder(path: str) -> dict[str, Any] | None:
     return dict(record, idle_seconds=max(uptime() - seen, 0))
 
 
-def lines_of(path: str, *, whole: bool, room: int) -> list[str]:
-    """The lines of a journal, without those of single operations unless `whole`."""
+def is_operation(line: str) -> bool:
+    """Whether the line is about a single operation: their number has no bound, and only `runs RUN` shows them."""
+    return any(kind in line for kind in OPERATIONS)
+
+
+def lines_of(path: str, *, whole: bool) -> list[str]:
+    """The lines of a journal; those of single operations only if `whole`, the latest as far as LIMIT goes."""
+    excess = float("inf")
+    if whole:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            excess = sum(map(len, file)) - LIMIT
     kept: list[str] = []
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
-            if whole or not any(kind in line for kind in OPERATIONS):
-                room -= len(line)
-                if room < 0:
-                    return kept
+            if excess > 0 and is_operation(line):
+                excess -= len(line)
+            else:
                 kept.append(line.rstrip("\n"))
     return kept
 
@@ -49,8 +57,11 @@ def main() -> None:
     for name in names:
         run, end = os.path.splitext(name)
         if end == ".jsonl" and only in ("", run):
-            found[run] = lines_of(os.path.join(place, name), whole=bool(only), room=room)
-            room -= sum(map(len, found[run]))
+            lines = lines_of(os.path.join(place, name), whole=bool(only))
+            room -= sum(map(len, lines))
+            if room < 0 and found:
+                break  # a run without its end would be listed as interrupted
+            found[run] = lines
     print(json.dumps({"holder": holder(os.path.join(locks, cluster + ".run")), "journals": found}))
 
 

@@ -14,10 +14,11 @@ from rackwright.cli import app
 from rackwright.cli import resume as resume_module
 from rackwright.cli import runs as runs_module
 from rackwright.command import CommandResult
-from rackwright.engine import head_lock, head_runs
+from rackwright.engine import head_lock, head_runs, runs_reader
 from rackwright.engine.head_lock import HeadLock
 from rackwright.engine.head_runs import all_runs, run_of_others
 from rackwright.engine.journal import Journal, event_line
+from rackwright.engine.journal_lines import gather
 from rackwright.engine.left_drained import put_back_all
 from rackwright.engine.run_lock import who
 from rackwright.errors import ConnectionFailed, RackwrightError
@@ -230,6 +231,63 @@ def test_without_a_head_ones_own_runs_are_listed_and_the_reason_is_said(machine,
     assert shown.exit_code == 0
     assert run in shown.stdout
     assert "could not be read: Cannot connect to head1: it is off" in shown.output
+
+
+# More than the reader prints
+
+
+def read(monkeypatch, capsys, tmp_path, limit, run=""):
+    """What the reader prints of the cluster's journals, gathered."""
+    monkeypatch.setattr(runs_reader, "LIMIT", limit)
+    monkeypatch.setattr(
+        "sys.argv", ["reader", str(tmp_path / "run"), str(tmp_path / "lib/runs"), "test", run]
+    )
+    runs_reader.main()
+    journals = json.loads(capsys.readouterr().out)["journals"]
+    return {name: gather(name, lines, lambda begin: False) for name, lines in journals.items()}
+
+
+def long_run(number):
+    """A run of many operations, the last of which did not end, and which put its worker back."""
+    journal = Journal("test", Path("/home/ada/c.yaml"), limit=None, roles=None)
+    with HeadLock(CLUSTER, {"run": journal.run, **who()}, lost=pytest.fail) as lock:
+        journal.mirror = lock.send
+        with journal:
+            journal.write("drain", nodes=["worker1"])
+            for one in range(number):
+                journal.write("start", node="worker1", role="base", name=f"Write {one}")
+                if one < number - 1:
+                    journal.write(
+                        "finish", node="worker1", role="base", name=f"Write {one}", outcome="changed"
+                    )
+            journal.write("node", node="worker1", ok=False, changed=1, error="x")
+            journal.write("resume", nodes=["worker1"])
+    return journal.run
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 0.9, 1])
+def test_of_a_run_that_is_too_long_the_first_operations_alone_are_left_out(
+    machine, monkeypatch, capsys, tmp_path, share
+):
+    name = long_run(60)
+    size = (tmp_path / "lib/runs/test" / f"{name}.jsonl").stat().st_size
+    run = read(monkeypatch, capsys, tmp_path, int(size * share), name)[name]
+    others = [event["event"] for event in run.events if event["event"] not in ("start", "finish")]
+    assert others == ["begin", "drain", "node", "resume", "end"]
+    assert (run.state, run.left_drained) == ("failed", [])
+    names = [event["name"] for event in run.events if event["event"] == "start"]
+    assert names == [f"Write {one}" for one in range(60 - len(names), 60)], "the latest"
+    assert [event["name"] for event in run.open_operations] == names[-1:], "what ended is not taken for open"
+    assert (bool(names), len(names) == 60) == (share > 0, share == 1)
+
+
+def test_a_list_that_is_too_long_has_the_latest_runs_whole(machine, monkeypatch, capsys, tmp_path):
+    names = sorted(long_run(2) for _ in range(3))
+    one = sum(map(len, runs_reader.lines_of(f"{tmp_path}/lib/runs/test/{names[0]}.jsonl", whole=False)))
+    for limit, number in ((0, 1), (one + one // 2, 1), (2 * one + one // 2, 2), (4 * one, 3)):
+        found = read(monkeypatch, capsys, tmp_path, limit)
+        assert sorted(found) == names[3 - number :]
+        assert {run.state for run in found.values()} == {"failed"}
 
 
 # What other runs left drained
