@@ -49,7 +49,7 @@ class Run:
         for event in self.events:
             if event["event"] == "drain":
                 out.update(dict.fromkeys(event["nodes"]))
-            elif event["event"] == "resume":
+            elif event["event"] in ("resume", "released"):  # released: not drained by this run any more
                 for node in event["nodes"]:
                     out.pop(node, None)
         return list(out)
@@ -134,6 +134,7 @@ _WANTED: dict[str, _Wanted] = {
     "drain": _NODES,
     "drained": _NODES,
     "resume": _NODES,
+    "released": _NODES,
     "node": {"node": _text, "ok": _flag, "error": _text_or_none},
     "start": _OPERATION,
     "finish": {**_OPERATION, "outcome": _text},

@@ -17,8 +17,8 @@ from rackwright.model.ranges import fold
 from rackwright.workload.lookup import manager_of
 from rackwright.workload.protocol import Manager
 
-Noted = Callable[[str, list[str]], None]
-"""(run, nodes): these nodes of that run were put back."""
+Noted = Callable[[str, str, list[str]], None]
+"""(run, event, nodes): `resume`, that run's nodes were put back; `released`, they are not drained by it any more."""
 
 
 def left_drained(cluster: str, roles: frozenset[str] | None) -> dict[str, list[str]]:
@@ -70,39 +70,60 @@ def put_back_all(
         manager = manager_of(cluster, pool)
         if manager is None:
             return []
+        good, mine = set(as_declared), left_drained(cluster.name, roles)
+        mine.pop(own, None)
         try:
-            left = {
-                name: state.run
-                for name, state in manager.states().items()
-                if name in cluster.by_name
-                and state.run not in (None, own)
-                # anyone who may drain nodes may write a reason, and a name that is not a run's does not name a file either
-                and state.run is not None
-                and RUN_NAME.fullmatch(state.run)
-            }
-        except RackwrightError:
-            return []  # a manager that does not run has drained nothing that jobs could start on
-        good = set(as_declared)
-        mine = left_drained(cluster.name, roles)
+            left = _drained_by_runs(cluster, manager, own)
+        except RackwrightError as error:
+            # a manager that does not run has drained nothing that jobs could start on, as far as is known here
+            kept = {run: [name for name in nodes if name in good] for run, nodes in mine.items()}
+            return [_not_resumed(run, nodes, error) for run, nodes in kept.items() if nodes]
         texts = []
-        for run in dict.fromkeys(left.values()):
-            nodes = [name for name, of in left.items() if of == run]
+        for run in dict.fromkeys([*left, *mine]):
+            drained = left.get(run, [])
             may = roles is None or run == resumed or run in mine
-            now = [name for name in nodes if name in good and may]
-            if now:
-                texts.append(_put_back(cluster, manager, run, now, noted))
-            if rest := [name for name in nodes if name not in now]:
+            now = [name for name in drained if name in good and may]
+            released = [name for name in mine.get(run, ()) if name in good and name not in drained]
+            if now or released:
+                texts.append(_put_back(cluster, manager, run, [*now, *released], noted))
+            if rest := [name for name in drained if name not in now]:
                 texts.append(f"{fold(rest)}: still drained by run {run}; see: rackwright runs {cluster.path}")
         return texts
 
 
+def _drained_by_runs(cluster: Cluster, manager: Manager, own: str) -> dict[str, list[str]]:
+    """Run -> nodes that are drained by it, as the manager has it."""
+    left: dict[str, list[str]] = {}
+    for name, state in manager.states().items():
+        run = state.run
+        # anyone who may drain nodes may write a reason, and a name that is not a run's does not name a file either
+        if name in cluster.by_name and run is not None and run != own and RUN_NAME.fullmatch(run):
+            left.setdefault(run, []).append(name)
+    return left
+
+
 def _put_back(
-    cluster: Cluster, manager: Manager, run: str, nodes: list[str], noted: Noted = lambda run, nodes: None
+    cluster: Cluster,
+    manager: Manager,
+    run: str,
+    nodes: list[str],
+    noted: Noted = lambda run, event, nodes: None,
 ) -> str:
     try:
-        manager.resume(nodes, run)
+        resumed = list(manager.resume(nodes, run))
     except RackwrightError as error:
-        return f"{fold(nodes)}, drained by run {run}, could not be resumed: {error.message}"
-    append(cluster.name, run, "resume", nodes=nodes)
-    noted(run, nodes)
-    return f"{fold(nodes)}: back in service, drained by run {run}"
+        return _not_resumed(run, nodes, error)
+    texts = []
+    for event, those, text in (
+        ("resume", resumed, "back in service, drained by run"),
+        ("released", [name for name in nodes if name not in resumed], "left as is, no longer drained by run"),
+    ):
+        if those:
+            append(cluster.name, run, event, nodes=those)
+            noted(run, event, those)
+            texts.append(f"{fold(those)}: {text} {run}")
+    return "; ".join(texts)
+
+
+def _not_resumed(run: str, nodes: list[str], error: RackwrightError) -> str:
+    return f"{fold(nodes)}, drained by run {run}, could not be resumed: {error.message}"

@@ -114,7 +114,7 @@ class Rollout:
         if not good:
             return
         try:
-            manager.resume(good, self._journal.run)
+            resumed = list(manager.resume(good, self._journal.run))
         except RackwrightError as error:
             why = f"could not be resumed: {error.message}"
             for name in good:
@@ -122,7 +122,10 @@ class Rollout:
                 self._outcomes[name] = NodeOutcome(name, False, error=done)
             return
         self.left_drained.difference_update(good)
-        self._journal.write("resume", sync=True, nodes=good)
+        released = [name for name in good if name not in resumed]  # drained by a person, before or meanwhile
+        for event, nodes in (("resume", resumed), ("released", released)):
+            if nodes:
+                self._journal.write(event, sync=True, nodes=nodes)
 
     def _must_drain(self, wave: Iterable[str]) -> list[str]:
         """Workers of this wave on which something disruptive is planned."""

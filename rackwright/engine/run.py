@@ -205,12 +205,12 @@ def _put_back(request: _Request, applied: Applied, own: str, resumed: str | None
     if request.deploy != SITE:
         return applied
 
-    def noted(run: str, nodes: list[str]) -> None:
-        head.send(run, event_line("resume", nodes=nodes))
+    def noted(run: str, event: str, nodes: list[str]) -> None:
+        head.send(run, event_line(event, nodes=nodes))
 
     cluster, roles = request.cluster, request.roles
     texts = put_back_all(cluster, applied.in_sync, roles, own=own, resumed=resumed, noted=noted)
-    return applied.noting(*texts, put_back(cluster, applied.in_sync, roles))
+    return applied.noting(*texts)
 
 
 @contextmanager

@@ -151,8 +151,11 @@ class Manager(Protocol):
         """
         ...
 
-    def resume(self, nodes: Iterable[str], run: str) -> None:
-        """Put back into service those of these nodes that this run drained; not asked where nothing was drained."""
+    def resume(self, nodes: Iterable[str], run: str) -> list[str]:
+        """Put back into service those of these nodes that are still drained by this run, and return them.
+
+        The manager is not asked where nothing was drained.
+        """
         ...
 
     def run(self, step: Step) -> Output:

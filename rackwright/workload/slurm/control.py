@@ -122,13 +122,14 @@ class Slurm:
             self.resume(given_back, run)
         return refused
 
-    def resume(self, nodes: Iterable[str], run: str) -> None:
+    def resume(self, nodes: Iterable[str], run: str) -> list[str]:
         """Those whose reason still is this run's."""
         nodes = [node for node in nodes if node not in self._not_drained]
         known = self.states() if nodes else {}
         reason = f"{ROLLOUT_PREFIX}{run}"
         if mine := [node for node in nodes if node in known and known[node].reason == reason]:
             self._update(mine, "State=RESUME")
+        return mine
 
     def run(self, step: Step) -> Output:
         """Through srun; its own time limit is the timeout, the rest is for starting and stopping."""

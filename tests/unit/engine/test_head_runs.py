@@ -306,7 +306,7 @@ def manager(monkeypatch):
 def put(good, roles=None, *, own="own", resumed=None):
     noted = []
     texts = put_back_all(
-        CLUSTER, good, roles, own=own, resumed=resumed, noted=lambda run, nodes: noted.append((run, nodes))
+        CLUSTER, good, roles, own=own, resumed=resumed, noted=lambda *what: noted.append(what)
     )
     return texts, noted
 
@@ -314,7 +314,7 @@ def put(good, roles=None, *, own="own", resumed=None):
 def test_a_worker_that_a_run_of_another_machine_drained_is_put_back(manager):
     texts, noted = put(["worker1"])
     assert texts == [f"worker1: back in service, drained by run {RUN}"]
-    assert noted == [(RUN, ["worker1"])], "the head's journal of that run is told"
+    assert noted == [(RUN, "resume", ["worker1"])], "the head's journal of that run is told"
     assert manager.nodes["worker1"].reason is None
 
 

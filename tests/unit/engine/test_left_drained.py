@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from rackwright.engine.journal import Journal, read_run
-from rackwright.engine.left_drained import left_drained, put_back
+from rackwright.engine.left_drained import left_drained, put_back, put_back_all
 from rackwright.errors import WorkloadError
-from tests.factories import make_cluster
+from tests.factories import make_cluster, make_node
+from tests.unit.workload.fake_manager import MemoryManager
+
+THREE = make_cluster(*make_cluster().nodes, make_node("worker3", 13))
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +49,7 @@ def resumed(monkeypatch):
             if "worker2" in nodes and len(calls) == 1:
                 raise WorkloadError("Slurm did not answer")
             calls.append((run, list(nodes)))
+            return list(nodes)
 
     monkeypatch.setattr("rackwright.engine.left_drained.manager_of", lambda cluster, shell: Manager())
     return calls
@@ -65,6 +69,61 @@ def test_only_what_is_as_declared_goes_back_and_only_once(left, resumed):
         f"worker2, drained by run {run}, could not be resumed: Slurm did not answer"
     )
     assert left_drained("test", None) == {run: ["worker2"]}
+
+
+@pytest.fixture
+def manager(monkeypatch):
+    """A manager in memory, and the number of connections that were opened for it."""
+    found = MemoryManager(THREE)
+    found.pools = 0
+
+    class OnePool:
+        def __init__(self, cluster):
+            found.pools += 1
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    monkeypatch.setattr("rackwright.ssh.Pool", OnePool)
+    monkeypatch.setattr("rackwright.engine.left_drained.manager_of", lambda cluster, shell: found)
+    return found
+
+
+def test_one_that_a_person_drained_meanwhile_stays_and_is_not_called_back_in_service(left, manager):
+    run = left()
+    manager.nodes["worker1"].reason = "bad DIMM"
+    manager.nodes["worker2"].reason = f"rackwright: {run}"
+    assert put_back(make_cluster(), ["worker1", "worker2"], None) == (
+        f"worker2: back in service, drained by run {run}; worker1: left as is, no longer drained by run {run}"
+    )
+    assert manager.nodes["worker1"].reason == "bad DIMM"
+    events = [(event["event"], event.get("nodes")) for event in read_run(run).events]
+    assert events[-2:] == [("resume", ["worker2"]), ("released", ["worker1"])]
+    assert left_drained("test", None) == {}
+    assert put_back(make_cluster(), ["worker1"], None) is None, "asked once"
+
+
+def test_after_a_run_journals_and_reasons_are_one_pass(left, manager):
+    mine, others = left(), "20261123T074215Z-0a1b2c"
+    manager.nodes["worker1"].reason = "bad DIMM"
+    manager.nodes["worker2"].reason = f"rackwright: {mine}"
+    manager.nodes["worker3"].reason = f"rackwright: {others}"
+    noted, good = [], ["worker1", "worker2", "worker3"]
+    texts = put_back_all(
+        THREE, good, None, own="own", resumed=None, noted=lambda *what: noted.append(what),
+    )  # fmt: skip
+    assert texts == [
+        f"worker2: back in service, drained by run {mine}; worker1: left as is, no longer drained by run {mine}",
+        f"worker3: back in service, drained by run {others}",
+    ]
+    assert noted == [
+        (mine, "resume", ["worker2"]), (mine, "released", ["worker1"]), (others, "resume", ["worker3"])
+    ]  # fmt: skip
+    assert manager.pools == 1
+    assert manager.nodes["worker1"].reason == "bad DIMM"
 
 
 def test_a_cluster_without_a_workload_manager_any_more_has_nothing_to_put_back(left):

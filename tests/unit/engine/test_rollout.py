@@ -65,6 +65,16 @@ def test_only_a_worker_with_something_disruptive_is_drained_and_resumed(rollout)
     assert manager.nodes["worker1"].reason is None
 
 
+def test_a_worker_that_a_person_drained_is_not_called_resumed(rollout):
+    manager = MemoryManager(CLUSTER)
+    manager.nodes["worker1"].reason = "bad DIMM"
+    session, events, _ = rollout({"worker1": DISRUPTIVE, "worker2": DISRUPTIVE}, manager)
+    assert sorted(session.applied) == ["worker1", "worker2"]
+    assert manager.nodes["worker1"].reason == "bad DIMM"
+    ends = {event[0]: event[1] for event in events if event[0] in ("resume", "released")}
+    assert ends == {"resume": ["worker2"], "released": ["worker1"]}
+
+
 def test_a_manager_that_does_not_run_holds_up_no_worker(rollout):
     manager = MemoryManager(CLUSTER)
     manager.silent = True

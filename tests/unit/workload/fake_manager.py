@@ -104,9 +104,10 @@ class MemoryManager:
     def resume(self, nodes, run):
         nodes = [name for name in nodes if name not in self.not_drained]
         states = self.states() if nodes else {}
-        for name in nodes:
-            if name in states and states[name].run == run:
-                self.nodes[name].reason = None
+        mine = [name for name in nodes if name in states and states[name].run == run]
+        for name in mine:
+            self.nodes[name].reason = None
+        return mine
 
     def run(self, step):
         self.states()

@@ -67,7 +67,7 @@ def test_only_the_nodes_asked_for_are_drained_and_come_back(world):
     states = world.manager.states()
     assert [states[node].in_service for node in WORKERS] == [False, True, False]
     assert (states["w1"].drained_by, states["w1"].run, states["w1"].busy) == (DrainedBy.ROLLOUT, "R1", False)
-    world.manager.resume(["w1", "w2", "w3"], "R1")
+    assert world.manager.resume(["w1", "w2", "w3"], "R1") == ["w1", "w3"]
     assert reasons(world) == dict.fromkeys(WORKERS)
     assert all(state.ready for state in world.manager.states().values())
 
@@ -76,7 +76,7 @@ def test_a_node_that_is_out_already_is_never_touched(world):
     world.person_drains("w1", "bad DIMM")
     world.backend.nodes["w2"].down = True
     assert world.manager.drain(["w1", "w2"], "R1", 1) == {}
-    world.manager.resume(["w1", "w2"], "R1")
+    assert world.manager.resume(["w1", "w2"], "R1") == []
     assert world.reason("w1") == "bad DIMM"
     states = world.manager.states()
     assert (states["w1"].drained_by, states["w1"].run) == (DrainedBy.PERSON, None)
@@ -140,7 +140,7 @@ def test_nodes_it_does_not_know_are_left_alone(world):
 def test_a_manager_that_does_not_run_holds_nothing_up_and_is_not_asked_to_resume(world):
     world.backend.silent = True
     assert world.manager.drain(["w1"], "R1", 1) == {}
-    world.manager.resume(["w1"], "R1")
+    assert world.manager.resume(["w1"], "R1") == []
     with pytest.raises(WorkloadError):
         world.manager.resume(["w2"], "R1")  # another run's: it may be drained
     world.backend.silent = False
