@@ -188,7 +188,8 @@ def _files(cluster: str = "*") -> list[Path]:
 
 
 def _gathered(path: Path) -> Run:
-    return gather(path.stem, path.read_text(errors="replace").splitlines(), _is_alive)
+    # not splitlines(), which ends a line at a byte like \x0b too, of which a disk may leave any
+    return gather(path.stem, path.read_bytes().decode(errors="replace").split("\n"), _is_alive)
 
 
 def _is_alive(begin: dict[str, Any]) -> bool:

@@ -35,10 +35,10 @@ def lines_of(path: str, *, whole: bool) -> list[str]:
     """The lines of a journal; those of single operations only if `whole`, the latest as far as LIMIT goes."""
     excess = float("inf")
     if whole:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
             excess = sum(map(len, file)) - LIMIT
     kept: list[str] = []
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
         for line in file:
             if excess > 0 and is_operation(line):
                 excess -= len(line)
