@@ -98,6 +98,7 @@ def lose_the_lock(rack: Rack, others: ExitStack, *, ended: bool) -> None:
     others.enter_context(HeadLock(rack.cluster, BOB, lost=pytest.fail))
     if ended:
         others.close()
+        rack.heads.lines[-1].process.wait(10)
 
 
 @pytest.mark.parametrize("ended", [False, True], ids=["goes on", "ended"])
@@ -125,6 +126,7 @@ def test_a_lock_that_was_lost_ends_it_before_the_switch(rack: Rack, when: str, e
     assert bool(rack.ran) is (when == "while it is staged")
     assert rack.stored() == before
     assert rack.held("running") == rack.held("key") == [before] * len(rack.cluster.nodes)
+    rack.heads.end()
     rotate(rack.cluster, SECRET, agree=agreed)
     assert_done(rack, before)
 
