@@ -77,6 +77,8 @@ def health_command(
         fleet = _saved(file, document, sku, gpus)
     else:
         fleet = _probed(file, limit, fast=fast, save=save, redact=redact)
+    for node, why in fleet.not_saved.items():
+        typer.echo(f"{node}: its document was not written to {save}: {why}", err=True)
     _print(fleet, as_json=as_json, verbose=verbose)
     raise typer.Exit(int(fleet.exit_code))
 

@@ -14,6 +14,7 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -23,8 +24,10 @@ from rackwright.health.redact_text import PATTERNS, SYSTEM_FOLDERS
 IDENTITIES = frozenset(("uuid", "serial", "mac", "node_guid", "system_guid", "port_guid", "cluster"))
 """Keys whose value is an identity of its own shape."""
 HOSTS = frozenset(("node", "hostname"))
-HOSTS_MAX = 10_000
-"""Names of hosts in one export, each twice at most: a text is searched for every one of them."""
+HOSTS_MAX = 100
+"""Names of hosts in one document; a node of ours writes one or two, its own."""
+HOST_MAX_CHARACTERS = 253
+"""Of one name with its domain (RFC 1123)."""
 ADDRESSES = frozenset(("ipv4", "ipv6", "addresses", "default_gateways", "reference"))
 TECHNICAL = frozenset(
     (
@@ -49,38 +52,45 @@ ARGUMENTS = frozenset(
 LINK_LOCAL, MAPPED = "fe80:0000:0000:0000:", "0000:0000:0000:0000:0000:ffff:"
 
 
-class Redactor:
-    """Pseudonyms of one export."""
+_HOST = re.compile(rf"(?=.{{1,{HOST_MAX_CHARACTERS}}}\Z)[\w-]+(?:\.[\w-]*)*")
+_LABEL = re.compile(r"[\w-]+")
+_DOMAIN = re.compile(r"\.([\w-]+)[\w.-]*")
+_MEMBER = re.compile("[a-z_]+")
+"""A key of the document's own format: a host may have the same name."""
 
-    def __init__(self, key: bytes | None = None) -> None:
+
+class Redactor:
+    """Pseudonyms of one export.
+
+    `hosts` are names to look for in every document. Names that a document brings are looked for in that one alone: a
+    node may call itself anything. Equal names have equal pseudonyms all the same.
+    """
+
+    def __init__(self, key: bytes | None = None, hosts: Iterable[str] = ()) -> None:
         self._key = key or secrets.token_bytes(32)
+        self._known = frozenset(hosts)
         self._hosts: dict[str, str] = {}
+        self._domains: frozenset[str] = frozenset()
 
     def document(self, raw: dict[str, Any]) -> dict[str, Any]:
         """The document with every name replaced. Host names are learnt first: they occur in free text too.
 
-        Refused where they are so many that the document is none of a node.
+        Refused where they are more than a node can have, or not names of hosts.
         """
-        self._learn(raw)
-        if len(self._hosts) > HOSTS_MAX:
-            raise Refused(f"it names more than {HOSTS_MAX} hosts")
+        self._learn(_hosts_of(raw))
         redacted: dict[str, Any] = self._value(raw, ())
         return redacted
 
-    def _learn(self, value: Any) -> None:  # noqa: ANN401 - any JSON value
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                if key in HOSTS and isinstance(inner, str) and inner:
-                    for name in (inner, inner.partition(".")[0]):
-                        self._hosts[name] = self.word("node", inner.partition(".")[0])
-                self._learn(inner)
-        elif isinstance(value, list):
-            for inner in value:
-                self._learn(inner)
+    def _learn(self, names: frozenset[str]) -> None:
+        """The pseudonym of each host by its first label, and the domains that begin otherwise than words do."""
+        names |= self._known
+        parts = [name.split(".", 2) for name in names]
+        self._hosts = {label: self.word("node", label) for label, *_ in parts}
+        self._domains = frozenset(domain[0] for _, *domain in parts if domain and domain[0])
 
     def _value(self, value: Any, keys: tuple[str, ...]) -> Any:  # noqa: ANN401
         if isinstance(value, dict):
-            return {self.text(key): self._value(inner, (*keys, key)) for key, inner in value.items()}
+            return {self._member(key): self._value(inner, (*keys, key)) for key, inner in value.items()}
         if isinstance(value, list):
             return [self._value(inner, keys) for inner in value]
         if not isinstance(value, str) or not value:
@@ -93,8 +103,8 @@ class Redactor:
             return value
         if key in ADDRESSES or key == "server":
             return self.address(value)
-        if key in HOSTS and value in self._hosts:
-            return self._hosts[value]
+        if key in HOSTS:
+            return self.word("node", value.partition(".")[0])
         if key in IDENTITIES:
             return self.shaped(value)
         if key == "gid":
@@ -111,9 +121,25 @@ class Redactor:
         """Free text: known shapes, then names of hosts."""
         for kind, pattern in PATTERNS:
             value = pattern.sub(partial(self._found, kind), value)
-        for host, pseudonym in self._hosts.items():
-            value = re.sub(rf"(?<![\w-]){re.escape(host)}(?![\w-])(?:\.[a-z][\w.-]*)?", pseudonym, value)
-        return value
+        return self._without_hosts(value)
+
+    def _member(self, key: str) -> str:
+        return key if _MEMBER.fullmatch(key) else self.text(key)
+
+    def _without_hosts(self, value: str) -> str:
+        """The text with a pseudonym for each host, its domain included."""
+        made: list[str] = []
+        at = 0
+        for label in _LABEL.finditer(value):
+            pseudonym = self._hosts.get(label.group())
+            if pseudonym is None or label.start() < at:
+                continue
+            made += value[at : label.start()], pseudonym
+            at = label.end()
+            domain = _DOMAIN.match(value, at)
+            if domain is not None and ("a" <= domain[1][0] <= "z" or domain[1] in self._domains):
+                at = domain.end()
+        return "".join([*made, value[at:]])
 
     def _found(self, kind: str, found: re.Match[str]) -> str:
         whole, value = found.group(0), found.group("value")
@@ -202,3 +228,26 @@ class Redactor:
 
     def _digest(self, kind: str, value: str) -> bytes:
         return hmac.new(self._key, f"{kind}\0{value}".encode(), hashlib.sha256).digest()
+
+
+def _hosts_of(raw: Any) -> frozenset[str]:  # noqa: ANN401 - any JSON value
+    """The hosts that a document names."""
+    names: set[str] = set()
+    for name in _named(raw):
+        if not _HOST.fullmatch(name):
+            raise Refused(f"it names a host {name[:80]!r}, and a host's name is letters, digits, `-` and `.`")
+        names.add(name)
+        if len(names) > HOSTS_MAX:
+            raise Refused(f"it names more than {HOSTS_MAX} hosts")
+    return frozenset(names)
+
+
+def _named(value: Any) -> Iterator[str]:  # noqa: ANN401
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in HOSTS and isinstance(inner, str) and inner:
+                yield inner
+            yield from _named(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _named(inner)

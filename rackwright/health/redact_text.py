@@ -1,4 +1,7 @@
-"""Shapes of names in free text. Each pattern has a group `value`; the kind says what replaces it."""
+"""Shapes of names in free text. Each pattern has a group `value`; the kind says what replaces it.
+
+A node chooses the text: each pattern takes time in proportion to its length, so a name is looked for where it begins.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +27,17 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("address", r"(?P<value>\d{1,3}(?:\.\d{1,3}){3})(?=[@:/]|\s+not\b)"),
         ("host", r"(?:nfs|cifs|ceph|Lustre\w*): server (?P<value>[A-Za-z][\w.-]*)"),
-        ("host", r"(?P<value>[A-Za-z][\w.-]*)@(?:tcp|o2ib)\d*\b"),
-        ("host", r"(?P<value>\b[A-Za-z][\w-]*(?:\.[\w-]+)+):/"),
+        ("host", r"(?<![\w.-])(?:(?![A-Za-z])[\w.-])*(?P<value>[A-Za-z][\w.-]*)@(?:tcp|o2ib)\d*\b"),
+        ("host", r"(?<![\w-])(?<![\w-]\.)(?:(?!\b[A-Za-z])[\w.-])*(?P<value>[A-Za-z][\w-]*(?:\.[\w-]+)+):/"),
         ("process", r"\bname=(?P<value>[^,\s]+)"),
         ("process", r"\bcomm[:= ] ?\"?(?P<value>[^\s\",:]+)"),
         ("process", r"\bcommand[:=] ?\"?(?P<value>[^\s\",:]+)"),
         ("process", r"(?:^|\s)(?P<value>[^\s\[\]:]+)\[\d+\]:"),
         ("process", r"\bComm: (?P<value>\S+)"),
-        ("process", r"\bKilled process \d+,? \((?P<value>[^)]*)\)"),
+        ("process", r"\bKilled process \d+,? \((?P<value>[^)]{0,64})\)"),
         ("process", r"(?:^|\] )(?P<value>\S+) invoked oom-killer"),
         ("process", r"\btask[ =](?P<value>[^\s,:=]+)(?=[:,])"),
-        ("process", r"stuck for \d+s! \[(?P<value>[^\]]+):\d+\]"),
+        ("process", r"stuck for \d{1,9}s! \[(?P<value>[^\]]{1,64}):\d+\]"),
         ("number", r"\b(?:uid|UID)[=:_ ](?P<value>\d+)"),
         ("number", r"\buser-(?P<value>\d+)\.slice"),
         ("number", r"\buser@(?P<value>\d+)\.service"),

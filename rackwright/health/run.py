@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,8 @@ class FleetHealth:
 
     cluster: str
     nodes: tuple[NodeHealth, ...]
+    not_saved: Mapping[str, str] = field(default_factory=dict)
+    """Why a node's document was not written, by node."""
 
     @property
     def results(self) -> tuple[HealthResult, ...]:
@@ -107,6 +109,7 @@ class FleetHealth:
             "cluster": self.cluster,
             "status": self.status.value,
             "nodes": [node.to_json() for node in self.nodes],
+            "not_saved": dict(self.not_saved),
         }
 
 
@@ -140,9 +143,10 @@ def health(
         reached = shell if shell is not None else stack.enter_context(Pool(cluster))
         executor = stack.enter_context(side_by_side(min(WORKERS_MAX, len(nodes))))
         found = tuple(executor.map(one, nodes))
+    not_saved = {}
     if save is not None:
-        _save(save, found, Redactor() if redact else None)
-    return FleetHealth(cluster.name, found)
+        not_saved = _save(save, found, Redactor(hosts=cluster.by_name) if redact else None)
+    return FleetHealth(cluster.name, found, not_saved)
 
 
 def _read(shell: RootShell, node: Node, expected: Expected, *, fast: bool) -> tuple[Any, str | None]:
@@ -184,19 +188,26 @@ def _unreachable(result: HealthResult, why: str) -> HealthResult:
     )
 
 
-def _save(folder: Path, nodes: Sequence[NodeHealth], redactor: Redactor | None) -> None:
+def _save(folder: Path, nodes: Sequence[NodeHealth], redactor: Redactor | None) -> dict[str, str]:
+    """Write each document; why it was not written, by node. A node without one says so in its results."""
     folder.mkdir(parents=True, exist_ok=True)
+    not_saved = {}
     for node in nodes:
         document, name = node.document, node.node
+        if document is None:
+            continue
         if not isinstance(document, dict):
+            not_saved[name] = "it is not an object"
             continue
         if redactor is not None:
             try:
                 document = redactor.document({**document, "node": name})
-            except Refused:
-                continue  # not written rather than with names in it
+            except Refused as error:  # not written rather than with names in it
+                not_saved[name] = str(error)
+                continue
             name = redactor.word("node", name)
         (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return not_saved
 
 
 def judge_saved(expected: Expected, text: str, *, fresh: bool = False) -> NodeHealth:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 
+from rackwright.boundary import Refused
 from rackwright.cli import run as cli
 from rackwright.health.declare import expected_of_sku
 from rackwright.health.document import Document
@@ -14,7 +16,7 @@ from rackwright.health.history import counters_of, updated
 from rackwright.health.judge import judge
 from rackwright.health.redact import Redactor
 from rackwright.health.registry import CHECKS
-from rackwright.health.run import health
+from rackwright.health.run import FleetHealth, health
 from tests.factories import make_cluster, make_node
 from tests.unit.health.bases import BASES, SKUS
 from tests.unit.health.fake_node import document
@@ -163,13 +165,19 @@ def test_versions_devices_and_folders_of_the_system_stay(value):
     assert Redactor(KEY).document({"sections": {"mounts": {key: value}}})["sections"]["mounts"][key] == value
 
 
-def test_the_files_of_an_export_name_no_node(tmp_path):
+def fleet_of(count):
     sku = SKUS["dgx-h100"].sku
-    fleet = make_cluster(
-        *[make_node(f"gpu{n}", n, sku=sku, platform="bare-metal", primary=n == 1) for n in (1, 2)]
+    return make_cluster(
+        *[
+            make_node(f"gpu{n}", n, sku=sku, platform="bare-metal", primary=n == 1)
+            for n in range(1, count + 1)
+        ]
     )
+
+
+def test_the_files_of_an_export_name_no_node(tmp_path):
     health(
-        fleet,
+        fleet_of(2),
         shell=Shell({"gpu1": told("gpu1"), "gpu2": told("gpu2", drop_gpu(3))}),
         save=tmp_path,
         redact=True,
@@ -183,3 +191,82 @@ def test_the_files_of_an_export_name_no_node(tmp_path):
 def test_redact_without_a_folder_is_refused(capsys):
     assert cli(["health", "c.yaml", "--redact"]) == 64
     assert "--redact needs FILE and --save DIR" in capsys.readouterr().err
+
+
+def exported(folder, **answers):
+    """gpu1 answers otherwise; what was exported, and why something was not."""
+    said = {"gpu1": told("gpu1"), "gpu2": told("gpu2"), "gpu3": told("gpu3"), **answers}
+    found = health(fleet_of(3), shell=Shell(said), save=folder, redact=True)
+    return {path.name: json.loads(path.read_text()) for path in folder.iterdir()}, found.not_saved
+
+
+def with_hosts(name, hosts):
+    lists = [[{"hostname": host} for host in hosts[at : at + 4000]] for at in range(0, len(hosts), 4000)]
+    return json.dumps({**json.loads(told(name)), "more": lists})
+
+
+def test_a_node_that_names_too_many_hosts_keeps_no_other_from_being_written(tmp_path):
+    files, not_saved = exported(tmp_path, gpu1=with_hosts("gpu1", [f"h{n}" for n in range(11_000)]))
+    assert (len(files), not_saved) == (2, {"gpu1": "it names more than 100 hosts"})
+
+
+def test_what_a_node_calls_itself_changes_no_other_document(tmp_path):
+    hostile = with_hosts("gpu1", ["sections", "data", "ok", "gpus", "Active", "rackwright-probe"])
+    files, not_saved = exported(tmp_path, gpu1=hostile)
+    assert (len(files), not_saved) == (3, {})
+    assert sum(one.get("schema") == "rackwright-probe" for one in files.values()) == 2
+    assert all({"gpus", "system"} <= set(one["sections"]) for one in files.values())
+
+
+def test_each_node_is_a_pseudonym_in_the_documents_of_the_others(tmp_path):
+    first = {**json.loads(told("gpu1")), "more": "gpu3.cluster.example does not answer gpu1"}
+    files, _ = exported(tmp_path, gpu1=json.dumps(first))
+    (text,) = [one["more"] for one in files.values() if "more" in one]
+    assert re.fullmatch(r"node-[0-9a-f]{8} does not answer node-[0-9a-f]{8}", text)
+
+
+@pytest.mark.parametrize("name", ["a b", "x" * 254, ".", ".example", "a\nb", "a/b", "(none)"])
+def test_a_name_that_no_host_can_have_is_refused(name):
+    with pytest.raises(Refused, match="it names a host"):
+        Redactor().document({"hostname": name})
+
+
+def test_a_document_that_is_not_written_is_reported(monkeypatch, capsys, tmp_path):
+    found = FleetHealth("x", (), {"gpu1": "it names more than 100 hosts"})
+    monkeypatch.setattr("rackwright.cli.health._probed", lambda *_, **__: found)
+    cli(["health", "c.yaml", "--save", str(tmp_path), "--redact", "--json"])
+    told_apart = capsys.readouterr()
+    assert told_apart.err == (
+        f"gpu1: its document was not written to {tmp_path}: it names more than 100 hosts\n"
+    )
+    assert json.loads(told_apart.out)["not_saved"] == {"gpu1": "it names more than 100 hosts"}
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted_text"),
+    [
+        ("gpu1 gpu11 gpu1-x x-gpu1 x.gpu1 gpu1_", "NODE gpu11 gpu1-x x-gpu1 x.NODE gpu1_"),
+        ("gpu1.cluster.example.: gpu1.5 gpu1", "NODE: NODE.5 NODE"),
+        ("gpu1.3site.example gpu1.4site.example", "NODE NODE.4site.example"),
+        ("gpu1.GPU1 (gpu1)", "NODE.NODE (NODE)"),
+    ],
+)
+def test_a_host_is_found_as_a_whole_word_with_its_domain(text, redacted_text):
+    names = {"node": "gpu1", "more": [{"hostname": "gpu1.3site.example"}, {"hostname": "GPU1"}]}
+    found = redacted({**names, "text": text})["text"]
+    assert re.sub("node-[0-9a-f]{8}", "NODE", found) == redacted_text
+
+
+def test_a_key_of_the_format_stays_although_a_host_has_its_name():
+    found = redacted({"node": "data", "data": {"data": 1, "of data": 2}})
+    assert set(found["data"]) == {"data", f"of {found['node']}"}
+
+
+@pytest.mark.parametrize(
+    "seed", ["a", "a.", "a-", "h1.", "h1 ", "Killed process 1 (", "stuck for 1s! [a", "1a:", "/a"]
+)
+def test_a_long_text_takes_no_longer_than_its_length_asks(seed):
+    raw = {"more": [{"hostname": f"h{n}"} for n in range(100)], "text": seed * (40_000 // len(seed))}
+    began = time.process_time()
+    redacted(raw)
+    assert time.process_time() - began < 2
