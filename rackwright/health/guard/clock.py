@@ -27,6 +27,12 @@ def set_back(memory: Memory, now: float) -> float:
     return latest - now if latest > now + TOLERANCE_SECONDS else 0.0
 
 
+def resume_ahead(memory: Memory, now: float) -> float:
+    """By how many seconds the last resume is dated ahead of the clock; 0.0: it is not."""
+    ahead = memory.excused_until - now
+    return ahead if ahead > TOLERANCE_SECONDS else 0.0
+
+
 def put_right(memory: Memory, now: float, boot: str, uptime: float | None) -> Memory:
     """The memory without times that are ahead of the clock.
 

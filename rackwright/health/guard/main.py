@@ -24,7 +24,7 @@ from typing import Any
 
 from rackwright.health.expected import Expected
 from rackwright.health.guard import places
-from rackwright.health.guard.clock import boot_of, put_right, set_back
+from rackwright.health.guard.clock import boot_of, put_right, resume_ahead
 from rackwright.health.guard.found import Found, Outcome, found_in
 from rackwright.health.guard.look import Kept, Looked, Looker, command_lines
 from rackwright.health.guard.memory import Memory, Policy, counted, excused, learned, uncounted
@@ -79,8 +79,8 @@ class Guard:
         """The kill switches of this node: name of a check, or `all`, and the reason."""
         return self._files.switches()
 
-    def look(self, mode: str, memory: Memory) -> Looked:
-        """One look at the node, judged."""
+    def look(self, mode: str, memory: Memory, back: float = 0.0) -> Looked:
+        """One look at the node, judged. `back`: by how many seconds the clock was set back since it was resumed."""
         if self.expected is None:
             claim, why = "This node knows what it should be", self.why_blind or ""
             blind = HealthResult(self.node, "declaration", claim, "os", Status.UNKNOWN, why)
@@ -92,11 +92,14 @@ class Guard:
             self._looker = Looker(self._source, self.policy, expected, kept)
         would = observed(self._files)
         known = memory.drained or (would is not None and would.current is not None)
-        now = self._source.now()
-        back = set_back(memory, now) if memory.excused_until > now else 0.0
         looked = self._looker.look(mode, memory.excused_until, self._busy, confirm=not known, set_back=back)
         strange = sorted(name for name in off if name not in CHECKS and name != "all")
         return replace(looked, results=(*looked.results, *(_no_check(self.node, one) for one in strange)))
+
+    def shown(self) -> Looked:
+        """A look that changes nothing."""
+        kept = self.memory()
+        return self.look("show", self._put_right(kept), resume_ahead(kept, self._source.now()))
 
     def memory(self) -> Memory:
         """What was remembered; nothing where it was lost or damaged, which only makes us slower."""
@@ -109,7 +112,7 @@ class Guard:
         """Look, decide, act, remember. `mode`: check, prolog or epilog."""
         kept = self.memory()
         early = self._excused(kept)
-        looked = self.look(mode, kept if set_back(kept, self._source.now()) else early)
+        looked = self.look(mode, early, resume_ahead(kept, self._source.now()))
         found = found_in(looked.results)
         if mode == "prolog" and found.outcome is Outcome.UNKNOWN and self.policy.unknown == "drain":
             looked = self.look("again", early)  # with a longer time limit, as the node may be busy
@@ -257,7 +260,7 @@ def main(arguments: list[str]) -> None:
         leave(64)
     guard = Guard()
     if mode == "show":
-        results = guard.look("show", guard.memory()).results
+        results = guard.shown().results
         found = found_in(results)
         verdict = {"node": guard.node, "outcome": found.outcome.value, "why": guard.why_blind}
         sys.stdout.write(json.dumps({**verdict, "results": [one.to_json() for one in results]}) + "\n")

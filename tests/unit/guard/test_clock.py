@@ -12,6 +12,7 @@ from rackwright.health.document import Document
 from rackwright.health.guard import places
 from rackwright.health.guard.clock import put_right, set_back
 from rackwright.health.guard.found import Found, Outcome
+from rackwright.health.guard.main import Guard
 from rackwright.health.guard.memory import Memory
 from rackwright.health.guard.would import recorded
 from rackwright.health.history import HOUR, rising
@@ -118,6 +119,34 @@ def test_what_the_operator_had_seen_drains_no_second_time(machine):
         machine.run()
     assert "DRAIN" not in machine.slurm.words
     assert results_of(machine, "xid-hardware")[0]["status"] == "PASS"
+
+
+def test_what_the_operator_had_seen_drains_no_second_time_although_a_reboot_is_dated_ahead(machine):
+    machine.source.logs(FIRST)
+    machine.run()
+    assert "DRAIN" in machine.slurm.words
+    kept = machine.read(places.MEMORY)
+    machine.put(places.MEMORY, json.dumps({**kept, "reboots": [NOW + YEAR]}))
+    machine.source.later(300)
+    machine.slurm.human(drain=False)
+    machine.run()
+    assert "DRAIN" not in machine.slurm.words
+    assert results_of(machine, "xid-hardware")[0]["status"] == "PASS"
+    assert machine.read(places.MEMORY)["reboots"] == [machine.source.now()]
+
+
+def test_a_verdict_that_is_shown_is_unknown_while_the_resume_is_dated_ahead(machine):
+    drained_and_resumed_ahead(machine)
+    machine.source.ahead = 0.0
+    shown = Guard(str(machine.root), machine.slurm, machine.source).shown()
+    (log,) = [one for one in shown.results if one.check == "xid-hardware"]
+    assert (log.status, "the clock was set back by" in log.evidence) == (Status.UNKNOWN, True)
+    machine.source.later(300)
+    machine.run()
+    machine.source.later(300)
+    shown = Guard(str(machine.root), machine.slurm, machine.source).shown()
+    (log,) = [one for one in shown.results if one.check == "xid-hardware"]
+    assert log.status is Status.PASS
 
 
 def test_an_xid_of_another_boot_is_seen(machine):
