@@ -39,6 +39,8 @@ class Clocked(OnNode):
         return self.clock + self.ahead
 
     def data(self, path, offset, size):
+        if path == "/proc/uptime" and self.since_boot is None:
+            return b"unknown\n"
         if path == "/proc/uptime":
             self.since_boot += self.drift
             return f"{self.since_boot:.2f} 1.00\n".encode()
@@ -48,9 +50,10 @@ class Clocked(OnNode):
 
     def start(self, arguments, seconds):
         command = " ".join(arguments)
-        if "--since=@" not in command:
+        if not command.startswith("journalctl") or "-o json" not in command:
             return super().start(arguments, seconds)
-        since = float(command.rpartition("@")[2])
+        self.asked.append(command)
+        since = float(command.partition("--since=@")[2] or 0)
         told = (line for line in self.lines if int(line["__REALTIME_TIMESTAMP"]) / 1e6 >= since)
         return 0, "".join(json.dumps(line) + "\n" for line in told), ""
 
@@ -239,6 +242,28 @@ def test_counters_dated_ahead_are_unknown():
     assert (found.status, "set back by 900 s" in found.evidence) == (Status.UNKNOWN, True)
     assert rising(document(NOW - 900), "replays", "c", 99, 10, HOUR).status is Status.FAIL
     assert rising(document(NOW - 900), "replays", "c", 9, 10, HOUR) is None
+
+
+def test_an_xid_of_a_clock_that_was_days_behind_is_seen(machine):
+    machine.source.boot, machine.source.since_boot, machine.source.ahead = "another", 60.0, -2 * 86400.0
+    machine.source.logs(SECOND)
+    machine.source.ahead = 0.0  # chronyd has started
+    machine.source.later(300)
+    machine.run()
+    assert "0000:43:00" in machine.slurm.reason
+
+
+@pytest.mark.parametrize(("uptime", "is_whole"), [(3600.0, True), (2 * 86400.0, False), (None, False)])
+def test_the_journal_is_asked_for_the_whole_of_a_boot_of_today_alone(tmp_path, uptime, is_whole):
+    source = Clocked(tmp_path, FULL.node)
+    source.since_boot, source.ahead = 60.0, -2 * 86400.0
+    source.logs("behind")
+    source.since_boot, source.ahead = uptime or 3600.0, 0.0
+    source.logs("now")
+    source.since_boot = uptime
+    lines = from_journal(source, NOW - 86400)
+    assert ("--since=@" in source.asked[0]) is not is_whole
+    assert [line.message for line in lines] == (["behind", "now"] if is_whole else ["now"])
 
 
 def test_a_line_is_dated_by_the_time_since_boot_where_the_clock_was_set(tmp_path):
