@@ -28,6 +28,8 @@ def busbw_max(sku: Sku) -> float:
     if sku.gpus is None or sku.gpus.nvlink_gbs is None:
         return BUSBW_MAX_GBS
     floors = max((row.busbw_gbs for row in sku.busbw_floors), default=0.0)
+    if not sku.gpus.nvlink_gbs and not _pcie(sku) and not floors:
+        return BUSBW_MAX_GBS  # what is between GPUs of one node is not known, and the ports may be far slower
     links = max(
         2 * ports, sku.gpus.nvlink_gbs, _pcie(sku), floors
     )  # two nodes share a ring: twice the ports of one

@@ -27,6 +27,7 @@ from rackwright.catalog.read import catalogue
 from rackwright.health.run import FleetHealth, NodeHealth
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Metric
+from rackwright.model.types import NetworkPurpose
 from rackwright.status import Status
 from tests.factories import make_node
 from tests.unit.answers import (
@@ -179,6 +180,24 @@ def test_what_is_published_is_always_possible(sku: Any) -> None:
         assert floor is None or 2 * floor.floor < copy_max(sku)
     floor = sku.floor(Metric.GEMM_BF16_TFLOPS)
     assert floor is None or 8 * floor.floor < gemm_max(floor.floor)
+
+
+@pytest.mark.parametrize(
+    ("change", "most"),
+    [({}, BUSBW_MAX_GBS), ({"pcie_generation": 4, "pcie_width": 16}, 96.0), ({"nvlink_gbs": 112}, 336.0)],
+)
+def test_cards_on_an_unknown_bus_are_not_bound_by_a_slow_port(change: dict[str, int], most: float) -> None:
+    """A site's own SKU: L40S without NVLink, one port of 25 Gb/s."""
+    sku = catalogue()["l40s-8x"]
+    (port,) = [
+        nic.model_copy(update={"purpose": NetworkPurpose.FABRIC, "speed_gbps": 25}) for nic in sku.nics[:1]
+    ]
+    assert sku.gpus is not None
+    site = sku.model_copy(
+        update={"nics": (port,), "busbw_floors": (), "gpus": sku.gpus.model_copy(update=change)}
+    )
+    assert busbw_max(site) == most
+    assert busbw_max(site.model_copy(update={"busbw_floors": SKU.busbw_floors})) > 300
 
 
 def test_copies_beyond_the_bus_are_no_figures() -> None:
