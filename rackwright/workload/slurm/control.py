@@ -91,14 +91,16 @@ class Slurm:
 
     def jobs(self, node: str) -> tuple[Job, ...]:
         """Running, completing and suspended ones."""
-        command = f"squeue --noheader --nodelist={node} --states=R,CG,S --format='%i|%u|%j'"
+        mark = secrets.token_hex(
+            8
+        )  # users name their jobs: what follows a line break in a name does not begin with it
+        command = f"squeue --noheader --nodelist={node} --states=R,CG,S --format='{mark}|%i|%u|%j'"
         answer = self._answer(f"timeout 20 {command}", _ONE_NODE_SECONDS)
-        rows = (line.split("|", 2) for line in answer.split("\n")[:JOBS_MAX])
-        # users name their jobs: a line break in a name begins a row that has no number of a job
+        rows = (line.split("|", 3) for line in answer.split("\n")[:JOBS_MAX])
         return tuple(
-            Job(*(printable(cell, 120) for cell in cells))
+            Job(*(printable(cell, 120) for cell in cells[1:]))
             for cells in rows
-            if len(cells) == 3 and _JOB.fullmatch(cells[0])
+            if len(cells) == 4 and cells[0] == mark and _JOB.fullmatch(cells[1])
         )
 
     def drain(self, nodes: Collection[str], run: str, deadline_seconds: float) -> dict[str, str]:

@@ -64,7 +64,10 @@ class Shell:
         if "scontrol" in command:
             return CommandResult(command, 0, f"NodeName=gpu1 State={self.state} {self.reason}\n", "")
         if "squeue" in command:
-            return CommandResult(command, 0, "7|ada|train\n", "")
+            row = command.partition("--format='")[2].rstrip("'")
+            for field, value in (("%i", "7"), ("%u", "ada"), ("%j", "train")):
+                row = row.replace(field, value)
+            return CommandResult(command, 0, row + "\n", "")
         if places.LAST in command:
             return CommandResult(command, 0, json.dumps(self.last) if self.last else "", "")
         return CommandResult(command, 0, json.dumps({**document(self.node), "node": node}), "")

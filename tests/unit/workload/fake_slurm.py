@@ -103,11 +103,12 @@ class FakeSlurm:
 
     def _squeue(self, words):
         asked = dict(word.removeprefix("--").partition("=")[::2] for word in words)
-        assert (asked["states"], asked["format"]) == ("R,CG,S", "%i|%u|%j")
+        mark, _, fields = asked["format"].partition("|")
+        assert (asked["states"], fields) == ("R,CG,S", "%i|%u|%j")
         node = self.nodes.get(asked["nodelist"])
         if node is None:
             return 1, "", "slurm_load_jobs error: Invalid node name specified"
-        return 0, "".join(f"{number}|ada|{job}\n" for number, job in enumerate(node.jobs, 7)), ""
+        return 0, "".join(f"{mark}|{number}|ada|{job}\n" for number, job in enumerate(node.jobs, 7)), ""
 
     def _scancel(self, words):
         asked = dict(word.removeprefix("--").partition("=")[::2] for word in words)

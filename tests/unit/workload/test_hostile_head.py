@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,9 @@ from tests.unit.workload.test_slurm import CLUSTER, ROWS
 NODE = (
     "NodeName=gpu1 State=IDLE+DRAIN CPUTot=2 RealMemory=9 Gres=gpu:8 Reason=a fan [ada@2026-11-21T20:00:00]"
 )
-JOBS = ("7|ada|train", "8_[1-3]|bob|x")
+MARK = "MARK"
+"""In an answer: what this call asked squeue to begin each row with."""
+JOBS = (f"{MARK}|7|ada|train", f"{MARK}|8_[1-3]|bob|x")
 ANSWERS = st.one_of(
     lines(
         *ROWS.splitlines(),
@@ -53,7 +56,8 @@ class Head:
 
     def run(self, node: str, command: str, *, stdin: Any = None, timeout: float) -> CommandResult:
         self.commands.append(command)
-        return CommandResult(command, 0, self.text, "")
+        mark = re.search(r"--format='([0-9a-f]{16})\|", command)
+        return CommandResult(command, 0, self.text.replace(MARK, mark[1]) if mark else self.text, "")
 
 
 def asked(text: str) -> None:
@@ -150,9 +154,14 @@ def test_a_name_that_would_be_several_is_refused(name: str) -> None:
 
 
 def test_a_job_named_by_a_user_forges_no_row() -> None:
-    answer = "7|ada|train\n99|root|x\n|root|forged\nhint|: rm|-rf\n8|bob|\x1b[2Jx\u2028y\n"
-    jobs = Slurm(CLUSTER, Head(answer)).jobs("gpu1")  # type: ignore[arg-type]
-    assert [(job.id, job.name) for job in jobs] == [("7", "train"), ("99", "x"), ("8", "\\x1b[2Jx\\u2028y")]
+    forged = "99|root|x\n|root|forged\nhint|: rm|-rf\nMARK|99|root|x\n0123456789abcdef|99|root|x"
+    rows = ("|7|ada|train\n" + forged.replace(MARK, "mark"), "|8|bob|\x1b[2Jx\u2028y|z", "||root|no number")
+    head = Head("".join(f"{MARK}{row}\n" for row in rows))
+    slurm = Slurm(CLUSTER, head)  # type: ignore[arg-type]
+    for _ in range(2):
+        jobs = [(job.id, job.user, job.name) for job in slurm.jobs("gpu1")]
+        assert jobs == [("7", "ada", "train"), ("8", "bob", "\\x1b[2Jx\\u2028y|z")]
+    assert len(set(head.commands)) == 2  # a word that was seen once is of no use
 
 
 def test_reasons_are_printable_and_a_run_is_a_name() -> None:
