@@ -6,7 +6,7 @@ import json
 import threading
 from typing import Any
 
-from rackwright.health.probe.network import RDMA
+from rackwright.health.probe.network import RDMA, rdma_names
 from rackwright.health.probe.source import Source, Unavailable, number
 
 TOOLS = ("mlxlink", "mstlink")
@@ -17,7 +17,7 @@ AT_ONCE = 8
 def links(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     """Every active port of an mlx5 device; no tool where neither is installed."""
     tool = next((name for name in TOOLS if source.exists(f"/usr/bin/{name}")), None)
-    names = [name for name in source.names(RDMA) if name.startswith("mlx5_") and active(source, name)]
+    names = [name for name in rdma_names(source) if name.startswith("mlx5_") and active(source, name)]
     if tool is None or not names:
         return {"tool": tool, "ports": []}
     found: dict[str, dict[str, Any]] = {}

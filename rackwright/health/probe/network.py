@@ -18,8 +18,19 @@ EMPTY_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 
 
 def infiniband(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """Every RDMA device and port."""
-    return {"devices": [rdma_device(source, name) for name in source.names(RDMA)]}
+    """Every RDMA device and port of the hardware."""
+    return {"devices": [rdma_device(source, name) for name in rdma_names(source)]}
+
+
+def rdma_names(source: Source) -> list[str]:
+    """RDMA devices without virtual functions, of which one port may have hundreds.
+
+    Those have a link `physfn` (Linux, Documentation/ABI/testing/sysfs-bus-pci, read 2026-11-23). A container that is
+    given nothing else keeps them.
+    """
+    names = source.names(RDMA)
+    physical = [name for name in names if not source.exists(f"{RDMA}/{name}/device/physfn")]
+    return physical or names
 
 
 def rdma_device(source: Source, name: str) -> dict[str, Any]:

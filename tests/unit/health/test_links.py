@@ -87,3 +87,32 @@ def test_mstlink_will_do_and_without_either_nothing_is_judged():
 def test_what_is_no_report_is_refused(text):
     with pytest.raises(Unavailable):
         parse(text)
+
+
+def virtual_functions(node, of_each=64):
+    """SR-IOV on every port, the functions bound on the host."""
+    for parent in range(8):
+        for number in range(of_each):
+            at = f"/sys/class/infiniband/mlx5_{100 + of_each * parent + number}"
+            node.links[at + "/device"] = (
+                f"/sys/devices/pci0000:00/0000:{0x80 + parent:02x}:{number // 8:02x}.{number % 8}"
+            )
+            node.links[at + "/device/physfn"] = node.links[f"/sys/class/infiniband/mlx5_{parent}/device"]
+            node.put(at + "/ports/1/state", "4: ACTIVE")
+
+
+def test_virtual_functions_are_no_ports_of_the_hardware():
+    base = BASES["full"]
+    clean, busy = document(base.node), document(base.node.with_fault(virtual_functions))
+    for name in ("infiniband", "links"):
+        assert busy["sections"][name]["data"] == clean["sections"][name]["data"]
+    assert not [one for one in judge(base.expected, busy) if one.status in (Status.FAIL, Status.UNKNOWN)]
+
+
+def test_a_container_that_is_given_virtual_functions_alone_keeps_them():
+    node = BASES["full"].node.with_fault(lambda node: virtual_functions(node, 1))
+    for name in node.names("/sys/class/infiniband"):
+        if int(name.removeprefix("mlx5_")) < 100:
+            node.drop(f"/sys/class/infiniband/{name}")
+    told = document(node, sections=("infiniband",))["sections"]["infiniband"]["data"]["devices"]
+    assert [one["name"] for one in told] == sorted(f"mlx5_{number}" for number in range(100, 108))
