@@ -129,8 +129,12 @@ def read_json(text: str | bytes, limit: int = ANSWER_MAX_BYTES) -> Any:  # noqa:
 
 
 def read_json_as(adapter: Adapter[T], text: str | bytes, limit: int = ANSWER_MAX_BYTES) -> T:
-    """As `read_json`, validated against a pydantic type; Refused names the first member that does not match."""
-    value = read_json(text, limit)
+    """As `read_json`, validated against a pydantic type."""
+    return validated(adapter, read_json(text, limit))
+
+
+def validated(adapter: Adapter[T], value: Any) -> T:  # noqa: ANN401 - JSON data
+    """The value as a pydantic type; Refused names the first member that does not match."""
     try:
         return adapter.validate_python(value)
     except ValueError as error:  # pydantic's ValidationError

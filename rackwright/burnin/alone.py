@@ -9,7 +9,7 @@ from statistics import median
 
 from rackwright.burnin.copies import CopyFigure, measure_copies
 from rackwright.burnin.finding import Finding
-from rackwright.burnin.on_each import by_node, last_line, no_nvidia, step_on_each
+from rackwright.burnin.on_each import by_node, last_output_line, no_nvidia, step_on_each
 from rackwright.burnin.ports import PortFigure, measure_ports
 from rackwright.burnin.possible import gemm_max, impossible
 from rackwright.burnin.profiles import Plan
@@ -208,7 +208,7 @@ def judge_gemm(
     for node in nodes:
         there = sum(figure.node == node.split(".")[0] for figure in figures)
         if there != gpus:
-            last = last_line(said.get(node.split(".")[0], ""))
+            last = last_output_line(said.get(node.split(".")[0], ""))
             why = f"gemm: {there} of {gpus} GPUs of {node} have a figure: {last}"
             findings.append(Finding(Status.UNKNOWN, why))
     if figures:

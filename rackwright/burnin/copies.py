@@ -13,7 +13,7 @@ from typing import Any
 
 from rackwright.boundary import read_json
 from rackwright.burnin.finding import Finding
-from rackwright.burnin.on_each import by_node, last_line, no_nvidia, step_on_each
+from rackwright.burnin.on_each import by_node, last_output_line, no_nvidia, step_on_each
 from rackwright.burnin.possible import copy_max, impossible
 from rackwright.model.cluster import Node
 from rackwright.model.ranges import fold
@@ -79,7 +79,7 @@ def judge_copies(
             ]
             figures += [CopyFigure(node, test, gpu, gbs) for gpu, gbs in sorted(reached.items())]
             if len(reached) != gpus:
-                why = f"nvbandwidth: {test}: {len(reached)} of {gpus} GPUs of {node} have a figure: {last_line(mine)}"
+                why = f"nvbandwidth: {test}: {len(reached)} of {gpus} GPUs of {node} have a figure: {last_output_line(mine)}"
                 findings.append(Finding(Status.UNKNOWN, why))
             floor = sku.floor(metric)
             if floor is not None:

@@ -56,7 +56,7 @@ def by_node(text: str) -> dict[str, str]:
     return {name: "\n".join(rest) for name, rest in lines.items()}
 
 
-def last_line(text: str) -> str:
+def last_output_line(text: str) -> str:
     """What a program said last, for a person."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return printable(lines[-1], 120) if lines else "no output"

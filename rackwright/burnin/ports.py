@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rackwright.burnin.finding import Finding
-from rackwright.burnin.on_each import by_node, last_line, search_path
+from rackwright.burnin.on_each import by_node, last_output_line, search_path
 from rackwright.burnin.pairs import Pair, pair_rounds
 from rackwright.burnin.possible import impossible
 from rackwright.model.cluster import Node
@@ -159,11 +159,11 @@ def judge_ports(
         if floor is not None and one.gbps < floor.floor
     ]
     if len(figures) != ports:
-        words = last_line(
+        words = last_output_line(
             "\n".join(line for line in client.splitlines() if not line.startswith(("-", " ---")))
         )
         if not client.strip() and said:
-            words = last_line(next(iter(said.values())))
+            words = last_output_line(next(iter(said.values())))
         findings.append(
             Finding(
                 Status.UNKNOWN,

@@ -111,6 +111,13 @@ def is_time(value: Any) -> bool:  # noqa: ANN401
     return type(value) in (int, float) and 0 <= value <= TIME_MAX
 
 
+def time_of(value: Any) -> float:  # noqa: ANN401
+    """Seconds since the epoch, or ValueError."""
+    if not is_time(value):
+        raise ValueError("a time is not one")
+    return float(value)
+
+
 def read_counts(value: Any, place: str) -> dict[str, int]:  # noqa: ANN401
     if not isinstance(value, dict):
         raise Unreadable(f"{place} is {describe(value)}, not an object")

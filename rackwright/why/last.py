@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from rackwright.boundary import Refused, printable_data, read_json
+from rackwright.boundary import Refused, printable_data, read_json, validated
 from rackwright.health.records import TIME_MAX
 
 LAST_MAX_BYTES = 4 * 2**20
@@ -55,15 +55,4 @@ def read_last(text: str) -> Last:
     value = printable_data(read_json(text, LAST_MAX_BYTES))
     if not isinstance(value, dict) or value.get("version") != 1:
         raise Refused("it is not of version 1")
-    try:
-        return _LAST.validate_python({**value, "data": value})
-    except ValueError as error:  # pydantic's ValidationError
-        raise Refused(_first(error)) from None
-
-
-def _first(error: ValueError) -> str:
-    errors = getattr(error, "errors", None)
-    if errors is None:
-        return str(error)
-    first = errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return validated(_LAST, {**value, "data": value})

@@ -26,6 +26,7 @@ from rackwright.boundary import (
     printable_lines,
     read_json,
     read_json_as,
+    validated,
 )
 
 
@@ -179,6 +180,15 @@ def test_long_text_is_cut() -> None:
     assert printable("abcdef", 6) == "abcdef"
     assert printable("abcdefg", 6) == "abc..."
     assert len(printable("\x1b" * 300, 200)) == 200
+
+
+def test_a_value_that_was_read_already_is_validated() -> None:
+    adapter = TypeAdapter(dict[str, list[int]])
+    assert validated(adapter, {"a": [1]}) == {"a": [1]}
+    with pytest.raises(Refused, match=r"a\.0: Input should be a valid integer"):
+        validated(adapter, {"a": ["x"]})
+    with pytest.raises(Refused, match="the answer: Input should be a valid dict"):
+        validated(adapter, [])
 
 
 def test_the_last_line_of_a_command() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rackwright.health.guard.found import Found, Outcome
-from rackwright.health.records import is_time
+from rackwright.health.records import time_of
 from rackwright.health.verdict import HealthResult
 from rackwright.status import Status
 from rackwright.workload.states import NodeState
@@ -60,10 +60,10 @@ class Memory:
     def from_json(cls, data: dict[str, Any]) -> Memory:
         """The reverse of `to_json`; TypeError or ValueError for anything else."""
         kept = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        kept["reboots"] = tuple(_time(at) for at in data.get("reboots", ()))
-        kept["excused_until"] = _time(data.get("excused_until", 0.0))
+        kept["reboots"] = tuple(time_of(at) for at in data.get("reboots", ()))
+        kept["excused_until"] = time_of(data.get("excused_until", 0.0))
         uptime = data.get("excused_uptime")
-        kept["excused_uptime"] = _time(uptime) if uptime is not None else None
+        kept["excused_uptime"] = time_of(uptime) if uptime is not None else None
         kept["excused_boot"] = str(data.get("excused_boot", ""))
         kept["passed"] = tuple(str(check) for check in data.get("passed", ()))
         counts = data.get("unknown")  # earlier versions kept one number for all checks
@@ -75,12 +75,6 @@ class Memory:
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-
-def _time(value: Any) -> float:  # noqa: ANN401
-    if not is_time(value):
-        raise ValueError("a time is not one")
-    return float(value)
 
 
 def excused(

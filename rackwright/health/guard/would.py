@@ -11,7 +11,7 @@ from typing import Any
 
 from rackwright.boundary import printable
 from rackwright.health.guard.found import Found
-from rackwright.health.records import is_time
+from rackwright.health.records import time_of
 
 KEPT = 50
 KEPT_SECONDS = 30 * 86400.0
@@ -72,8 +72,8 @@ class Would:
         current = data["current"]
         return cls(
             data["acts"],
-            _time(data["since"]),
-            _time(data["at"]),
+            time_of(data["since"]),
+            time_of(data["at"]),
             _episode(current) if current is not None else None,
             tuple(_episode(one) for one in data["past"]),
         )
@@ -86,20 +86,14 @@ def _episode(data: dict[str, Any]) -> Episode:
     if not all(isinstance(one, str) for one in (*checks, *words)):
         raise ValueError("an episode's words are not texts")
     return Episode(
-        since=_time(data["since"]),
-        last=_time(data["last"]),
+        since=time_of(data["since"]),
+        last=time_of(data["last"]),
         passes=passes,
         checks=tuple(printable(check, 80) for check in checks[:CHECKS_MAX]),
         action=printable(words[0], 80),
         reason=printable(words[1], 400),
-        until=_time(data["until"]) if data["until"] is not None else None,
+        until=time_of(data["until"]) if data["until"] is not None else None,
     )
-
-
-def _time(value: Any) -> float:  # noqa: ANN401
-    if not is_time(value):
-        raise ValueError("a time is not one")
-    return float(value)
 
 
 def recorded(would: Would | None, acts: bool, bad: Found | None, recovered: bool, at: float) -> Would:
