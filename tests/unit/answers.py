@@ -202,7 +202,9 @@ def strings_of(value: Any) -> Iterator[str]:
 
 def is_harmless(text: str, allowed: str = "") -> bool:
     """Whether no character of it moves the cursor, hides text or cannot be encoded; blanks of any width are fine."""
-    return all(one.isprintable() or one in allowed or unicodedata.category(one) == "Zs" for one in text)
+    return text.isprintable() or all(  # as a whole first: nearly every text is
+        one.isprintable() or one in allowed or unicodedata.category(one) == "Zs" for one in text
+    )
 
 
 @contextmanager
