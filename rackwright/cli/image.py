@@ -64,5 +64,6 @@ def build_command(
         typer.echo(target / one.name)
     _log.print(
         f"{fold(node.name for node in nodes)}: {len(made.packages)} packages, {len(made.installed)} operations "
-        f"carried out, {left} left to the first run (see {target / 'manifest.json'})"
+        f"carried out, {left} left to the first run (see {target / 'manifest.json'})",
+        soft_wrap=True,
     )

@@ -52,11 +52,12 @@ def make_boot_disk(tree: Path, target: Path, size_gib: int) -> BootDisk:
     Raises LabError where the tree has no kernel or boot loader, or does not fit.
     """
     require(_PROGRAMS)
-    kernels = installed_kernels(tree)
+    settings = grub_settings(tree)
+    kernels = default_first(installed_kernels(tree), settings.get("GRUB_DEFAULT", ""))
     _require_loaders(tree)
     root_uuid = str(uuid.uuid4())
     _write(tree / "etc/fstab", fstab(root_uuid))
-    _write(tree / "boot/grub/grub.cfg", grub_config(root_uuid, kernels, _arguments(tree)))
+    _write(tree / "boot/grub/grub.cfg", grub_config(root_uuid, kernels, _arguments(settings)))
     (tree / "boot/efi").mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as staging:
@@ -113,14 +114,22 @@ def _by_version(release: str) -> list[tuple[int, str]]:
     ]
 
 
-def _arguments(tree: Path) -> str:
-    """Kernel arguments as update-grub would take them from /etc/default/grub and its folder."""
+def default_first(kernels: Sequence[str], default: str) -> list[str]:
+    """Kernels with the one first that GRUB_DEFAULT names, e.g. `...>Debian GNU/Linux, with Linux 6.1.0-50-amd64`."""
+    return sorted(kernels, key=lambda kernel: not default.endswith(f"with Linux {kernel}"))
+
+
+def grub_settings(tree: Path) -> dict[str, str]:
+    """Settings as update-grub reads them from /etc/default/grub and its folder."""
     values: dict[str, str] = {}
-    folder = tree / "etc/default/grub.d"
-    for path in (tree / "etc/default/grub", *sorted(folder.glob("*.cfg"))):
+    for path in (tree / "etc/default/grub", *sorted((tree / "etc/default/grub.d").glob("*.cfg"))):
         if path.is_file():
-            values |= assignments(path.read_text(errors="replace"), values)
-    words = (values.get("GRUB_CMDLINE_LINUX", ""), values.get("GRUB_CMDLINE_LINUX_DEFAULT", ""))
+            values = assignments(path.read_text(errors="replace"), values)
+    return values
+
+
+def _arguments(settings: Mapping[str, str]) -> str:
+    words = (settings.get("GRUB_CMDLINE_LINUX", ""), settings.get("GRUB_CMDLINE_LINUX_DEFAULT", ""))
     return " ".join(word for word in words if word)
 
 

@@ -8,7 +8,15 @@ import pytest
 
 from rackwright.errors import LabError
 from rackwright.lab import boot_disk
-from rackwright.lab.boot_disk import assignments, fstab, grub_config, installed_kernels, make_boot_disk
+from rackwright.lab.boot_disk import (
+    assignments,
+    default_first,
+    fstab,
+    grub_config,
+    grub_settings,
+    installed_kernels,
+    make_boot_disk,
+)
 
 UUID = "6c7a5a1e-0000-4000-8000-000000000001"
 
@@ -77,3 +85,29 @@ def test_arguments_of_a_drop_in_are_added_to_those_before_it() -> None:
     assert second["GRUB_CMDLINE_LINUX"] == "console=ttyS0,115200 iommu=pt"
     assert second["GRUB_TIMEOUT"] == "0"
     assert second["GRUB_DEFAULT"] == "a>b"
+
+
+def test_the_kernel_that_a_role_chose_boots_and_not_the_newest(tmp_path: Path) -> None:
+    tree = _tree(tmp_path, "6.12.117-amd64", "6.1.0-50-amd64", "6.1.0-5-amd64")
+    folder = tree / "etc/default/grub.d"
+    folder.mkdir(parents=True)
+    (tree / "etc/default/grub").write_text(
+        'GRUB_DEFAULT=0\nGRUB_DISTRIBUTOR=Debian\nGRUB_CMDLINE_LINUX="console=ttyS0"\n'
+    )
+    (folder / "rackwright-kernel.cfg").write_text(
+        'GRUB_DEFAULT="$GRUB_DISTRIBUTOR GNU/Linux, with Linux 6.1.0-50-amd64"\n'
+        'case "$GRUB_DISTRIBUTOR" in\n'
+        '  Ubuntu) GRUB_DEFAULT="$GRUB_DISTRIBUTOR, with Linux 6.1.0-50-amd64" ;;\n'
+        "esac\n"
+    )
+    (folder / "rackwright.cfg.dpkg-old").write_text("GRUB_DEFAULT=7\n")
+
+    settings = grub_settings(tree)
+
+    assert default_first(installed_kernels(tree), settings["GRUB_DEFAULT"]) == [
+        "6.1.0-50-amd64",
+        "6.12.117-amd64",
+        "6.1.0-5-amd64",
+    ]
+    assert settings["GRUB_CMDLINE_LINUX"] == "console=ttyS0"
+    assert default_first(["a", "b"], "0") == ["a", "b"]
