@@ -1,7 +1,8 @@
 """Commands run in a tree: seen from inside a Debian system of its own, from outside nothing but files that change.
 
 Each runs in new namespaces for mounts, processes, host name and IPC, so whatever ends it, no mount and no process
-stays behind. Daemons are kept from starting by policy-rc.d, which deb-systemd-invoke and invoke-rc.d ask; a
+stays behind. Kernel settings are read-only, and the capabilities to change this host are dropped: a guard against
+scripts that mean well, not against a hostile package, which is root in a chroot. Daemons are kept from starting by policy-rc.d, which deb-systemd-invoke and invoke-rc.d ask; a
 command that leaves a process behind fails.
 """
 
@@ -15,12 +16,15 @@ from rackwright.lab.process import run
 POLICY = "usr/sbin/policy-rc.d"
 _TIMEOUT = 3600
 
-# The devices are the host's, bound one by one: a container may not make any. /sys is read-only, and the
-# address resolver and the cache of packages are the host's.
+# The devices are the host's, bound one by one: a container may not make any. The address resolver and the cache of packages are the host's.
 _ENTER = r"""
 root=$1; archives=$2; command=$3
 hostname localhost
 mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
+for path in sys sysrq-trigger; do
+    mount --bind "$root/proc/$path" "$root/proc/$path"
+    mount -o remount,bind,ro "$root/proc/$path"
+done
 mount -t sysfs -o ro,nosuid,nodev,noexec sysfs "$root/sys"
 mount -t tmpfs -o mode=755,nosuid,size=16m dev "$root/dev"
 for name in null zero full random urandom tty; do
@@ -42,7 +46,7 @@ if [ -e /etc/resolv.conf ]; then
     mount --bind "$root/run/resolv.conf" "$root/etc/resolv.conf"
 fi
 set +e
-chroot "$root" sh -ec "$command" </dev/null
+setpriv --bounding-set "$4" chroot "$root" sh -ec "$command" </dev/null
 status=$?
 left=
 for entry in "$root"/proc/[0-9]*; do
@@ -52,12 +56,27 @@ done
 [ "$status" = 0 ] || { echo "exit code $status" >&2; exit 1; }
 [ -z "$left" ] || { echo "it left processes running:$left" >&2; exit 1; }
 """
+_LOST = ",".join(
+    f"-{name}"
+    for name in (
+        "sys_admin",
+        "sys_boot",
+        "sys_module",
+        "sys_rawio",
+        "sys_time",
+        "net_admin",
+        "syslog",
+        "mknod",
+    )
+)
+"""Capabilities that commands do not have: with them a package's script could change this host's kernel, clock,
+network or mounts."""
 _NAMESPACES = ("--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child=KILL")
 
 
 def run_inside(tree: Path, archives: Path, command: str, what: str) -> str:
     """Run shell in a tree and return its output; a failure is an ImageError that begins with `what`."""
-    argv = ["unshare", *_NAMESPACES, "sh", "-ec", _ENTER, "enter", str(tree), str(archives), command]
+    argv = ["unshare", *_NAMESPACES, "sh", "-ec", _ENTER, "enter", str(tree), str(archives), command, _LOST]
     try:
         done = run(argv, timeout=_TIMEOUT, check=False, shown=what)
     except LabError as error:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from rackwright.errors import ImageError
-from rackwright.image import oci
+from rackwright.image import manifest, oci
 from rackwright.image.build import build, order
 from rackwright.image.choice import Step
 from rackwright.image.install import install
@@ -106,6 +107,15 @@ def test_a_command_that_fails_is_named_with_what_it_said_and_leaves_nothing(tmp_
         install([Step("a", "start a daemon", commands=("sleep 60 &",))], tmp_path / "tree", "trixie", print)
     daemon = "invoke-rc.d ssh start; deb-systemd-invoke start ssh.service; ls /run"
     install([Step("a", "start sshd", commands=(daemon,))], tmp_path / "tree", "trixie", print)
+    capabilities = "effective=$((0x$(sed -n 's/^CapEff:\\t//p' /proc/self/status)))"
+    harmless = [
+        "! cat /proc/sys/kernel/sysrq >/proc/sys/kernel/sysrq",
+        "! mount -t tmpfs none /mnt",
+        # net_admin, sys_module, sys_rawio, sys_admin, sys_boot, sys_time, mknod, syslog: capabilities(7)
+        f"{capabilities}; for bit in 12 16 17 21 22 25 27 34; do [ $((effective >> bit & 1)) = 0 ]; done",
+    ]
+    for command in harmless:
+        install([Step("a", command, commands=(command,))], tmp_path / "tree", "trixie", print)
     assert machine.inside(tmp_path) == []
     assert machine.state() == before
 
@@ -139,8 +149,28 @@ def test_a_build_that_is_killed_leaves_no_process_no_mount_and_no_half_image(tmp
     assert sorted(path.name for path in out.parent.iterdir()) == [".head.lock", "head"]
 
 
-def test_an_oci_image_is_the_same_bytes_when_its_tree_is_the_same(tmp_path: Path):
-    with image.held({"debian-13"}, print) as bases:
-        for name in ("one.tar", "two.tar"):
-            oci.write_oci(bases["debian-13"], tmp_path / name, "base")
-    assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
+def test_a_container_group_becomes_an_oci_image_with_its_packages_and_their_accounts(tmp_path: Path):
+    file, out = tiny(tmp_path, vm="container"), tmp_path / "out"
+    command = [sys.executable, "-m", "rackwright", "image", "build", str(file), "--group", "head1"]
+    done = subprocess.run(
+        [*command, "--format", "oci", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = manifest.read(out)
+    assert found is not None
+    assert (found.kernel, found.format, found.platform) == (None, "oci", "container")
+    with tarfile.open(out / oci.NAME) as whole:
+        layer = max(whole, key=lambda member: member.size)
+        content = whole.extractfile(layer)
+        assert content is not None
+        with tarfile.open(fileobj=content, mode="r:gz") as tree:
+            names = set(tree.getnames())
+            passwd = tree.extractfile("etc/passwd")
+            assert passwd is not None
+            assert b"\nmunge:x:441:442:" in passwd.read()
+    assert {"usr/sbin/munged", "usr/bin/sh", "proc", "dev"} <= names
+    assert not {"etc/munge/munge.key", "usr/sbin/policy-rc.d", "dev/null"} & names

@@ -88,7 +88,10 @@ def test_an_image_is_built_once_and_found_afterwards(
     assert said == ["making"]
 
 
-def test_a_folder_with_something_else_is_left_alone(wanted: Order, tmp_path: Path) -> None:
+def test_a_folder_with_something_else_is_left_alone(
+    wanted: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "_make", _make)
     (tmp_path / "image").mkdir()
     (tmp_path / "image/notes").write_text("mine")
 
