@@ -24,7 +24,7 @@ from rackwright.image.choice import Choice, choose, evaluated
 from rackwright.image.install import install
 from rackwright.image.manifest import Manifest
 from rackwright.lab import image
-from rackwright.lab.boot_disk import DISK, KERNEL, make_boot_disk
+from rackwright.lab.boot_disk import DISK, KERNEL, PROGRAMS, make_boot_disk
 from rackwright.lab.process import require, run
 from rackwright.lab.recipe import Kind, recipe
 from rackwright.lab.spec import IMAGES
@@ -96,7 +96,7 @@ def build(wanted: Order, target: Path, log: Log) -> Manifest:
 
     Raises ImageError where the folder holds something else, and where a step fails.
     """
-    require(_PROGRAMS, "building an image")
+    require((*_PROGRAMS, *(PROGRAMS if wanted.format == "disk" else ())), "building an image")
     sbom.require_library()
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target):

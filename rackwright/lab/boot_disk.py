@@ -28,7 +28,8 @@ _GPT_END = 1
 _ROOT_TYPE = "4F68BCE3-E8CD-4DB1-96E7-FBCAF984B709"
 """Root of x86-64: the Discoverable Partitions Specification of the UAPI group, read 2026-11-23."""
 
-_PROGRAMS = ("mke2fs", "sfdisk", "mformat", "mmd", "mcopy", "qemu-img")
+PROGRAMS = ("mke2fs", "sfdisk", "mformat", "mmd", "mcopy", "qemu-img")
+"""What making a disk needs of this host."""
 _LOADERS = {
     "usr/lib/shim/shimx64.efi.signed": "EFI/BOOT/BOOTX64.EFI",
     "usr/lib/shim/mmx64.efi.signed": "EFI/BOOT/mmx64.efi",
@@ -51,7 +52,7 @@ def make_boot_disk(tree: Path, target: Path, size_gib: int) -> BootDisk:
 
     Raises LabError where the tree has no kernel or boot loader, or does not fit.
     """
-    require(_PROGRAMS)
+    require(PROGRAMS)
     settings = grub_settings(tree)
     kernels = default_first(installed_kernels(tree), settings.get("GRUB_DEFAULT", ""))
     _require_loaders(tree)

@@ -100,6 +100,18 @@ def test_a_folder_with_something_else_is_left_alone(
     assert (tmp_path / "image/notes").read_text() == "mine"
 
 
+def test_programs_that_a_disk_needs_are_asked_for_before_anything_is_built(
+    wanted: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(building, "require", lambda programs, what: asked.extend(programs))
+    monkeypatch.setattr(building, "_make", _make)
+
+    build(wanted, tmp_path / "image", lambda text: None)
+
+    assert {"mmdebstrap", "unshare", "mformat", "qemu-img"} <= set(asked)
+
+
 def test_a_build_that_fails_leaves_no_folder_and_the_next_removes_what_a_killed_one_left(
     wanted: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
