@@ -22,6 +22,7 @@ root=$1; archives=$2; command=$3
 hostname localhost
 mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
 for path in sys sysrq-trigger; do
+    [ -e "$root/proc/$path" ] || continue # a kernel without sysrq
     mount --bind "$root/proc/$path" "$root/proc/$path"
     mount -o remount,bind,ro "$root/proc/$path"
 done
