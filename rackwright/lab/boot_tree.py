@@ -62,7 +62,7 @@ if [ -z "$id" ]; then
 fi
 [ "$id" != "$have" ] || exit 0
 
-umask 0
+umask 022
 if busybox mount -o remount,rw,sync "$rootmnt" && rm -f "$rootmnt/{SEED_ID}" &&
     busybox tar --numeric-owner -xf "$disk" -C "$rootmnt"; then
     log_success_msg "seed $id unpacked"

@@ -102,6 +102,14 @@ def test_a_new_machine_gets_its_identity_on_a_root_that_is_writable_only_meanwhi
     ]
 
 
+def test_folders_that_the_seed_does_not_name_cannot_be_written_by_others(machine: Machine) -> None:
+    machine.disk("vdb", SEED_SERIAL, seed("one", {"etc/ssh/sshd_config.d/90-lab.conf": "Port 22\n"}))
+    machine.boot()
+
+    for folder in ("var/lib/rackwright", "etc/ssh", "etc/ssh/sshd_config.d"):
+        assert (machine.root / folder).stat().st_mode & 0o777 == 0o755
+
+
 def test_a_seed_is_unpacked_once_and_a_file_changed_on_the_node_stays_changed(machine: Machine) -> None:
     machine.disk("vdb", SEED_SERIAL, seed("one", {"etc/hostname": "worker1\n"}))
     machine.boot()
