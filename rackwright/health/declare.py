@@ -18,7 +18,7 @@ from rackwright.health.expected import (
 from rackwright.health.options import HealthOptions
 from rackwright.health.verdict import Action
 from rackwright.model.cluster import Cluster, Network, Node
-from rackwright.model.interfaces import RunsDcgm
+from rackwright.model.interfaces import RunsDcgm, ServesTime
 from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.routes import default_networks
 from rackwright.model.sku import BLUEFIELD_3, Gpus, Sku
@@ -54,6 +54,7 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
         ),
         unknown_ports=_unknown_ports(node, [net for _, net in networks]),
         gateways=tuple(str(net.gateway) for net in default_networks(cluster.networks, node)),
+        own_clock_stratum=time.own_clock_stratum if (time := node.offers(ServesTime)) is not None else None,
         services=tuple(sorted(set(services))),
         dcgm=engine.dcgm_host if (engine := node.offers(RunsDcgm)) is not None else None,
         slurmd=runs_jobs(node),

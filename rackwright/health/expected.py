@@ -109,6 +109,8 @@ class Expected:
     drives: tuple[ExpectedDrives, ...] = ()
     addresses: tuple[ExpectedAddress, ...] = ()
     gateways: tuple[str, ...] = ()
+    own_clock_stratum: int | None = None
+    """Of the head, where its own clock is declared to be the site's time."""
     mounts: tuple[ExpectedMount, ...] = (ExpectedMount("/"),)
     bonds: dict[str, tuple[str, ...]] = field(default_factory=dict)
     arrays: tuple[str, ...] = ()

@@ -116,6 +116,15 @@ class RunsDcgm:
         raise NotImplementedError
 
 
+class ServesTime:
+    """The role keeps the clocks of the cluster."""
+
+    @property
+    def own_clock_stratum(self) -> int | None:
+        """Stratum of the head where its own clock is declared to be the site's time; None: it follows servers."""
+        raise NotImplementedError
+
+
 class NeedsForwarding:
     """The role runs something that makes the node forward packets, e.g. containers behind a bridge; it turns that on."""
 

@@ -14,6 +14,7 @@ _SCHEDMD = ("slurm-smd", "slurm-smd-client")
 SOFTWARE = {
     "base": Names((*BASE_TOOLS, "curl", "iproute2", "iputils-ping", "procps", "python3")),
     "hardware": Names(HARDWARE_TOOLS),
+    "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     "curl": Names(("curl",)),
     "locales": Names(("locales",)),

@@ -11,6 +11,7 @@ SOFTWARE = {
     # curl is left as installed: curl and curl-minimal conflict, and one of them is always there
     "base": Names((*BASE_TOOLS, "iproute", "iputils", "procps-ng", "python3")),
     "hardware": Names(HARDWARE_TOOLS),
+    "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     "curl": Names(()),
     "locales": Names(("glibc-common", "glibc-locale-source")),

@@ -8,7 +8,6 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.model.types import Platform
 from rackwright.operations import files, packages, settings, units
 from rackwright.osfamily.names import names
 from rackwright.render import render
@@ -136,12 +135,9 @@ def _packages(site: Site, options: BaseOptions) -> None:
     family = site.node.family
     wanted = (*names(family, "base").packages, *options.packages)
     packages.installed(name="Install the base packages", packages=wanted)
-    if site.node.platform is Platform.BARE_METAL:
-        packages.installed(
-            name="Install the hardware tools",
-            packages=texts.hardware_tools(site.node),
-            start_daemons=False,
-        )
+    tools = texts.hardware_tools(site.node)
+    if tools:
+        packages.installed(name="Install the hardware tools", packages=tools, start_daemons=False)
 
 
 def _locale(site: Site, options: BaseOptions) -> None:

@@ -9,6 +9,7 @@ from shlex import quote
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.settings import Mirrors
 from rackwright.model.sku import BLUEFIELD_3
+from rackwright.model.types import Platform
 from rackwright.osfamily.known import OsRelease
 from rackwright.osfamily.names import names
 from rackwright.render import render
@@ -40,7 +41,11 @@ class Repository:
 
 
 def hardware_tools(node: Node) -> tuple[str, ...]:
-    """Packages of the tools that read the hardware of a node."""
+    """Packages of the tools that read the hardware of a node; a virtual machine has drives at most."""
+    if node.platform is Platform.CONTAINER:
+        return ()
+    if node.platform is Platform.VM:
+        return names(node.family, "drives").packages if node.sku.nvme else ()
     bluefield = any(nic.model == BLUEFIELD_3 for nic in node.sku.nics)
     more = names(node.family, "bluefield").packages if bluefield else ()
     return (*names(node.family, "hardware").packages, *more)

@@ -11,7 +11,6 @@ from rackwright.claims.units import is_masked, state_of
 from rackwright.facts.files import AtPath
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.model.types import Platform
 from rackwright.osfamily.names import names
 from rackwright.roles.base import ports, texts
 from rackwright.roles.base.options import BaseOptions
@@ -102,10 +101,8 @@ def _same_hosts_everywhere(context: CheckContext[BaseOptions]) -> str:
 
 
 def _packages(context: CheckContext[BaseOptions]) -> str:
-    wanted = [*names(context.node.family, "base").packages, *context.options.packages]
-    if context.node.platform is Platform.BARE_METAL:
-        wanted += texts.hardware_tools(context.node)
-    return installed(context, wanted)
+    wanted = (*names(context.node.family, "base").packages, *context.options.packages)
+    return installed(context, [*wanted, *texts.hardware_tools(context.node)])
 
 
 def _package_sources(context: CheckContext[BaseOptions]) -> str:

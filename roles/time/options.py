@@ -8,14 +8,14 @@ from ipaddress import IPv4Network
 from pydantic import Field, field_validator
 
 from rackwright.model.cluster import Node
-from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.interfaces import ServesTime, WritesUnitFiles
 from rackwright.model.options import RoleOptions
 from rackwright.osfamily.names import names
 
 _SERVER = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?")
 
 
-class TimeOptions(RoleOptions, WritesUnitFiles):
+class TimeOptions(RoleOptions, ServesTime, WritesUnitFiles):
     """One clock for the whole cluster; the primary head is its server."""
 
     servers: tuple[str, ...] = Field(
@@ -64,6 +64,11 @@ class TimeOptions(RoleOptions, WritesUnitFiles):
             if not re.fullmatch(r"\*|[A-Za-z0-9_.-]{1,15}", interface):
                 raise ValueError(f"{interface!r} is not the name of a network interface.")
         return interfaces
+
+    @property
+    def own_clock_stratum(self) -> int | None:
+        """What the head serves at where no server is declared."""
+        return None if self.servers else self.local_stratum
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """How chronyd starts where the clock is not its own."""

@@ -12,7 +12,7 @@ from rackwright.health.history import DAY, name, rising
 from rackwright.health.node_records import Array, Drive, Smart
 from rackwright.health.records import Unreadable
 from rackwright.health.registry import check, each
-from rackwright.health.verdict import Action, Finding, fail, good, warn
+from rackwright.health.verdict import Action, Finding, aside, fail, good, warn
 
 REPLACE = "Replace the drive."
 GOOD_STATES = ("clean", "active", "active-idle", "readonly", "read-auto", "write-pending")
@@ -22,6 +22,8 @@ WITHOUT_SPARE = ("raid0", "linear")
 CONTAINER = "container"
 """Holds the metadata of the arrays in it and is never active itself (mdadm: IMSM, DDF)."""
 AT_WORK = ("recover", "resync", "reshape")
+VM = "vm"
+"""QEMU leaves both figures of the SMART log 0 (hw/nvme/ctrl.c, nvme_smart_info; read 2026-11-23)."""
 GONE = ("dead", "deleting", "deleting (no IO)")
 """States of a controller the kernel gave up (drivers/nvme/host/sysfs.c); others pass."""
 UNRELIABLE = 0x01 | 0x04 | 0x08
@@ -119,6 +121,8 @@ def nvme_spare(expected: Expected, document: Document) -> Iterator[Finding]:
         smart = smart_of(drive)
         if smart.spare >= max(smart.spare_least, 1):
             return None
+        if expected.platform == VM and smart.spare == smart.spare_least == 0:
+            return aside(f"{drive.name} is emulated: it counts no spare blocks")
         return fail(f"{drive.name}: {smart.spare} % spare, its threshold is {smart.spare_least} %")
 
     yield from each(declared.drives(expected, document), judge, "enough")

@@ -58,8 +58,10 @@ def os_own_name(expected: Expected, document: Document) -> Iterator[Finding]:
     remedy="chronyc sources; is a server reachable?", source="StackHPC alert ClockSkew: sync_status",
 )  # fmt: skip
 def clock_synchronised(expected: Expected, document: Document) -> Iterator[Finding]:
-    clock = document.clock
-    if clock.leap != "Normal" or not 0 < clock.stratum < expected.limit("clock_stratum"):
+    clock, most = document.clock, expected.limit("clock_stratum")
+    if expected.own_clock_stratum is not None:  # the head's own clock, or one that follows it
+        most = max(most, expected.own_clock_stratum + 2)
+    if clock.leap != "Normal" or not 0 < clock.stratum < most:
         yield fail(f"stratum {clock.stratum}, {clock.leap}, reference {clock.reference or 'none'}")
     yield good(f"stratum {clock.stratum} by {clock.reference}")
 

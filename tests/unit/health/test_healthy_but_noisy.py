@@ -549,3 +549,38 @@ def test_a_corrected_error_every_few_minutes():
         "memory-corrected", rose(lambda node: node.put("/sys/devices/system/edac/mc/mc1/ce_count", 300))
     )
     assert [one[:2] for one in some] == [(Status.WARN, Action.NONE)]
+
+
+# A virtual machine, and a site without time servers
+
+
+def test_an_emulated_drive_counts_no_spare_blocks():
+    machine = replace(FULL.expected, platform="vm")
+    emulated = smart(1, avail_spare=0, spare_thresh=0)
+    assert statuses("nvme-spare", emulated, expected=machine) == PASSED  # by the other drives
+
+    def all_of_them(node):
+        for drive in range(len(node.names("/sys/class/nvme"))):
+            smart(drive, avail_spare=0, spare_thresh=0)(node)
+
+    assert statuses("nvme-spare", all_of_them, expected=machine) == {Status.OUT_OF_SCOPE}
+    assert drains("nvme-spare", emulated)
+    assert drains("nvme-spare", smart(1, avail_spare=0), expected=machine)  # one that has a threshold
+
+
+@pytest.mark.parametrize(
+    ("own", "stratum", "found"),
+    [
+        (None, 9, PASSED),
+        (None, 10, FAILED),
+        (10, 10, PASSED),
+        (10, 11, PASSED),
+        (10, 12, FAILED),
+        (10, 0, FAILED),
+        (4, 9, PASSED),
+    ],
+)
+def test_the_heads_own_clock_is_a_source_where_it_is_declared(own, stratum, found):
+    expected = replace(FULL.expected, own_clock_stratum=own)
+    at = lambda node: node.edit("chronyc -c tracking", "10.0.0.1,3,", f"10.0.0.1,{stratum},")
+    assert statuses("clock-synchronised", at, expected=expected) == found

@@ -8,6 +8,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from rackwright.model.settings import Mirrors
+from rackwright.model.sku import Nvme
 from rackwright.model.types import Platform
 from rackwright.osfamily.known import os_release
 from rackwright.render import render
@@ -203,6 +204,16 @@ def test_what_el9_gets():
 def test_a_container_gets_no_hardware_tools():
     cluster = site({"base": OPTIONS}, platform=Platform.CONTAINER)
     names = [operation.name for operation in planned(cluster, worker(cluster)).operations]
+    assert "Install the hardware tools" not in names
+
+
+def test_a_virtual_machine_gets_the_tool_of_its_drives_and_no_other():
+    drives = GPU_SKU.model_copy(update={"nvme": (Nvme(count=2, size_gb=4),)})
+    cluster = site({"base": OPTIONS}, platform=Platform.VM, sku=drives)
+    (install,) = commands(planned(cluster, worker(cluster)), "Install the hardware tools")
+    assert " install nvme-cli\n" in install
+    bare = site({"base": OPTIONS}, platform=Platform.VM, sku=GPU_SKU.model_copy(update={"nvme": ()}))
+    names = [operation.name for operation in planned(bare, worker(bare)).operations]
     assert "Install the hardware tools" not in names
 
 
