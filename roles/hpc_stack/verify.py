@@ -17,10 +17,12 @@ from rackwright.roles.hpc_stack.options import HpcStackOptions
 from rackwright.roles.hpc_stack.reading import library, parse_ldd, parse_ompi_info
 from rackwright.roles.hpc_stack.recipes import Recipe, recipes
 
-# As the slurm role's own jobs: a small footprint, and bounded, since a busy node is a healthy one.
+# As the slurm role's own jobs: a small footprint, and bounded, since a busy node is a healthy one. Memory for two
+# processes of Python and MPI where cgroups enforce it, or a third of a small node's.
 _JOB = (
-    'p=$(sinfo -h -n "$1" -o %R | head -n 1); n=$1; shift; '
-    "exec timeout 60 srun -Q -A burnin --immediate=20 -t 2 -J rackwright-verify --mem-per-cpu=16 -N 1 -n 2 "
+    'f=$(sinfo -h -n "$1" -o "%R %m" | head -n 1); p=${f%% *}; m=${f##* }; m=${m%%+}; m=$((${m:-0} / 3)); n=$1; shift; '
+    'if [ "$m" -gt 1024 ] || [ "$m" -le 0 ]; then m=1024; fi; '
+    'exec timeout 60 srun -Q -A burnin --immediate=20 -t 2 -J rackwright-verify --mem="$m" -N 1 -n 2 '
     '--overcommit --mpi=pmix ${p:+-p "$p"} -w "$n" "$@"'
 )
 _NO_ANSWER = ("Requested nodes are busy", "Unable to contact slurm controller", "Connection refused")

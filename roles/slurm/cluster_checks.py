@@ -27,7 +27,11 @@ _POWERED = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOW
 
 # The smallest footprint, so that it fits beside other jobs; and bounded: waiting for a busy
 # cluster is not what a check is for.
-_SRUN = "srun -Q -A burnin --immediate={wait} -t 2 -J rackwright-verify --mem-per-cpu=16 --ntasks-per-node=1"
+_SRUN = "srun -Q -A burnin --immediate={wait} -t 2 -J rackwright-verify --mem={mib} --ntasks-per-node=1"
+_SHELL_MIB = 64
+"""Where cgroups hold jobs, slurmstepd needs some of it too (cgroup.conf(5) of 24.11, MinRAMSpace; read 2026-11-23)."""
+_MPI_MIB = 1024
+"""Most for a rank: Python, MPI and what it shares or pins; on a small node a third of its memory."""
 _WAIT_SECONDS = 30
 _FIRST_QUESTION = "timeout 20 sacctmgr -nP show cluster format=cluster"
 _NO_ANSWER = ("Requested nodes are busy", "Unable to contact slurm controller", "Connection refused")
@@ -174,12 +178,17 @@ def _by_partition(context: CheckContext[SlurmOptions]) -> dict[str, tuple[Node, 
 
 
 def _submit(
-    context: CheckContext[SlurmOptions], partition: str, nodes: tuple[Node, ...], more: str, *args: str
+    context: CheckContext[SlurmOptions],
+    partition: str,
+    nodes: tuple[Node, ...],
+    more: str,
+    *args: str,
+    mib: int = _SHELL_MIB,
 ) -> str:
     """Output of a task on each node. Undetermined where the cluster has no room just now."""
     allowed = context.options.partitions[partition].allow_qos
     qos = f" -q {allowed[0]}" if allowed and "normal" not in allowed else ""
-    command = f"{_SRUN.format(wait=_WAIT_SECONDS)}{qos} -p %s -N %s -w %s {more}"
+    command = f"{_SRUN.format(wait=_WAIT_SECONDS, mib=mib)}{qos} -p %s -N %s -w %s {more}"
     result = context.host.run(
         f"timeout 100 {command}", partition, str(len(nodes)), fold(n.name for n in nodes), *args
     )
@@ -250,7 +259,9 @@ def _all_reduce(
     context: CheckContext[SlurmOptions], partition: str, nodes: tuple[Node, ...], command: tuple[str, ...]
 ) -> str:
     placeholders = " ".join(["%s"] * len(command))
-    ranks = reading.parse_ranks(_submit(context, partition, nodes, f"--mpi=pmix {placeholders}", *command))
+    mib = min(_MPI_MIB, *(layout.usable(node, context.options) // 3 for node in nodes))
+    printed = _submit(context, partition, nodes, f"--mpi=pmix {placeholders}", *command, mib=mib)
+    ranks = reading.parse_ranks(printed)
     count = len(nodes)
     if [rank.rank for rank in ranks] != list(range(count)) or {rank.size for rank in ranks} != {count}:
         fail(f"{len(ranks)} ranks of {count} answered, in worlds of {sorted({rank.size for rank in ranks})}")

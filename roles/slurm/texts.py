@@ -72,7 +72,8 @@ def state_mount_conf(mount: StateMount) -> str:
 
 def cgroup_conf(cluster: Cluster, options: SlurmOptions) -> str:
     """/etc/slurm/cgroup.conf."""
-    return _render("cgroup.conf", cluster, options)
+    # SystemdTimeout is in cgroup.conf(5) of 24.05.2 and not of 23.11.4 (manpages.ubuntu.com, read 2026-11-23)
+    return _render("cgroup.conf", cluster, options, release=placement.release(cluster, options))
 
 
 def plugstack_conf(cluster: Cluster, options: SlurmOptions) -> str:

@@ -17,7 +17,7 @@ from rackwright.workload.slurm.output import parse_config
 
 _CONTAINED = frozenset({Capability.CGROUP_V2})
 _TMP = "stat -c '%d:%i' /tmp"  # without arguments testinfra leaves percent signs alone
-_JOB_TMP = "srun -Q -A burnin --immediate=20 -t 1 -n 1 --mem=16 -p %s -w %s stat -c '%%d:%%i' /tmp"
+_JOB_TMP = "srun -Q -A burnin --immediate=20 -t 1 -n 1 --mem=64 -p %s -w %s stat -c '%%d:%%i' /tmp"
 
 
 def parse_mpi_plugins(output: str) -> frozenset[str]:

@@ -6,7 +6,9 @@ all_reduce_perf is made after what it prints of ompi_info there.
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -209,3 +211,24 @@ def test_all_reduce_perf(gpus):
     static = loads(parts, text="\tnot a dynamic executable\n")
     found = result(PERF, static, made, node)
     assert (found.status, found.evidence) == ("UNKNOWN", "ldd lists no libnccl")
+
+
+@pytest.mark.parametrize(
+    ("printed", "mib"),
+    [("main 1881\n", 627), ("main 1881+\nlong 1881\n", 627), ("main 2040000\n", 1024), ("", 1024)],
+)
+def test_the_processes_get_memory_that_cgroups_would_hold_them_to(printed, mib, tmp_path):
+    for name, script in {"sinfo": f"printf '{printed}'", "timeout": 'echo "$@"'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["sh", "-c", _JOB, "job", "gpu1", "true"],
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    queue = "-p main " if printed else ""
+    assert f"--mem={mib} -N 1 -n 2 --overcommit --mpi=pmix {queue}-w gpu1 true\n" in ran.stdout

@@ -68,17 +68,17 @@ ADOPT = {
 }
 MODULE = "sh -c 'ls /lib/*/security/pam_slurm_adopt.so /lib*/security/pam_slurm_adopt.so'"
 TMP = "stat -c '%d:%i' /tmp"
-JOB_TMP = "srun -Q -A burnin --immediate=20 -t 1 -n 1 --mem=16 -p main -w gpu001 stat -c '%d:%i' /tmp"
+JOB_TMP = "srun -Q -A burnin --immediate=20 -t 1 -n 1 --mem=64 -p main -w gpu001 stat -c '%d:%i' /tmp"
 NODES = "timeout 30 scontrol show node -o"
 PARTS = "timeout 30 scontrol show partition -o"
 TOPOLOGY = "timeout 30 scontrol show topology"
 BOOKS = f"sh -c {shlex.quote(read_command('lab'))}"
 JOB = (
-    "timeout 100 srun -Q -A burnin --immediate=30 -t 2 -J rackwright-verify --mem-per-cpu=16 "
+    "timeout 100 srun -Q -A burnin --immediate=30 -t 2 -J rackwright-verify --mem=64 "
     "--ntasks-per-node=1 -p main -N 2 -w 'worker[1-2]' "
 )
 GREET = JOB + "sh -c 'echo rackwright-job $SLURM_JOB_ID $SLURMD_NODENAME'"
-MPI = f"{JOB}--mpi=pmix {shlex.join(HpcStackOptions().mpi_command(WORKER))}"
+MPI = f"{JOB.replace('--mem=64', '--mem=648')}--mpi=pmix {shlex.join(HpcStackOptions().mpi_command(WORKER))}"
 GIVEN = JOB + "--gres=gpu:1 " + cluster_checks._GIVEN
 GPUS = LAB.model_copy(
     update={
