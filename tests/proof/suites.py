@@ -459,6 +459,48 @@ SUITES = (
         tests=("tests/racks/control_side", "-m", "lab"),
         smoke=("tests/racks/control_side", "-m", "lab and smoke"),
     ),
+    Suite(
+        name="vm",
+        proves="On three virtual machines, each with a kernel of its own, all roles of `inventory/vm.yaml` hold and only "
+        "the CPU frequency governor is out of scope; cgroups hold jobs and logins, and reboots and power cuts are outlived.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/vm.yaml",
+            "rackwright/catalog",
+            "rackwright/health",
+            "rackwright/verify",
+            "rackwright/workload",
+            "roles",
+            "templates",
+            "tests/racks/verified.py",
+            "tests/racks/vm",
+        ),
+        tests=("tests/racks/vm", "-m", "lab"),
+        smoke=("tests/racks/vm/test_alone.py", "-m", "lab and smoke"),
+        limit_seconds=7200,
+    ),
+    Suite(
+        name="vm-dkms",
+        proves="A Debian 12 virtual machine loses power while DKMS builds NVIDIA's driver 535; the next apply finishes the "
+        "build, and the machine boots the locked kernel and links the module into it.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "rackwright/catalog",
+            "rackwright/lock",
+            "roles/base",
+            "roles/nvidia_driver",
+            "roles/persistence",
+            "templates/base",
+            "templates/nvidia_driver",
+            "templates/persistence",
+            "tests/racks/vm_dkms",
+        ),
+        tests=("tests/racks/vm_dkms", "-m", "lab"),
+        smoke=("tests/racks/vm_dkms", "-m", "lab and smoke"),
+        limit_seconds=14400,
+    ),
 )
 
 

@@ -1,0 +1,55 @@
+"""The power fails in the middle of a DKMS build; the next apply finishes it, and the kernel it was built for boots."""
+
+from __future__ import annotations
+
+import pytest
+
+from rackwright.lock.lock_file import read_lock
+from tests.racks.site import Site, operations
+from tests.racks.vm_dkms.conftest import BUILD_SECONDS, NODE, lock
+
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
+_COMPILING = "pgrep -x cc1 >/dev/null && ls /var/lib/dkms/*/*/build/Makefile >/dev/null 2>&1"
+
+
+def _locked_kernel(site: Site) -> str:
+    group = read_lock(site.cluster).group_of(site.cluster.by_name[NODE])
+    assert group is not None
+    assert group.kernel is not None
+    return group.kernel
+
+
+@pytest.mark.smoke
+def test_the_lock_names_a_driver_and_the_kernel_it_builds_for(file: Site) -> None:
+    said = lock(file)
+    assert f"kernel {_locked_kernel(file)}" in said
+    assert "driver 535." in said
+
+
+def test_a_power_cut_in_mid_build_and_the_boot_of_the_kernel(site: Site) -> None:
+    kernel = _locked_kernel(site)
+    assert site.on(NODE, "uname -r").strip() != kernel, (
+        "the image has this kernel: its boot would prove nothing"
+    )
+    running = site.start("apply", str(site.file), "--yes")
+    site.wait_for_event(running, timeout=3000, event="start", role="nvidia_driver", node=NODE)
+    site.on(NODE, f"for try in $(seq 2400); do {_COMPILING} && exit 0; sleep 1; done; exit 1", 3000)
+    site.fault(NODE, "power-cut")
+    ran = running.wait(BUILD_SECONDS)
+    assert ran.status in (1, 4), ran
+    site.heal(NODE)
+    assert "installed" not in site.on(NODE, "dkms status", 120)
+
+    site.cli("apply", str(site.file), "--yes", timeout=BUILD_SECONDS)
+    assert site.on(NODE, "dkms status", 120).strip().endswith(f"{kernel}, x86_64: installed")
+    assert site.on(NODE, "dpkg --audit", 120) == ""
+
+    site.cli("lab", "reboot", NODE, "--file", str(site.file))
+    assert site.on(NODE, "uname -r").strip() == kernel
+    file = site.on(NODE, f"modinfo -k {kernel} -n nvidia-current-open").strip()
+    assert file.startswith(f"/lib/modules/{kernel}/updates/dkms/")
+    # The module is linked into the running kernel and looks for its GPU, of which there is none.
+    said = site.on(NODE, "modprobe nvidia-current-open 2>&1 || :; dmesg | grep NVRM | tail -n 3", 300)
+    assert "No such device" in said, said
+    assert "NVRM: No NVIDIA GPU found" in said, said
+    assert operations(site.plan(0, full=True)) == set()
