@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from rackwright.health.probe.kernel_events import Events, Surroundings
 from rackwright.health.probe.kernel_patterns import ADDRESS
 from rackwright.health.probe.kernel_surroundings import Sysfs
-from rackwright.health.probe.source import Source, Unavailable, number, pairs
+from rackwright.health.probe.source import Source, Unavailable, number, pairs, patience
 
 DAY = 86400
+JOURNAL_SECONDS = 5.0
 ROUNDED_SECONDS = 1.0
 """journalctl is asked for whole seconds."""
 CLOCK_SET_SECONDS = 60.0
@@ -38,7 +39,7 @@ def kernel_log(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     """What the kernel complained about: from the journal, else from its ring buffer."""
     since = max(source.now() - DAY, float(request.get("log_since") or 0))
     try:
-        lines, where = from_journal(source, since), "journalctl"
+        lines, where = from_journal(source, since, patience(request, JOURNAL_SECONDS)), "journalctl"
     except Unavailable as error:
         try:
             lines, where = from_kmsg(source, since), "/dev/kmsg"
@@ -47,13 +48,13 @@ def kernel_log(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     return {"from": where, "since": int(since), "lines": len(lines), **sort_out(lines, Sysfs(source))}
 
 
-def from_journal(source: Source, since: float) -> list[Line]:
+def from_journal(source: Source, since: float, limit: float = JOURNAL_SECONDS) -> list[Line]:
     """Every kernel line in the journal of this boot since then, without what programs wrote into it."""
     booted = boot_time(source)
     command = ["journalctl", "-k", "-b", "-q", "--no-pager", "-o", "json", f"--output-fields={FIELDS}"]
     # --since goes by the stamps: it would hide lines of a clock that was behind, and a boot this young is wanted whole
     is_young = booted is not None and booted >= since
-    text = source.run(command if is_young else [*command, f"--since=@{since:.0f}"], 5.0)
+    text = source.run(command if is_young else [*command, f"--since=@{since:.0f}"], limit)
     lines = []
     for line in text.splitlines():
         try:
@@ -68,7 +69,7 @@ def from_journal(source: Source, since: float) -> list[Line]:
         if message is not None and facility == "0" and at >= since - ROUNDED_SECONDS:
             lines.append(Line(at, message, pci_of(device)))
     if not lines and not source.run(
-        ["journalctl", "-k", "-b", "-q", "--no-pager", "-n", "1", "-o", "cat"], 5.0
+        ["journalctl", "-k", "-b", "-q", "--no-pager", "-n", "1", "-o", "cat"], limit
     ):
         raise Unavailable("journalctl: no kernel line of this boot")  # then silence says nothing
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rackwright.health.probe.source import Source, Unavailable, integer, number
+from rackwright.health.probe.source import Source, Unavailable, integer, number, patience
 
 RDMA = "/sys/class/infiniband"
 NET = "/sys/class/net"
@@ -90,7 +90,7 @@ def hexadecimal(text: str | None) -> int | None:
 
 def network(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     """Every interface that is hardware or a bond, with its addresses; the default route."""
-    addresses = parse_addresses(source.run(["ip", "-j", "addr", "show"], 3.0))
+    addresses = parse_addresses(source.run(["ip", "-j", "addr", "show"], patience(request, 3.0)))
     return {
         "interfaces": [
             interface(source, name, addresses.get(name, []))

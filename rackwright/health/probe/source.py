@@ -24,6 +24,11 @@ class Unavailable(Exception):  # noqa: N818 - carried into the document as a rea
     """Something could not be read; the text says why, in words for a person."""
 
 
+def patience(request: dict[str, Any], least: float) -> float:
+    """How long one tool may take: a pass that waits longer does so for a starved or emulated node."""
+    return max(least, 0.5 * float(request.get("seconds") or 0))
+
+
 class Source:
     """The node the probe runs on.
 

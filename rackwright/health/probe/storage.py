@@ -8,17 +8,21 @@ import re
 import threading
 from typing import Any
 
-from rackwright.health.probe.source import TEXT_LIMIT, Source, Unavailable, integer
+from rackwright.health.probe.source import TEXT_LIMIT, Source, Unavailable, integer, patience
 
 NVME = "/sys/class/nvme"
 KELVIN = 273
 STAT_SECONDS = 1.0
+SMART_SECONDS = 2.0
 
 
 def nvme(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     """Every NVMe controller with its health log; the log needs nvme-cli."""
     drives = [drive(source, name) for name in source.names(NVME) if re.fullmatch(r"nvme\d+", name)]
-    threads = [threading.Thread(target=add_smart, args=(source, one), daemon=True) for one in drives]
+    threads = [
+        threading.Thread(target=add_smart, args=(source, one, patience(request, SMART_SECONDS)), daemon=True)
+        for one in drives
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -46,10 +50,10 @@ def drive(source: Source, name: str) -> dict[str, Any]:
     }
 
 
-def add_smart(source: Source, one: dict[str, Any]) -> None:
+def add_smart(source: Source, one: dict[str, Any], limit: float) -> None:
     """The drive's own health log, or why there is none."""
     try:
-        text = source.run(["nvme", "smart-log", "/dev/" + one["name"], "-o", "json"], 2.0)
+        text = source.run(["nvme", "smart-log", "/dev/" + one["name"], "-o", "json"], limit)
         one["smart"] = parse_smart(text)
     except Unavailable as error:
         one["smart_why"] = str(error)
@@ -98,9 +102,7 @@ def mounts(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     """
     wanted = set(request.get("mounts") or ["/"])
     found = parse_mounts(source.data("/proc/self/mounts", 0, TEXT_LIMIT), wanted)
-    limit = max(
-        STAT_SECONDS, 0.5 * float(request.get("seconds") or 0)
-    )  # a starved node is no hung filesystem
+    limit = patience(request, STAT_SECONDS)
     threads = [threading.Thread(target=add_usage, args=(source, one, limit), daemon=True) for one in found]
     for thread in threads:
         thread.start()

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 from rackwright.health.guard import places
-from rackwright.health.probe.source import Source, Unavailable, number, pairs
+from rackwright.health.probe.source import Source, Unavailable, number, pairs, patience
 
 PROPERTIES = "Id,LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result,LimitMEMLOCK"
 STUCK_SAMPLE = 50
 SYSTEMCTL_SECONDS = 3.0
+CHRONYC_SECONDS = 2.0
 
 
 def system(source: Source, request: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def processes(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 def clock(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     """What keeps the clock, and how far it is off."""
-    return parse_tracking(source.run(["chronyc", "-c", "tracking"], 2.0))
+    return parse_tracking(source.run(["chronyc", "-c", "tracking"], patience(request, CHRONYC_SECONDS)))
 
 
 def parse_tracking(text: str) -> dict[str, Any]:

@@ -584,3 +584,20 @@ def test_the_heads_own_clock_is_a_source_where_it_is_declared(own, stratum, foun
     expected = replace(FULL.expected, own_clock_stratum=own)
     at = lambda node: node.edit("chronyc -c tracking", "10.0.0.1,3,", f"10.0.0.1,{stratum},")
     assert statuses("clock-synchronised", at, expected=expected) == found
+
+
+@pytest.mark.parametrize(("seconds", "limits"), [(None, (2.0, 2.0, 3.0, 5.0)), (30, (15.0,) * 4)])
+def test_a_pass_that_waits_longer_gives_each_tool_longer(seconds, limits):
+    """An emulated node starts a program in a second."""
+    asked = {}
+
+    class Timed(type(FULL.node)):
+        def start(self, arguments, seconds):
+            asked[arguments[0]] = seconds
+            return super().start(arguments, seconds)
+
+    node = FULL.node.with_fault(lambda _: None)
+    node.__class__ = Timed
+    node.request = {**request_of(FULL.expected), **({"seconds": seconds} if seconds else {})}
+    document(node)
+    assert tuple(asked[tool] for tool in ("nvme", "chronyc", "ip", "journalctl")) == limits
