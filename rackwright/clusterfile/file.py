@@ -90,14 +90,15 @@ class PositionRule(Frozen):
 class LabSection(Frozen):
     """Size of a node when the cluster is booted as a lab rack."""
 
-    cpus: int = Field(ge=1, le=256)
-    memory_mib: int = Field(ge=256, le=1048576)
+    cpus: int = Field(ge=1, le=256, description="Of a virtual machine: as many as its SKU has.")
+    memory_mib: int = Field(ge=256, le=1048576, description="Of a virtual machine: as much as its SKU has.")
     containers: bool = Field(
-        default=False, description="The node can run containers itself, and has a local disk at /scratch."
+        default=False,
+        description="Of a container: the node can run containers itself, and has a local disk at /scratch.",
     )
     gpus: Literal["simulated"] | None = Field(
         default=None,
-        description="simulated: nvidia-smi and dcgmi on the node show the GPUs of its SKU, and a separate kernel "
+        description="Of a container. simulated: nvidia-smi and dcgmi on the node show the GPUs of its SKU, and a separate kernel "
         "log reports their faults. None: no GPUs.",
     )
 
