@@ -14,7 +14,7 @@ from rackwright.lab import cgroup, names, network, qemu, state
 from rackwright.lab.boot_disk import DISK, KERNEL
 from rackwright.lab.netns import ssh_answers
 from rackwright.lab.process import launch, require, run, wait_until
-from rackwright.lab.qemu_socket import NotAnswering, agent, guest_exec, monitor
+from rackwright.lab.qemu_socket import NotAnswering, StillRunning, agent, guest_exec, monitor
 from rackwright.lab.seed import Identity, make_seed
 from rackwright.lab.serial_line import attach_to
 from rackwright.lab.spec import NodeSpec, RackSpec
@@ -102,12 +102,16 @@ def ask(rack: str, node: NodeSpec, argv: Sequence[str], timeout: float) -> Comma
     """Run a program as root on a node through its guest agent, without its sshd and its network."""
     try:
         return guest_exec(_socket(rack, node, qemu.AGENT), ["/usr/bin/env", *argv], _ENVIRONMENT, timeout)
+    except StillRunning:
+        raise StillRunning(f"on {node.name}: {shlex.join(argv)} took more than {timeout:g} s") from None
     except NotAnswering as error:
         raise NotAnswering(
             f"on {node.name}: {shlex.join(argv)}: no answer from its guest agent within {timeout:g} s "
             f"({error.message})",
             hint=f"rackwright lab console {node.name} opens its serial line",
         ) from None
+    except LabError as error:
+        raise LabError(f"on {node.name}: {shlex.join(argv)}: {error.message}", hint=error.hint) from None
 
 
 def tell(rack: str, node: NodeSpec, script: str) -> None:
