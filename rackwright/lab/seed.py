@@ -135,10 +135,11 @@ def _networkd(mac: str, cidr: str, mtu: int) -> str:
 
 def _pack(root: Path, target: Path, home: str) -> None:
     """Files, and only those folders that are the seed's own: the image's keep their modes."""
+    own = (home, str(Path(SEED_ID).parent))
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
         for path in sorted(root.rglob("*")):
             name = str(path.relative_to(root))
-            if path.is_dir() and not f"{name}/".startswith(f"{home}/"):
+            if path.is_dir() and not f"{name}/".startswith(tuple(f"{folder}/" for folder in own)):
                 continue
             tar.add(path, arcname=name, recursive=False, filter=_by_number)
 
