@@ -157,3 +157,11 @@ def test_a_machine_without_a_seed_boots_as_it_is(machine: Machine) -> None:
 
     assert machine.boot() == ""
     assert not machine.log.exists()
+
+
+def test_folders_that_the_image_lacks_belong_to_root_alone(machine: Machine) -> None:
+    """/var/lib/rackwright is one: what is kept there is root's, and no user may replace it."""
+    machine.disk("vdb", SEED_SERIAL, seed("one", {"etc/hostname": "worker1\n"}))
+
+    machine.boot()
+    assert oct((machine.root / SEED_ID).parent.stat().st_mode & 0o777) == "0o755"
