@@ -19,6 +19,7 @@ from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
 PROGRAM = "qemu-system-x86_64"
 FIRMWARE = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
 FIRMWARE_VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.fd")
+KVM = Path("/dev/kvm")
 MONITOR, AGENT, SERIAL, CONSOLE_LOG = "monitor", "agent", "serial", "console.log"
 """Sockets and log in the folder of a node's state, which is the working directory of its qemu."""
 OVERHEAD_MIB = 1024
@@ -127,25 +128,32 @@ def kvm_works(kernel: Path) -> bool:
     The kernel gets no root file system and panics; that it gets so far is the answer, which is kept until
     the host, qemu or the kernel changes.
     """
-    if not Path("/dev/kvm").exists():
+    if not KVM.exists():
         return False
     program = shutil.which(PROGRAM)
     if program is None:
         raise LabError(f"{PROGRAM} is missing", hint="apt-get install qemu-system-x86")
     about = [str(kernel), kernel.stat().st_mtime_ns, Path(program).stat().st_mtime_ns]
     record = names.RUNTIME / ".kvm.json"
-    known = state.read_json(record)
-    if known is None or known["about"] != about:
+    try:
+        known = state.read_json(record)
+    except LabError:
+        known = None  # damaged: it is tried again
+    if not isinstance(known, dict) or known.get("about") != about:
         known = {"about": about, "works": _boots_on_kvm(kernel)}
         state.write_json(record, known)
     return bool(known["works"])
 
 
-def _boots_on_kvm(kernel: Path) -> bool:
-    argv = [PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35"]
+def probe(kernel: Path) -> list[str]:
+    """The command that boots a kernel on KVM as far as it gets."""
+    # `timeout` does not pass its own end on: a killed `up` must leave no qemu behind.
+    argv = ["timeout", "-s", "KILL", str(_PROBE_SECONDS), "setpriv", "--pdeathsig", "KILL", "--"]
+    argv += [PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35"]
     argv += ["-accel", "kvm", "-cpu", "host", "-m", "512M", "-serial", "stdio", "-kernel", str(kernel)]
-    argv += ["-append", "console=ttyS0 panic=-1"]
-    tried = run(
-        ["timeout", "-s", "KILL", str(_PROBE_SECONDS), *argv], timeout=_PROBE_SECONDS + 10, check=False
-    )
+    return [*argv, "-append", "console=ttyS0 panic=-1"]
+
+
+def _boots_on_kvm(kernel: Path) -> bool:
+    tried = run(probe(kernel), timeout=_PROBE_SECONDS + 10, check=False)
     return "Linux version" in tried.stdout
