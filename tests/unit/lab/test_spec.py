@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rackwright.errors import LabError
-from rackwright.lab.spec import RackSpec
+from rackwright.lab.spec import RackSpec, VmSpec
 from tests.unit.lab.specs import node, rack
 
 HERE = Path("/site")
@@ -54,6 +54,24 @@ def test_bad_racks(changes: dict[str, Any], message: str):
 def test_a_spec_survives_json():
     spec = rack(HERE, nodes=(node(1, extra_addresses=("10.9.0.1/16",)), node(2)))
     assert RackSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+
+
+def test_a_virtual_machine_survives_json():
+    shape = VmSpec(sockets=2, cores=3, threads=2, numa_nodes=2, data_disks_gb=(4, 1920))
+    spec = rack(HERE, nodes=(node(1, cpus=12, vm=shape), node(2)))
+    read = RackSpec.from_json(json.loads(json.dumps(spec.to_json())))
+    assert read == spec
+    assert read.nodes[0].vm == shape
+    assert hash(read.nodes[0]) == hash(spec.nodes[0])  # a list where a tuple was has no hash
+
+
+def test_a_virtual_machine_has_the_memory_that_a_kernel_boots_in():
+    shape = VmSpec(sockets=1, cores=2, threads=1, numa_nodes=1)
+    assert node(1, memory_mib=512, vm=shape).memory_mib == 512
+    with pytest.raises(LabError) as caught:
+        node(1, memory_mib=511, vm=shape)
+    assert caught.value.message == "node node1: a virtual machine needs at least 512 MiB of memory"
+    assert node(1, memory_mib=511).memory_mib == 511  # a container has the host's kernel
 
 
 def test_an_unknown_node_is_answered_with_the_known_ones():

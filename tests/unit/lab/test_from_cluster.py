@@ -1,0 +1,115 @@
+"""What the lab boots for each node of a cluster file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rackwright.clusterfile.load import load_cluster
+from rackwright.errors import LabError
+from rackwright.lab.from_cluster import rack_spec
+from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
+from rackwright.model.cluster import Cluster, Node
+
+INVENTORY = Path(__file__).parents[3] / "inventory"
+
+
+def declared() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((INVENTORY / "vm.yaml").read_text())
+    return content
+
+
+def booted(folder: Path, content: dict[str, Any]) -> RackSpec:
+    file = folder / "cluster.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return rack_spec(load_cluster(file, locked=False))
+
+
+def test_the_rack_of_virtual_machines():
+    spec = rack_spec(load_cluster(INVENTORY / "vm.yaml", locked=False))
+    assert (spec.name, spec.bridge_address, spec.apt_proxy) == (
+        "vm",
+        "10.78.0.1/24",
+        "http://10.78.0.1:3142",
+    )
+    head = NodeSpec(
+        name="head1",
+        address="10.78.0.10",
+        prefix_length=24,
+        image="debian-13",
+        cpus=2,
+        memory_mib=2048,
+        mtu=1500,
+        vm=VmSpec(sockets=1, cores=2, threads=1, numa_nodes=1),
+    )
+    workers = [
+        NodeSpec(
+            name=f"worker{number}",
+            address=f"10.78.0.{10 + number}",
+            prefix_length=24,
+            image="debian-13",
+            cpus=2,
+            memory_mib=2048,
+            mtu=1500,
+            extra_addresses=tuple(f"{address}/{prefix}" for address, prefix in addresses),
+            vm=VmSpec(sockets=2, cores=1, threads=1, numa_nodes=2, data_disks_gb=(4, 4)),
+        )
+        for number, addresses in ((1, _fabric(spec, 1)), (2, _fabric(spec, 2)))
+    ]
+    assert list(spec.nodes) == [head, *workers]
+    assert all(len(one.extra_addresses) == 2 for one in workers)
+
+
+def _fabric(spec: RackSpec, worker: int) -> list[tuple[str, int]]:
+    """Addresses of a worker's two rails; each rail is a subnet, which is a bridge."""
+    given = [cidr.split("/") for cidr in spec.node(f"worker{worker}").extra_addresses]
+    assert all(address.startswith("10.79.0.") for address, _ in given)
+    return [(address, int(prefix)) for address, prefix in given]
+
+
+def test_a_container_rack_has_no_machines():
+    spec = rack_spec(load_cluster(INVENTORY / "lab.yaml", locked=False))
+    assert {one.vm for one in spec.nodes} == {None}
+
+
+def test_containers_and_machines_are_mixed_by_their_platform(tmp_path: Path):
+    content = declared()
+    content["nodes"][0] |= {"platform": "container", "sku": "lab-node"}
+    spec = booted(tmp_path, content)
+    assert [one.vm is None for one in spec.nodes] == [True, False, False]
+
+
+def _with(node: Node, **size: object) -> Node:
+    assert node.lab is not None
+    return node.model_copy(update={"lab": node.lab.model_copy(update=size)})
+
+
+@pytest.mark.parametrize(
+    ("cpus", "shape"),
+    [
+        (2, VmSpec(sockets=2, cores=1, threads=1, numa_nodes=2, data_disks_gb=(4, 4))),
+        (6, VmSpec(sockets=1, cores=6, threads=1, numa_nodes=2, data_disks_gb=(4, 4))),
+        (1, VmSpec(sockets=1, cores=1, threads=1, numa_nodes=1, data_disks_gb=(4, 4))),
+    ],
+)
+def test_another_size_than_the_skus_is_one_socket_of_as_many_cores(cpus: int, shape: VmSpec):
+    """The cluster file's checks refuse such a size for a VM; the command line is right all the same."""
+    cluster = load_cluster(INVENTORY / "vm.yaml", locked=False)
+    other: Cluster = cluster.model_copy(
+        update={"nodes": tuple(_with(node, cpus=cpus) if node.sku.nvme else node for node in cluster.nodes)}
+    )
+    assert rack_spec(other).node("worker1").vm == shape
+
+
+def test_real_servers_are_not_booted(tmp_path: Path):
+    content = declared()
+    content["nodes"][1] |= {"platform": "bare-metal"}
+    with pytest.raises(LabError) as caught:
+        booted(tmp_path, content)
+    assert caught.value.message == (
+        "worker1 is bare-metal, and the lab boots containers and virtual machines."
+    )
+    assert caught.value.hint == ("set `platform: container` or `platform: vm` to boot the file as a lab rack")
