@@ -41,8 +41,8 @@ def inject(spec: RackSpec, target: NodeSpec, kind: str, args: tuple[str, ...]) -
     faults = recorded(spec.name, target.name)
     if "kill" in faults or not node.running(spec.name, target.name):
         raise LabError(f"node {target.name} is not running", hint=f"rackwright lab heal {target.name}")
-    if "pause" in faults and kind == "sshd-down":
-        raise LabError(f"node {target.name} is paused: nothing can be stopped on it")
+    if "pause" in faults and _needs_running(target, kind):
+        raise LabError(f"node {target.name} is paused, and {kind} needs it to run", hint="heal it first")
     # Recorded first: a half-done fault is then healed as well.
     faults |= {kind: list(args)}
     _save(spec.name, target.name, faults)
@@ -51,14 +51,29 @@ def inject(spec: RackSpec, target: NodeSpec, kind: str, args: tuple[str, ...]) -
         gpu_node.say(spec.name, target, kind.removeprefix(_GPU))
     else:
         FAULTS[kind].act(spec, target, args)
-    if kind in _PASSING:
-        _save(spec.name, target.name, {name: given for name, given in faults.items() if name != kind})
+    if kind == "power-cut":
+        booted(spec, target)
 
 
-def forget_power(rack: str, name: str) -> None:
-    """A node that is switched on is no longer killed."""
-    left = {kind: args for kind, args in recorded(rack, name).items() if kind != "kill"}
-    _save(rack, name, left)
+def booted(spec: RackSpec, target: NodeSpec) -> None:
+    """Forget the faults that ended with a new start of the node: all but what is on a machine's disk."""
+    cgroup.remove(spec.name, _delay_group(target))
+    faults = recorded(spec.name, target.name)
+    left = {kind: args for kind, args in faults.items() if kind == "fill-disk" and target.vm is not None}
+    _save(spec.name, target.name, left)
+
+
+def forget(spec: RackSpec, target: NodeSpec) -> None:
+    """Forget every fault of a node that booted from other disks."""
+    cgroup.remove(spec.name, _delay_group(target))
+    _record(spec.name, target.name).unlink(missing_ok=True)
+
+
+def _needs_running(target: NodeSpec, kind: str) -> bool:
+    """Whether the node, or its qemu, takes part in the fault."""
+    if target.vm is None:
+        return kind == "sshd-down"
+    return kind in FAULTS and kind not in ("kill", "pause", "cut", "slow", "power-cut")
 
 
 def _check(target: NodeSpec, kind: str, args: tuple[str, ...]) -> None:
@@ -84,6 +99,8 @@ def _check(target: NodeSpec, kind: str, args: tuple[str, ...]) -> None:
             delay.parse(*args)
         except ValueError as error:
             raise LabError(f"slow {' '.join(args)}: {error}") from None
+    if kind in vm_faults.CHECKS:
+        vm_faults.CHECKS[kind](target, args)
 
 
 def heal(spec: RackSpec, target: NodeSpec) -> None:
@@ -93,9 +110,11 @@ def heal(spec: RackSpec, target: NodeSpec) -> None:
         cgroup.kill(spec.name, target.name)
         wait_until(lambda: not node.running(spec.name, target.name), f"{target.name} to be off")
     if not node.running(spec.name, target.name):
-        # A node which boots gets a new cable, an empty disk reserve and its own sshd.
+        # A node which boots gets a new cable and its own sshd, and a container an empty disk reserve.
         cgroup.remove(spec.name, _delay_group(target))
         node.kind(target).start(spec, target)
+        if "fill-disk" in faults and target.vm is not None:
+            vm_faults.empty_disk_when_booted(spec, target)
     else:
         _undo(spec, target, faults)
     node.wait_ready(spec, target)
@@ -238,9 +257,6 @@ FAULTS: dict[str, Fault] = {
     "panic": Fault(vm_faults.panic, "panic", of_machines=True),
 }
 """Fault kind -> what does it."""
-
-_PASSING = ("power-cut",)
-"""Over once they are done: there is nothing to heal."""
 
 GPU_FAULTS = (*(f"{_GPU}{kind}" for kind in gpus.KINDS), f"{_GPU}xid:N")
 """Of nodes with simulated GPUs; the last GPU has them."""

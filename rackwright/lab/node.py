@@ -1,5 +1,6 @@
 """One node of either kind: a container or a virtual machine, each a module with the same functions."""
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from rackwright.lab.seed import Identity
 from rackwright.lab.spec import NodeSpec, RackSpec
 
 _LOG_LINES = 12
+_LOG_BYTES = 64 << 10
 
 
 class Kind(Protocol):
@@ -78,7 +80,10 @@ def console_tail(rack: str, node: str) -> str:
     folder, lines = names.node_state(rack, node), list[str]()
     for log in ("console.log", "qemu.log"):
         if (folder / log).exists():
-            lines += (folder / log).read_text(errors="replace").splitlines()[-_LOG_LINES:]
+            with (folder / log).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - _LOG_BYTES))  # a node may write without end
+                lines += file.read(_LOG_BYTES).decode(errors="replace").splitlines()[-_LOG_LINES:]
     return "\n".join(lines)
 
 

@@ -30,8 +30,8 @@ def act(spec: RackSpec, target: NodeSpec, action: str) -> None:
 
 def _on(spec: RackSpec, target: NodeSpec) -> None:
     if not node.running(spec.name, target.name):
-        faults.forget_power(spec.name, target.name)
         node.kind(target).start(spec, target)
+        faults.booted(spec, target)
     node.wait_ready(spec, target)
 
 
@@ -55,8 +55,9 @@ def _session(spec: RackSpec, target: NodeSpec) -> str:
     """What is different after each boot; empty while the node cannot say."""
     try:
         if target.vm is None:
-            # The kernel's boot ID is the host's; the start of the node's first process is not.
-            return node.kind(target).run_inside(spec.name, target, ["stat", "-c", "%Y", "/proc/1"])
+            # The kernel's boot ID is the host's; the start of the node's first process is not (proc(5), field 22).
+            first = node.kind(target).run_inside(spec.name, target, ["cat", "/proc/1/stat"])
+            return first.rpartition(")")[2].split()[19]
         return vm.run_inside(spec.name, target, _BOOT_ID, timeout=10)
     except LabError:
         return ""

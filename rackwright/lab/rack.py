@@ -164,10 +164,7 @@ class Rack:
 
     def heal(self, node_name: str) -> None:
         """Undo every fault of a node, start it if it is off, and wait until it is ready."""
-        require(("ip", "nsenter", "setpriv", "systemd-nspawn"))
-        with self._locked(wait=30):
-            spec = self.running_spec
-            faults.heal(spec, spec.node(node_name))
+        self._with_node(node_name, faults.heal)
 
     def reboot(self, node_name: str) -> None:
         """Reboot a node in good order, and wait until it is ready."""
@@ -189,7 +186,9 @@ class Rack:
         require(("ip", "nsenter", "setpriv"))
         with self._locked(wait=30):
             spec = self.running_spec
-            act(spec, spec.node(node_name))
+            target = spec.node(node_name)
+            node.kind(target).require_host()
+            act(spec, target)
 
     @contextmanager
     def _locked(self, wait: float = 0.0) -> Iterator[None]:

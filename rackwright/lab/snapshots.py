@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rackwright.errors import LabError
-from rackwright.lab import cgroup, names, node, qemu, vm
+from rackwright.lab import cgroup, faults, names, node, qemu, vm
 from rackwright.lab.process import run
 from rackwright.lab.qemu_socket import agent
 from rackwright.lab.spec import NodeSpec, RackSpec
@@ -48,10 +48,11 @@ def restore(spec: RackSpec, target: NodeSpec, name: str) -> None:
     shutil.copyfile(kept, vm.disks(spec.name, target).variables)
     node.kind(target).start(spec, target)
     node.wait_ready(spec, target)
-    (names.node_state(spec.name, target.name) / "faults.json").unlink(missing_ok=True)
+    faults.forget(spec, target)
 
 
-_PREFIX = "variables"
+_PREFIX = "snapshot"
+"""Not `variables`: those of the machine itself are in variables.fd, and fd may be the name of a snapshot."""
 
 
 def _take_running(spec: RackSpec, target: NodeSpec, name: str) -> None:
@@ -62,11 +63,12 @@ def _take_running(spec: RackSpec, target: NodeSpec, name: str) -> None:
         for drive in drives
     ]
     socket = names.node_state(spec.name, target.name) / qemu.AGENT
-    with agent(socket, _FREEZE_SECONDS) as guest:
-        guest.ask("guest-fsfreeze-freeze")
-        try:
-            vm.monitor_ask(spec.name, target, "transaction", actions=actions)
-        finally:
+    try:
+        with agent(socket, _FREEZE_SECONDS) as guest:
+            guest.ask("guest-fsfreeze-freeze")
+        vm.monitor_ask(spec.name, target, "transaction", actions=actions)
+    finally:  # with time of its own, also after a freeze that took too long and is still to come
+        with agent(socket, _FREEZE_SECONDS) as guest:
             guest.ask("guest-fsfreeze-thaw")
 
 

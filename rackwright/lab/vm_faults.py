@@ -1,6 +1,7 @@
 """Faults that only a machine of its own can have, and those that are done to it in another way than to a container."""
 
 import time
+from collections.abc import Callable
 
 from rackwright.errors import LabError
 from rackwright.lab import cgroup, qemu, vm
@@ -21,7 +22,7 @@ _CLOCK_MAX = 10 * 365 * 86_400
 
 def fail_disk(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
     """Every read and write of a data disk fails from now on; the drive stays visible, as a broken one does."""
-    drive = qemu.root_drive(_number(node, args, len(node.vm.data_disks_gb if node.vm else ()), "data disk"))
+    drive = qemu.root_drive(_disk(node, args))
     # The block layer answers EIO once the host's side of a drive is gone (qemu's manual, drive_del).
     said = vm.monitor_ask(spec.name, node, "human-monitor-command", **{"command-line": f"drive_del {drive}"})
     if said:
@@ -30,7 +31,7 @@ def fail_disk(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
 
 def cut_link(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
     """A port loses its carrier; without a number the last port."""
-    _set_link(spec, node, _number(node, args, len(node.addresses), "port"), up=False)
+    _set_link(spec, node, _port(node, args), up=False)
 
 
 def restore_links(spec: RackSpec, node: NodeSpec) -> None:
@@ -41,13 +42,8 @@ def restore_links(spec: RackSpec, node: NodeSpec) -> None:
 
 def jump_clock(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
     """The clock goes this many seconds forward, or back."""
-    try:
-        seconds = int(args[0])
-    except ValueError:
-        raise LabError(f"clock:jump {args[0]}: not a number of seconds", hint="clock:jump -7200") from None
-    if not -_CLOCK_MAX <= seconds <= _CLOCK_MAX:
-        raise LabError(f"clock:jump {seconds}: more than ten years")
-    vm.run_inside(spec.name, node, ["sh", "-c", f'date -s "@$(($(date +%s) + {seconds}))"'])
+    script = f'date -s "@$(($(date +%s) + {_seconds(node, args)}))"'
+    vm.run_inside(spec.name, node, ["sh", "-c", script])
 
 
 def set_clock(spec: RackSpec, node: NodeSpec) -> None:
@@ -77,6 +73,12 @@ def empty_disk(spec: RackSpec, node: NodeSpec) -> None:
     vm.run_inside(spec.name, node, ["rm", "-f", _FILL])
 
 
+def empty_disk_when_booted(spec: RackSpec, node: NodeSpec) -> None:
+    """Give the space back to a machine that boots: what it starts may need it."""
+    wait_until(lambda: _answers(spec, node), f"{node.name} to boot", vm.READY_TIMEOUT)
+    empty_disk(spec, node)
+
+
 def _answers(spec: RackSpec, node: NodeSpec) -> bool:
     try:
         return vm.ask(spec.name, node, ["true"], 5).exit_status == 0
@@ -88,11 +90,37 @@ def _set_link(spec: RackSpec, node: NodeSpec, number: int, *, up: bool) -> None:
     vm.monitor_ask(spec.name, node, "set_link", name=f"nic{number}", up=up)
 
 
+def _disk(node: NodeSpec, args: tuple[str, ...]) -> int:
+    return _number(node, args, len(node.vm.data_disks_gb if node.vm else ()), "data disk")
+
+
+def _port(node: NodeSpec, args: tuple[str, ...]) -> int:
+    return _number(node, args, len(node.addresses), "port")
+
+
+def _seconds(_: NodeSpec, args: tuple[str, ...]) -> int:
+    try:
+        seconds = int(args[0])
+    except ValueError:
+        raise LabError(f"clock:jump {args[0]}: not a number of seconds", hint="clock:jump -7200") from None
+    if not -_CLOCK_MAX <= seconds <= _CLOCK_MAX:
+        raise LabError(f"clock:jump {seconds}: more than ten years", hint="clock:jump -7200")
+    return seconds
+
+
 def _number(node: NodeSpec, args: tuple[str, ...], count: int, what: str) -> int:
     """Which of several, counted from 0; the last one where none is named."""
     if count == 0:
         raise LabError(f"node {node.name} has no {what}")
     text = args[0] if args else str(count - 1)
-    if not text.isdecimal() or int(text) >= count:
+    if not (text.isascii() and text.isdecimal()) or int(text) >= count:
         raise LabError(f"node {node.name} has no {what} {text!r}", hint=f"a number from 0 to {count - 1}")
     return int(text)
+
+
+CHECKS: dict[str, Callable[[NodeSpec, tuple[str, ...]], int]] = {
+    "disk:fail": _disk,
+    "link:down": _port,
+    "clock:jump": _seconds,
+}
+"""Fault kind -> what reads its arguments; LabError where they name nothing that the node has."""
