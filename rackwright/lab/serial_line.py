@@ -36,15 +36,31 @@ def _carry(terminal: int, line: int) -> int:
         if not readable:
             return 0
         if line in readable:
-            if not (text := os.read(line, 1 << 16)):
+            if not (text := _read(line)):
                 return 0
-            os.write(1, text)
+            _write(1, text)
         if terminal in readable:
-            typed = os.read(terminal, 1 << 10)
-            if not typed:
+            if not (typed := _read(terminal)):
                 readers = [line]  # the end of a script's input: what it caused is still shown
                 continue
             before, left, _ = typed.partition(LEAVE)
-            os.write(line, before)
-            if left:
+            if not _write(line, before) or left:
                 return 0
+
+
+def _read(descriptor: int) -> bytes:
+    """What there is; nothing at the end, also where a machine or a terminal ends without a word."""
+    try:
+        return os.read(descriptor, 1 << 16)
+    except OSError:
+        return b""
+
+
+def _write(descriptor: int, text: bytes) -> bool:
+    """Write all of it; False where the other side has ended."""
+    while text:
+        try:
+            text = text[os.write(descriptor, text) :]
+        except OSError:
+            return False
+    return True
