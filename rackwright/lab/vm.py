@@ -100,8 +100,9 @@ def ready(spec: RackSpec, node: NodeSpec) -> bool:
 
 def ask(rack: str, node: NodeSpec, argv: Sequence[str], timeout: float) -> CommandResult:
     """Run a program as root on a node through its guest agent, without its sshd and its network."""
+    socket = _socket(rack, node, qemu.AGENT)
     try:
-        return guest_exec(_socket(rack, node, qemu.AGENT), ["/usr/bin/env", *argv], _ENVIRONMENT, timeout)
+        return guest_exec(socket, ["/usr/bin/env", *argv], _ENVIRONMENT, timeout)
     except StillRunning:
         raise StillRunning(f"on {node.name}: {shlex.join(argv)} took more than {timeout:g} s") from None
     except NotAnswering as error:
