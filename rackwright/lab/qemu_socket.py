@@ -27,6 +27,8 @@ from rackwright.errors import LabError
 _ANSWER_MAX = 64 << 20
 """The agent keeps 16 MiB of each of a program's two outputs (GUEST_EXEC_MAX_OUTPUT) and sends them as base64."""
 _POLL_SECONDS = 0.1
+_HELD_SECONDS = 1.0
+"""How long a program keeps the line: most are over by then, and each connection costs the agent a tenth of one."""
 _KILL_SECONDS = 10.0
 _STATUS_SECONDS = 10.0
 """Of the last question too: a program that runs too long is not an agent that is silent."""
@@ -53,7 +55,7 @@ class QemuSocket:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.settimeout(timeout)
-            _connect(self._socket, path)
+            self._queue_up()
         except OSError as error:
             self._socket.close()
             raise NotAnswering(f"{path} does not answer: {error}") from None
@@ -65,6 +67,16 @@ class QemuSocket:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._socket.close()
+
+    def _queue_up(self) -> None:
+        """Connect; qemu serves one client, lets two wait and turns others away for the moment."""
+        while True:
+            try:
+                return _connect(self._socket, self._path)
+            except BlockingIOError:
+                if time.monotonic() > self._deadline:
+                    raise
+                time.sleep(_POLL_SECONDS)
 
     def send(self, request: dict[str, Any], prefix: bytes = b"") -> None:
         """Send one request and wait for nothing."""
@@ -103,6 +115,10 @@ class QemuSocket:
             _, delimiter, text = self._line().rpartition(_DELIMITER)
             if delimiter:
                 return self._object(text)
+
+    def allow(self, seconds: float) -> None:
+        """Wait for further answers at least so long from now on."""
+        self._deadline = max(self._deadline, time.monotonic() + seconds)
 
     def close(self) -> None:
         """Leave the line to the next client: qemu serves one at a time."""
@@ -191,20 +207,29 @@ def guest_exec(path: Path, argv: Sequence[str], environment: Sequence[str], time
 
     The line is left to others while the program runs: a long one must not make the machine look dead.
     """
-    deadline = time.monotonic() + timeout
+    began = time.monotonic()
     arguments = {"path": argv[0], "arg": list(argv[1:]), "env": list(environment), "capture-output": True}
-    pid = _member(_ask_agent(path, timeout, "guest-exec", **arguments), "pid", int)
-    while True:
-        left = deadline - time.monotonic()
+    with agent(path, timeout) as connection:
+        pid = _member(connection.ask("guest-exec", **arguments), "pid", int)
+        connection.allow(_HELD_SECONDS + _STATUS_SECONDS)
+        state = connection.ask("guest-exec-status", pid=pid)
+        while not _member(state, "exited", bool) and time.monotonic() < began + min(timeout, _HELD_SECONDS):
+            time.sleep(_POLL_SECONDS)
+            state = connection.ask("guest-exec-status", pid=pid)
+    while not _member(state, "exited", bool):
+        left = began + timeout - time.monotonic()
         if left <= 0:
-            with suppress(LabError):
-                kill = {"path": "/bin/kill", "arg": ["-KILL", str(pid)]}
-                _ask_agent(path, _KILL_SECONDS, "guest-exec", **kill)
+            _end(path, pid)
             raise StillRunning(f"it took more than {timeout:g} s")
+        time.sleep(min(_POLL_SECONDS, left))
         state = _ask_agent(path, max(left, _STATUS_SECONDS), "guest-exec-status", pid=pid)
-        if _member(state, "exited", bool):
-            return _result(argv, state)
-        time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+    return _result(argv, state)
+
+
+def _end(path: Path, pid: int) -> None:
+    with suppress(LabError):
+        kill = {"path": "/bin/kill", "arg": ["-KILL", str(pid)]}
+        _ask_agent(path, _KILL_SECONDS, "guest-exec", **kill)
 
 
 def _ask_agent(path: Path, timeout: float, execute: str, /, **arguments: object) -> object:

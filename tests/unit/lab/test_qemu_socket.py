@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,34 @@ def test_a_path_longer_than_a_sockets_address(tmp_path: Path, serving: Start):
     folder.mkdir()
     with monitor(serving(monitor_with(b'{"return": "here"}\n'), folder / "monitor")) as connection:
         assert connection.ask("x") == "here"
+
+
+def test_a_line_that_is_in_use_is_waited_for(tmp_path: Path):
+    """qemu lets two clients wait; a third one is turned away by the kernel, and comes again."""
+    path = tmp_path / "monitor"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(path))
+        server.listen(1)
+        waiting = []
+        for _ in range(2):
+            waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            waiting[-1].connect(str(path))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as third:
+            third.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                third.connect(str(path))
+        with pytest.raises(NotAnswering, match="does not answer"):
+            monitor(path, SHORT)
+
+        def serve() -> None:
+            for _ in waiting:
+                server.accept()[0].close()
+            with server.accept()[0] as client, suppress(BrokenPipeError):
+                monitor_with(b'{"return": "at last"}\n')(client)
+
+        thread = threading.Timer(SHORT, serve)
+        thread.start()
+        with monitor(path) as connection:
+            assert connection.ask("x") == "at last"
+        for one in waiting:
+            one.close()
