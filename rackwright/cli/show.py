@@ -15,7 +15,8 @@ from rackwright.clusterfile.load import load
 from rackwright.clusterfile.origins import Origins, Value
 from rackwright.documents.nearest import suggest
 from rackwright.errors import RackwrightError
-from rackwright.model.cluster import Cluster
+from rackwright.lab.ports import ports
+from rackwright.model.cluster import Cluster, Node
 
 JSON_VERSION = 1
 
@@ -29,7 +30,8 @@ def show_command(
 
     Without --node: the settings of the whole cluster and a line for each node. The JSON has
     `version` (1), `file`, `node` (a name or null), `values` (each with `path`, `value` and `origin`,
-    which has `kind`, `text` and `line`) and, without --node, `nodes`, the names.
+    which has `kind`, `text` and `line`) and, without --node, `nodes`, the names, and `details`: of each
+    node, what a tool needs to make a machine for it (vagrant/Vagrantfile does).
     """
     loaded = load(file)
     origins = Origins(loaded)
@@ -44,11 +46,30 @@ def show_command(
         content["values"] = [asdict(value) for value in values]
         if node is None:
             content["nodes"] = list(cluster.by_name)
+            content["details"] = [_details(cluster, each) for each in cluster.nodes]
         typer.echo(json.dumps(content, indent=2))
         return
     say("\n".join(_table(_row(value) for value in values)))
     if node is None:
         say("\n" + "\n".join(_table(_nodes(cluster))))
+
+
+def _details(cluster: Cluster, node: Node) -> dict[str, object]:
+    return {
+        "name": node.name,
+        "roles": sorted(node.roles),
+        "primary": node.primary,
+        "platform": node.platform,
+        "os": node.os.id,
+        "lab": None if node.lab is None else node.lab.model_dump(),
+        "topology": {
+            "sockets": node.sku.sockets,
+            "cores_per_socket": node.sku.cores_per_socket,
+            "threads_per_core": node.sku.threads_per_core,
+        },
+        "disks": [{"size_gb": drive.size_gb} for drive in node.sku.nvme for _ in range(drive.count)],
+        "ports": [asdict(port) for port in ports(cluster, node)],
+    }
 
 
 def _row(value: Value) -> tuple[str, ...]:
