@@ -60,6 +60,7 @@ module Rackwright
         libvirt.cputopology sockets: topology['sockets'], cores: topology['cores_per_socket'],
                             threads: topology['threads_per_core']
       end
+      libvirt.disk_driver cache: 'unsafe' # faster; a VM that a power cut of this machine damages is made anew
       libvirt.graphics_type = 'none'
       libvirt.video_type = 'none'
       libvirt.random model: 'random'
@@ -95,8 +96,8 @@ module Rackwright
 
       role = node.roles.first
       raise Refusal, "#{rack.boxes} has neither #{node.name}.box nor #{role}.box.\n" \
-                     "hint: rackwright image build #{rack.file} --group #{node.name} --out IMAGE, then " \
-                     "vagrant/box IMAGE --out #{File.join(rack.boxes, "#{role}.box")}"
+                     "hint: rackwright image build #{rack.file} --group #{node.name} --out #{rack.images}/#{role}, " \
+                     "then vagrant/box #{rack.images}/#{role} --out #{rack.boxes}/#{role}.box"
     end
   end
 

@@ -114,6 +114,11 @@ module Rackwright
       File.join(seeds, "#{node.name}.tar")
     end
 
+    # Folder of the images that `rackwright image build` makes; a seed adds accounts to those of its image.
+    def images
+      ENV['RACKWRIGHT_VAGRANT_IMAGES'] || File.join(File.dirname(ssh_key), 'images')
+    end
+
     # Folder of the boxes that `vagrant/box` makes.
     def boxes
       ENV['RACKWRIGHT_VAGRANT_BOXES'] || File.join(File.dirname(ssh_key), 'boxes')

@@ -35,7 +35,7 @@ module Rackwright
     private
 
     def write
-      command = [*@rack.program, 'image', 'seed', @rack.file, '--out', @rack.seeds]
+      command = [*@rack.program, 'image', 'seed', @rack.file, '--images', @rack.images, '--out', @rack.seeds]
       out, status = Open3.capture2e(*command)
       raise Refusal, "#{command.join(' ')} failed:\n#{out}" unless status.success?
     end

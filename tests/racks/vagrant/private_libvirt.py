@@ -101,6 +101,9 @@ class PrivateLibvirt:
         while self.run(["virsh", "-q", "version"], timeout=30).status != 0:
             assert time.monotonic() < deadline, (self.folder / "libvirtd.log").read_text()
             time.sleep(0.5)
+        pool = "pool-define-as default dir --target /var/lib/libvirt/images; pool-start default"
+        made = self.run(["virsh", "-q", pool], timeout=60)
+        assert made.status == 0, made
 
     def stop(self) -> None:
         """End every process inside; the mounts and links go with the last one."""

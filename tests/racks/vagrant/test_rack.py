@@ -1,0 +1,60 @@
+"""The VMs of inventory/vagrant.yaml: accepted, halted, up again, verified, and reached by stock pyinfra."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rackwright.ssh.hostkeys import known_keys
+from tests.racks.vagrant.conftest import Accepted
+from tests.racks.vagrant.machine_state import machine_state
+
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
+
+NODES = ("head1", "worker1", "worker2")
+
+
+def test_a_new_rack_is_accepted(accepted: Accepted) -> None:
+    print(f"vagrant up: {accepted.up.seconds:.0f} s, rackwright accept: {accepted.ran.seconds:.0f} s")
+    assert "ACCEPTED" in accepted.ran.out
+
+
+def test_a_second_plan_is_empty(accepted: Accepted) -> None:
+    plan = accepted.rack.rackwright("plan", str(accepted.rack.file), "--json").json()
+    assert [node["operations"] for node in plan["nodes"] if node["operations"]] == []
+
+
+def test_stock_pyinfra_reaches_the_vms(accepted: Accepted) -> None:
+    rack = accepted.rack
+    strict = (
+        "--data",
+        f"ssh_known_hosts_file={rack.lab / 'known_hosts'}",
+        "--data",
+        "ssh_strict_host_key_checking=yes",
+    )
+    ran = rack.inside("pyinfra", "-v", *strict, "@vagrant", "exec", "--", "hostname", timeout=900)
+    for node in NODES:
+        assert f"[@vagrant/{node}] {node}" in ran.out + ran.err
+    assert known_keys(rack.lab / "known_hosts", "head1", "10.79.0.10", 22, in_lab=False)
+
+
+def test_halted_and_up_again_it_is_still_verified(accepted: Accepted) -> None:
+    rack = accepted.rack
+    identity = "cat /etc/machine-id /etc/ssh/ssh_host_ed25519_key.pub"
+    before = rack.vagrant("ssh", "head1", "-c", identity, timeout=300).out
+    rack.vagrant("halt", timeout=1200)
+    assert rack.inside("virsh", "-q", "list", "--name", timeout=60).out.split() == []
+    up = rack.vagrant("up")
+    print(f"vagrant up after a halt: {up.seconds:.0f} s")
+    # the seed is on its disk still and was not unpacked a second time
+    assert rack.vagrant("ssh", "head1", "-c", identity, timeout=300).out == before
+    verified = json.loads(rack.rackwright("verify", str(rack.file), "--json").out)
+    statuses = {result["status"] for result in verified["results"]}
+    assert statuses == {"PASS", "OUT OF SCOPE"}
+
+
+def test_the_machine_is_as_before(accepted: Accepted, before: dict[str, str]) -> None:
+    assert accepted.rack.file.exists()
+    after = machine_state()
+    assert {name: after[name] for name in after if after[name] != before[name]} == {}
