@@ -13,12 +13,24 @@ from rackwright.model.cluster import Cluster
 from tests.unit.clusterfile.base_file import change
 
 
+_MANAGEMENT = """\
+  mgmt:
+    purpose: management
+    cidr: 10.1.0.0/24
+    gateway: 10.1.0.1
+"""
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
-    """The base file with a second network before the management network in the addresses."""
+    """The base file with the management network as the last, and the head on a second one."""
     path = tmp_path / "demo.yaml"
     path.write_text(
-        change(("    addresses: {mgmt: 10.1.0.10}", "    addresses: {store: 10.2.0.10, mgmt: 10.1.0.10}"))
+        change(
+            ("addresses: {mgmt: 10.1.0.10}", "addresses: {store: 10.2.0.10, mgmt: 10.1.0.10}"),
+            (_MANAGEMENT, ""),
+            ("\nssh:\n", f"{_MANAGEMENT}\nssh:\n"),
+        )
     )
     return load_cluster(path)
 
