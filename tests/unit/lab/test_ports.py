@@ -12,7 +12,6 @@ from rackwright.lab.ports import ports
 from rackwright.model.cluster import Cluster
 from tests.unit.clusterfile.base_file import change
 
-
 _MANAGEMENT = """\
   mgmt:
     purpose: management
