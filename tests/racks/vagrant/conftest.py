@@ -44,12 +44,15 @@ def libvirt(tmp_path_factory: pytest.TempPathFactory, before: dict[str, str]) ->
 
 
 @pytest.fixture(scope="session")
-def one(tmp_path_factory: pytest.TempPathFactory, libvirt: PrivateLibvirt) -> VagrantRack:
+def one(tmp_path_factory: pytest.TempPathFactory, libvirt: PrivateLibvirt) -> Iterator[VagrantRack]:
     """The head alone with the role base, its box made and its VM not yet."""
     rack = VagrantRack(tmp_path_factory.mktemp("one"), libvirt)
     rack.declare(_head_alone)
-    rack.build("head")
-    return rack
+    try:
+        rack.build("head")
+        yield rack
+    finally:
+        rack.remove()
 
 
 @pytest.fixture(scope="session")
@@ -57,12 +60,13 @@ def accepted(tmp_path_factory: pytest.TempPathFactory, libvirt: PrivateLibvirt) 
     """All VMs of inventory/vagrant.yaml, up and accepted; destroyed in the end."""
     rack = VagrantRack(tmp_path_factory.mktemp("rack"), libvirt)
     rack.declare(lambda _: None)
-    rack.build("head", "worker")
     try:
+        rack.build("head", "worker")
         up = rack.vagrant("up")
         yield Accepted(rack, up, rack.rackwright("accept", str(rack.file), "--yes", "--report", "report"))
-    finally:
         rack.vagrant("destroy", "--force", timeout=600)
+    finally:
+        rack.remove()
 
 
 def _head_alone(content: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 _FOLDERS = ("/etc/libvirt", "/var/lib/libvirt", "/run/libvirt", "/var/log/libvirt", "/var/cache/libvirt")
@@ -12,16 +13,21 @@ _COMMANDS = {
     "links": ("ip", "-o", "link"),
     "addresses": ("ip", "-o", "-4", "address"),
     "routes": ("ip", "route", "show", "table", "all"),
-    "namespaces": ("ip", "netns", "list"),
-    "nft rules": ("nft", "list", "ruleset"),
-    "iptables rules": ("iptables-save",),
 }
+_FIREWALL = (("nft", "list", "ruleset"), ("iptables-save",))
 
 
 def machine_state() -> dict[str, str]:
-    """Links, addresses, routes, firewall rules, mounts, loop and md devices, and libvirt's folders."""
+    """Links, addresses, routes, firewall rules, mounts, loop and md devices, and libvirt's folders.
+
+    Mounts of lab racks, which may come and go meanwhile, are left out.
+    """
     state = {name: _output(command) for name, command in _COMMANDS.items()}
-    state["mounts"] = "".join(sorted(_without_ids(Path("/proc/self/mountinfo").read_text().splitlines(True))))
+    readable = [command for command in _FIREWALL if shutil.which(command[0]) is not None]
+    assert readable, "UNKNOWN: neither nft nor iptables-save is installed, which print the firewall rules"
+    state["firewall rules"] = "\n".join(_output(command) for command in readable)
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    state["mounts"] = "\n".join(sorted(_without_ids(line for line in mounts if "/rackwright/" not in line)))
     for kind in ("loop", "md"):
         state[kind] = " ".join(sorted(_used_devices(kind)))
     state["files of libvirt"] = "\n".join(_listing())
@@ -29,17 +35,15 @@ def machine_state() -> dict[str, str]:
 
 
 def _output(command: tuple[str, ...]) -> str:
-    if shutil.which(command[0]) is None:
-        return f"UNKNOWN: {command[0]} is not installed"
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
-    # counters of packets, and comments with the time of day
+    # without counters of packets, and comments with the time of day
     lines = (line for line in done.stdout.splitlines() if not line.startswith("#"))
     return "\n".join(line.split(" [")[0] for line in lines)
 
 
-def _without_ids(lines: list[str]) -> list[str]:
-    return [" ".join(line.split(" ")[2:]) for line in lines]
+def _without_ids(lines: Iterable[str]) -> list[str]:
+    return [" ".join(line.split(" ")[2:]) for line in lines if "/run/netns/rw-" not in line]
 
 
 def _used_devices(kind: str) -> list[str]:

@@ -24,6 +24,7 @@ PROGRAMS = {
     "dnsmasq": "dnsmasq-base",
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-img": "qemu-utils",
+    "setpriv": "util-linux",
     "unshare": "util-linux",
     "nsenter": "util-linux",
 }
@@ -82,6 +83,8 @@ class PrivateLibvirt:
         with (self.folder / "libvirtd.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [
+                    "setpriv",
+                    "--pdeathsig=KILL",  # a killed test leaves nothing behind either
                     "unshare",
                     "--mount",
                     "--net",
@@ -110,6 +113,7 @@ class PrivateLibvirt:
         if self._process is not None:
             self._process.kill()
             self._process.wait(timeout=60)
+        shutil.rmtree(self.folder / "var", ignore_errors=True)  # gigabytes of volumes
 
     def inside(self, argv: Sequence[str]) -> list[str]:
         """The command which runs `argv` in the namespaces of the daemon."""

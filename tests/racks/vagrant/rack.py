@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -75,9 +76,14 @@ class VagrantRack:
                 sys.executable, "-m", "rackwright", "image", "build", str(self.file), "--group", group,
                 "--out", str(image), "--size", "8",
             )  # fmt: skip
-            self._outside(
-                str(REPO / "vagrant" / "box"), str(image), "--out", str(self.lab / "boxes" / f"{role}.box")
-            )
+            box = self.lab / "boxes" / f"{role}.box"
+            self._outside(str(REPO / "vagrant" / "box"), str(image), "--out", str(box))
+            (image / "disk.qcow2").unlink()  # a gigabyte; the seeds need the folder's etc alone
+
+    def remove(self) -> None:
+        """Remove images, boxes and what Vagrant unpacked."""
+        shutil.rmtree(self.lab, ignore_errors=True)
+        shutil.rmtree(self.folder / "vagrant.d", ignore_errors=True)
 
     def vagrant(self, *arguments: str, timeout: float = UP_SECONDS, expect: int = 0) -> Ran:
         """Run vagrant, with an AssertionError on another exit status."""
