@@ -124,9 +124,9 @@ module Rackwright
     end
 
     def remove
-      pool.lookup_volume_by_name(@name).delete
+      @client.lookup_storage_pool_by_name(Libvirt::POOL).lookup_volume_by_name(@name).delete
     rescue ::Libvirt::RetrieveError
-      nil # there is none
+      nil # there is no such volume, or no pool
     end
 
     private

@@ -42,7 +42,7 @@ module Rackwright
 
     # Both of Vagrant's ssh clients read it; the Ruby one takes host keys from a global file only.
     def write_ssh_config
-      FileUtils.mkdir_p(@rack.seeds)
+      FileUtils.mkdir_p(@rack.seeds, mode: 0o700) # seeds hold the nodes' private keys
       File.write(File.join(@rack.seeds, 'ssh_config'), <<~TEXT)
         Host *
           StrictHostKeyChecking yes

@@ -70,6 +70,12 @@ def test_seeds_are_made_once(run: Run, tmp_path: Path) -> None:
     )
 
 
+def test_the_folder_of_private_keys_is_closed(run: Run, tmp_path: Path) -> None:
+    program(tmp_path, "true")
+    assert run("Rackwright::Seeds.new(RACK).ensure").returncode == 0
+    assert (tmp_path / "seeds").stat().st_mode & 0o777 == 0o700
+
+
 def test_one_missing_seed_is_enough(run: Run, tmp_path: Path) -> None:
     program(tmp_path, "true")
     (tmp_path / "seeds").mkdir()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -190,3 +192,45 @@ def test_without_rackwright_the_message_names_it(
 ) -> None:
     done = load(file, RACKWRIGHT="no-such-rackwright")
     assert "no-such-rackwright is not installed" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("vagrant") is None,
+    reason="UNKNOWN: vagrant is not installed (apt install vagrant vagrant-libvirt)",
+)
+def test_vagrant_finds_the_settings_valid(file: Path, tmp_path: Path) -> None:
+    own = {
+        "RACKWRIGHT": f"{sys.executable} -m rackwright",
+        "PYTHONPATH": str(ROOT),
+        "RACKWRIGHT_CLUSTER": str(file),
+        "RACKWRIGHT_VAGRANT_DRIVER": "qemu",
+        "VAGRANT_CWD": str(VAGRANTFILE.parent),
+        "VAGRANT_DOTFILE_PATH": str(tmp_path / "dot"),
+        "VAGRANT_HOME": str(tmp_path / "home"),
+        "VAGRANT_DEFAULT_PROVIDER": "libvirt",
+        "VAGRANT_CHECKPOINT_DISABLE": "1",
+        "HOME": str(tmp_path),
+    }
+
+    def validate() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["vagrant", "validate"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+            env={**os.environ, **own},
+        )
+
+    # without the key and the settings of ssh, which `up` writes, Vagrant says so: it does read what is set
+    refused = validate()
+    assert refused.returncode == 1
+    assert f"`private_key_path` file must exist: {file.parent}/.lab/vagrant/id_ed25519" in refused.stderr
+    lab = file.parent / ".lab/vagrant"
+    (lab / "seeds").mkdir(parents=True)
+    for path in ("id_ed25519", "seeds/ssh_config"):
+        (lab / path).touch()
+    done = validate()
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert "Vagrantfile validated successfully." in done.stdout
