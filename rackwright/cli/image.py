@@ -67,3 +67,22 @@ def build_command(
         f"carried out, {left} left to the first run (see {target / 'manifest.json'})",
         soft_wrap=True,
     )
+
+
+@image_app.command("seed")
+def seed_command(
+    file: ClusterFile,
+    images: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="Folder of the boot images, each named after a node or a role."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the seeds, one NODE.tar each.")],
+) -> None:
+    """Write the disks that give virtual machines their identity, and their host keys to known_hosts."""
+    from rackwright.image.seeds import write_seeds  # the lab's modules, which --help does not need
+
+    written = write_seeds(load_cluster(file, locked=False), images, out)
+    for name in written:
+        _log.print(f"{name}: {out / name}.tar")
+    if not written:
+        _log.print("every virtual machine has its seed")

@@ -16,6 +16,8 @@ from rackwright.lab.boot_tree import SEED_ID
 from rackwright.lab.spec import NodeSpec, RackSpec
 from rackwright.osfamily.known import os_release
 
+HOST_KEY = "etc/ssh/ssh_host_ed25519_key"
+
 _ADMIN_ID = 1000
 
 
@@ -33,6 +35,8 @@ class Seed:
     def __init__(self, root: Path, base: Path) -> None:
         self.root = root
         self.base = base
+        self.owners: dict[str, tuple[int, int]] = {}
+        """Of what is not root's, by path below the root; a seed can be packed without being root."""
         root.mkdir(mode=0o755)
 
     def folder(self, path: str, mode: int = 0o755) -> Path:
@@ -56,7 +60,13 @@ class Seed:
         """The base image's file with one more line, its group kept."""
         below = self.base / path
         self.write(path, below.read_text() + line + "\n", mode)
-        os.chown(self.root / path, below.stat().st_uid, below.stat().st_gid)
+        self.own(path, below.stat().st_uid, below.stat().st_gid)
+
+    def own(self, path: str, uid: int, gid: int) -> None:
+        """Give a file or folder to a user and a group."""
+        self.owners[path] = (uid, gid)
+        if os.geteuid() == 0:
+            os.chown(self.root / path, uid, gid)
 
 
 def write_identity(seed: Seed, node: NodeSpec) -> Identity:
@@ -67,7 +77,7 @@ def write_identity(seed: Seed, node: NodeSpec) -> Identity:
     # Nobody on the rack's network resolves names; a server which cannot be reached costs 20 s a lookup.
     seed.write("etc/resolv.conf", "")
     seed.write("etc/machine-id", f"{machine_id}\n", 0o444)
-    host_key = keys.make_key(seed.folder("etc/ssh") / "ssh_host_ed25519_key", f"root@{node.name}")
+    host_key = keys.make_key(seed.folder("etc/ssh") / Path(HOST_KEY).name, f"root@{node.name}")
     return Identity(" ".join(host_key.split()[:2]), machine_id)
 
 
@@ -90,7 +100,7 @@ def write_access(seed: Seed, spec: RackSpec, node: NodeSpec, admin_key: str) -> 
     seed.write(f"{home}/.ssh/authorized_keys", f"{admin_key}\n", 0o600)
     (seed.root / home).chmod(0o750)
     for path in (home, f"{home}/.ssh", f"{home}/.ssh/authorized_keys"):
-        os.chown(seed.root / path, _ADMIN_ID, _ADMIN_ID)
+        seed.own(path, _ADMIN_ID, _ADMIN_ID)
 
 
 def write_apt(seed: Seed, spec: RackSpec) -> None:
@@ -115,7 +125,7 @@ def make_seed(
         seed.write(f"etc/systemd/network/10-rack-{number}.network", _networkd(mac, cidr, node.mtu))
     seed.write(SEED_ID, hashlib.sha256(identity.machine_id.encode()).hexdigest() + "\n")
     packed = staging / "seed.tar"
-    _pack(seed.root, packed, f"home/{spec.admin_user}")
+    _pack(seed, packed, f"home/{spec.admin_user}")
     return packed, identity
 
 
@@ -133,17 +143,18 @@ def _networkd(mac: str, cidr: str, mtu: int) -> str:
     )
 
 
-def _pack(root: Path, target: Path, home: str) -> None:
+def _pack(seed: Seed, target: Path, home: str) -> None:
     """Files, and only those folders that are the seed's own: the image's keep their modes."""
     own = (home, str(Path(SEED_ID).parent))
+
+    def by_number(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid, member.gid = seed.owners.get(member.name, (0, 0))
+        member.uname = member.gname = ""  # the initramfs knows no names
+        return member
+
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
-        for path in sorted(root.rglob("*")):
-            name = str(path.relative_to(root))
+        for path in sorted(seed.root.rglob("*")):
+            name = str(path.relative_to(seed.root))
             if path.is_dir() and not f"{name}/".startswith(tuple(f"{folder}/" for folder in own)):
                 continue
-            tar.add(path, arcname=name, recursive=False, filter=_by_number)
-
-
-def _by_number(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    member.uname = member.gname = ""  # the initramfs knows no names
-    return member
+            tar.add(path, arcname=name, recursive=False, filter=by_number)

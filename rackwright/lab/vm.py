@@ -47,7 +47,7 @@ def prepare(spec: RackSpec, node: NodeSpec, base: Path, admin_key: str) -> Ident
         unfinished = Path(staging, "disks")
         unfinished.mkdir()
         packed, identity = make_seed(spec, node, base, admin_key, Path(staging))
-        _pad(packed, unfinished / "seed.raw")
+        pad(packed, unfinished / "seed.raw")
         shutil.copyfile(qemu.FIRMWARE_VARIABLES, unfinished / "variables.fd")
         _overlay(base / DISK, unfinished / "root.qcow2")
         for number, size in enumerate(node.vm.data_disks_gb if node.vm else ()):
@@ -172,7 +172,7 @@ def _socket(rack: str, node: NodeSpec, name: str) -> Path:
     return names.node_state(rack, node.name) / name
 
 
-def _pad(packed: Path, target: Path) -> None:
+def pad(packed: Path, target: Path) -> None:
     """A tar as a disk: whole blocks of what a disk is counted in."""
     shutil.copyfile(packed, target)
     os.truncate(target, -(-packed.stat().st_size // _SEED_BLOCK) * _SEED_BLOCK)
