@@ -43,7 +43,7 @@ _COMMANDS = {
     "accept": "Validate, apply, verify and burn in; one verdict and a report.",
     "path": "Print the folder of the shipped deploys, templates or roles.",
     "image": "Build disk and OCI images with a group's packages installed.",
-    "lab": "Boot a cluster file as a rack of containers on this host.",
+    "lab": "Boot a cluster file as containers and VMs on this host.",
 }
 
 _INTERRUPTED = 130
