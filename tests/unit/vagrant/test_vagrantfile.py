@@ -48,7 +48,7 @@ def test_a_vm_for_each_node_with_its_size(calls: Callable[..., Calls], file: Pat
         ["worker1", {"primary": False}],
         ["worker2", {"primary": False}],
     ]
-    assert found["worker1.vm.provider.libvirt.memory="] == [[1024]]
+    assert found["worker1.vm.provider.libvirt.memory="] == [[2048]]
     assert found["worker1.vm.provider.libvirt.cpus="] == [[2]]
     assert found["worker1.vm.provider.libvirt.cputopology"] == [[{"sockets": 1, "cores": 2, "threads": 1}]]
 
@@ -102,7 +102,7 @@ def test_rails_are_networks_of_their_own(calls: Callable[..., Calls], file: Path
 
 
 def test_data_disks_and_the_seed(calls: Callable[..., Calls], file: Path) -> None:
-    change(file, "    memory_mib: 1024\n", "    memory_mib: 1024\n    nvme: [{count: 2, size_gb: 4}]\n")
+    change(file, "    memory_mib: 2048\n", "    memory_mib: 2048\n    nvme: [{count: 2, size_gb: 4}]\n")
     *data, (kind, seed) = calls(file)["worker1.vm.provider.libvirt.storage"]
     assert [(options["size"], options["serial"]) for _, options in data] == [
         ("4000000000B", "data0"),
@@ -156,7 +156,7 @@ def test_virtualbox_attaches_the_seed_and_isolates_the_other_networks(
 def test_vmware_attaches_the_seed(calls: Callable[..., Calls], file: Path) -> None:
     settings = dict(calls(file, "vmware_desktop")["worker1.vm.provider.vmware_desktop.vmx.[]="])
     assert settings["sata0:1.fileName"] == str(file.parent / ".lab/vagrant/seeds/worker1.vmdk")
-    assert settings["memsize"] == "1024"
+    assert settings["memsize"] == "2048"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_vmware_attaches_the_seed(calls: Callable[..., Calls], file: Path) -> No
             "platform: bare-metal",
             "head1 in {file} is bare-metal, and Vagrant makes virtual machines",
         ),
-        ("  lab: {cpus: 2, memory_mib: 1024} # the size of the VM\n", "", "head1 in {file} has no lab size"),
+        ("  lab: {cpus: 2, memory_mib: 2048} # the size of the VM\n", "", "head1 in {file} has no lab size"),
         (
             "    gateway: 10.79.0.1 # this machine's address on it; nothing is routed beyond\n",
             "",
