@@ -20,7 +20,8 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.types import Platform
 
 lab_app = typer.Typer(
-    help="A rack of containers and virtual machines on this host: boot it, break it, heal it.", no_args_is_help=True
+    help="A rack of containers and virtual machines on this host: boot it, break it, heal it.",
+    no_args_is_help=True,
 )
 
 DEFAULT_FILE = Path("inventory/lab.yaml")

@@ -36,7 +36,7 @@ from rackwright.pyinfra_driver.offline import EmptyNode
 Format = Literal["disk", "oci"]
 ACCOUNTS = ("passwd", "group", "shadow", "gshadow")
 _PROGRAMS = ("chroot", "cp", "mmdebstrap", "mount", "setpriv", "unshare")
-_VERSION = 2
+_VERSION = 3
 """Of the way in which images are made: another one gives other keys."""
 Log = Callable[[str], None]
 
@@ -69,6 +69,7 @@ class Order:
             "version": _VERSION,
             "base": recipe(self.os, self.kind).key,
             "steps": [asdict(step) for step in self.choice.steps],
+            "units": self.choice.units,
             "format": self.format,
             "size": self.size_gib if self.format == "disk" else None,
         }
@@ -125,7 +126,7 @@ def _make(wanted: Order, unfinished: Path, log: Log) -> Manifest:
     with image.held({wanted.os}, log, wanted.kind) as bases:
         base = bases[wanted.os]
         run(["cp", "--archive", "--reflink=auto", str(base), str(tree)], timeout=600)
-        packages = install(wanted.choice.steps, tree, IMAGES[wanted.os], log)
+        packages = install(wanted.choice, tree, IMAGES[wanted.os], log)
     kernel = None
     if wanted.format == "disk":
         log(f"making a disk of {wanted.size_gib} GiB")

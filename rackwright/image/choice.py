@@ -68,6 +68,8 @@ class Choice:
     """Role -> operations left to the first run on a node."""
     differing: dict[str, tuple[str, ...]]
     """Those that would be in the image but are not the same on all nodes; they are part of `left` too."""
+    units: tuple[str, ...] = ()
+    """Units that the first run on a node enables, once they are configured."""
 
 
 def alike(cluster: Cluster, nodes: Sequence[Node]) -> tuple[Node, ...]:
@@ -114,7 +116,18 @@ def choose(plans: Sequence[Sequence[PlannedOperation]]) -> Choice:
         if step is not None:
             differing.setdefault(operation.role, []).append(operation.name)
     _add_of_others(others, set(steps), left, differing)
-    return Choice(tuple(steps), _unique(left), _unique(differing))
+    return Choice(tuple(steps), _unique(left), _unique(differing), _units(plans))
+
+
+def _units(plans: Sequence[Sequence[PlannedOperation]]) -> tuple[str, ...]:
+    found = {
+        change.target
+        for plan in plans
+        for operation in plan
+        for change in operation.changes
+        if change.kind == "unit" and change.target.endswith(".service")
+    }
+    return tuple(sorted(found))
 
 
 def _add_of_others(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rackwright.errors import ImageError
 from rackwright.image import sandbox
-from rackwright.image.choice import Step, Written
+from rackwright.image.choice import Choice, Step, Written
 from rackwright.image.general import make_general, refuse_secrets
 from rackwright.image.manifest import PACKAGE_QUERY, Package, packages
 from rackwright.lab import names, sources
@@ -19,16 +20,21 @@ _APT_SETTINGS = ("Acquire::http::Proxy", "Acquire::https::Proxy", "Acquire::Chec
 """Taken from this host, which reads the same archives; a node has its own."""
 
 
-def install(steps: Sequence[Step], tree: Path, suite: str, log: Callable[[str], None]) -> tuple[Package, ...]:
+def install(choice: Choice, tree: Path, suite: str, log: Callable[[str], None]) -> tuple[Package, ...]:
     """Carry out the steps, make the tree general, and return its packages.
+
+    Services that the roles configure do not start at the first boot, which comes before their configuration.
 
     Raises ImageError naming the operation that failed, a package that is not whole, or a secret left behind.
     """
     with _package_cache(suite) as archives:
         sandbox.prepare(tree, apt_settings())
-        for step in steps:
+        before = enabled(tree, choice.units)
+        for step in choice.steps:
             log(f"{step.role}: {step.name}")
             _carry_out(step, tree, archives)
+        if early := sorted(enabled(tree, choice.units) - before):
+            sandbox.run_inside(tree, archives, f"systemctl disable {shlex.join(early)}", "systemctl disable")
         audit = sandbox.run_inside(tree, archives, "dpkg --audit", "dpkg --audit")
         if audit.strip():
             raise ImageError(f"packages are half installed in the image:\n{audit.strip()}")
@@ -37,6 +43,12 @@ def install(steps: Sequence[Step], tree: Path, suite: str, log: Callable[[str], 
     make_general(tree)
     refuse_secrets(tree)
     return packages(listed)
+
+
+def enabled(tree: Path, units: Sequence[str]) -> set[str]:
+    """Those of the units that a target of the tree starts at boot."""
+    started = {path.name for path in (tree / "etc/systemd/system").glob("*.[wr]*s/*")}
+    return started & set(units)
 
 
 def apt_settings() -> str:

@@ -203,3 +203,12 @@ def test_a_large_group_is_represented_by_its_first_its_last_and_nodes_between() 
     assert len(chosen) == EVALUATED_MAX
     assert (chosen[0], chosen[-1]) == (nodes[0], nodes[-1])
     assert evaluated(nodes[:3]) == nodes[:3]
+
+
+def test_services_that_roles_enable_do_not_start_before_they_are_configured() -> None:
+    """slurmd without a slurm.conf takes minutes to give up; ssh and what no role manages stay as they are."""
+    units = _order("worker1").choice.units
+
+    assert {"munge.service", "slurmd.service"} <= set(units)
+    assert not {unit for unit in units if not unit.endswith(".service")}
+    assert "mariadb.service" in _order("head1").choice.units
