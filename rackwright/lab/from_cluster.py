@@ -39,6 +39,7 @@ def rack_spec(cluster: Cluster) -> RackSpec:
         key=key,
         known_hosts=cluster.ssh.known_hosts,
         ssh_port=cluster.ssh.port,
+        gateway=None if management.gateway is None else str(management.gateway),
     )
 
 

@@ -122,7 +122,10 @@ def make_seed(
     write_access(seed, spec, node, admin_key)
     write_apt(seed, spec)
     for number, (mac, cidr) in enumerate(ports(spec.name, node)):
-        seed.write(f"etc/systemd/network/10-rack-{number}.network", _networkd(mac, cidr, node.mtu))
+        seed.write(
+            f"etc/systemd/network/10-rack-{number}.network",
+            _networkd(mac, cidr, node.mtu, None if number else spec.gateway),
+        )
     seed.write(SEED_ID, hashlib.sha256(identity.machine_id.encode()).hexdigest() + "\n")
     packed = staging / "seed.tar"
     _pack(seed, packed, f"home/{spec.admin_user}")
@@ -136,10 +139,11 @@ def ports(rack: str, node: NodeSpec) -> list[tuple[str, str]]:
     return [(names.mac(rack, node.name, side), cidr) for side, cidr in zip(sides, cidrs, strict=True)]
 
 
-def _networkd(mac: str, cidr: str, mtu: int) -> str:
+def _networkd(mac: str, cidr: str, mtu: int, gateway: str | None) -> str:
+    route = "" if gateway is None else f"Gateway={gateway}\n"
     return (
         f"[Match]\nMACAddress={mac}\n\n[Link]\nMTUBytes={mtu}\n\n"
-        f"[Network]\nAddress={cidr}\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n"
+        f"[Network]\nAddress={cidr}\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n{route}"
     )
 
 

@@ -96,6 +96,8 @@ class RackSpec:
     key: Path
     known_hosts: Path
     ssh_port: int = 22
+    gateway: str | None = None
+    """The default route of virtual machines, which leads to the bridge and no further."""
 
     def __post_init__(self) -> None:
         check_label("rack name", self.name)

@@ -29,7 +29,7 @@ def machine(**changes: object) -> NodeSpec:
 class Packed:
     """A seed, and what is in it."""
 
-    def __init__(self, folder: Path, **changes: object) -> None:
+    def __init__(self, folder: Path, gateway: str | None = None, **changes: object) -> None:
         folder.mkdir()
         base = folder / "image"
         (base / "etc").mkdir(parents=True)
@@ -44,7 +44,9 @@ class Packed:
         (folder / "staging").mkdir()
         one = machine(**changes)
         self.identity: Identity
-        packed, self.identity = make_seed(rack(folder, nodes=(one,)), one, base, KEY, folder / "staging")
+        packed, self.identity = make_seed(
+            rack(folder, nodes=(one,), gateway=gateway), one, base, KEY, folder / "staging"
+        )
         self.content = packed.read_bytes()
         with tarfile.open(packed) as tar:
             self.members = tar.getmembers()
@@ -107,6 +109,12 @@ def test_each_port_has_its_address_by_its_mac(packed: Packed):
         "[Network]\nAddress=10.9.0.11/24\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n"
     )
     assert ports("unit", machine()) == [(first, "10.0.0.11/24"), (second, "10.9.0.11/24")]
+
+
+def test_the_default_route_is_the_management_networks(tmp_path: Path):
+    texts = Packed(tmp_path / "routed", gateway="10.0.0.1").texts
+    routed = [name for name, text in texts.items() if "\nGateway=10.0.0.1\n" in text]
+    assert routed == ["etc/systemd/network/10-rack-0.network"]
 
 
 def test_the_rack_knows_the_host_key_and_the_machine_id_before_the_first_boot(packed: Packed):
