@@ -67,3 +67,8 @@ def mac(rack: str, node: str, side: str) -> str:
     """A stable, locally administered MAC address, so that a node keeps it when it is started again."""
     digest = hashlib.sha256(f"{rack}.{node}.{side}".encode()).hexdigest()
     return "02:" + ":".join(digest[i : i + 2] for i in range(0, 10, 2))
+
+
+def port_mac(rack: str, node: str, number: int) -> str:
+    """MAC address of a node's port: 0 is the management network's."""
+    return mac(rack, node, f"node{number or ''}")

@@ -52,7 +52,7 @@ def make_node(spec: RackSpec, node: NodeSpec) -> None:
     _batch(
         rack,
         f"link add {cable} mtu {node.mtu} address {names.mac(spec.name, node.name, 'switch')} type veth "
-        f"peer name {NODE_INTERFACE} mtu {node.mtu} address {names.mac(spec.name, node.name, 'node')} netns {own}",
+        f"peer name {NODE_INTERFACE} mtu {node.mtu} address {names.port_mac(spec.name, node.name, 0)} netns {own}",
         f"link set {cable} addrgenmode none master {names.BRIDGE} up",
     )
     # systemd does not bring up lo in a namespace it was given; without it a node cannot reach itself.
@@ -90,7 +90,8 @@ def _add_port(spec: RackSpec, node: NodeSpec, number: int, cidr: str) -> None:
         f"eth{number}",
         names.namespace(spec.name, node.name),
     )
-    outer, inner = (names.mac(spec.name, node.name, f"{side}{number}") for side in ("switch", "node"))
+    outer = names.mac(spec.name, node.name, f"switch{number}")
+    inner = names.port_mac(spec.name, node.name, number)
     _batch(
         names.namespace(spec.name),
         f"link add {cable} mtu {node.mtu} address {outer} type veth "

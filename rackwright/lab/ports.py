@@ -41,5 +41,4 @@ def ports(cluster: Cluster, node: Node) -> tuple[Port, ...]:
 def _mac(cluster: Cluster, node: Node, number: int) -> str | None:
     if node.lab is None:
         return node.mac if number == 0 else None
-    # As rackwright.lab.network names the ends of a container's cables, so that a rack keeps its addresses.
-    return names.mac(cluster.name, node.name, f"node{number or ''}")
+    return names.port_mac(cluster.name, node.name, number)

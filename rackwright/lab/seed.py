@@ -135,8 +135,7 @@ def make_seed(
 def ports(rack: str, node: NodeSpec) -> list[tuple[str, str]]:
     """MAC address and address with prefix length of every port of a node, the management network first."""
     cidrs = (f"{node.address}/{node.prefix_length}", *node.extra_addresses)
-    sides = ["node", *(f"node{number}" for number in range(1, len(cidrs)))]
-    return [(names.mac(rack, node.name, side), cidr) for side, cidr in zip(sides, cidrs, strict=True)]
+    return [(names.port_mac(rack, node.name, number), cidr) for number, cidr in enumerate(cidrs)]
 
 
 def _networkd(mac: str, cidr: str, mtu: int, gateway: str | None) -> str:

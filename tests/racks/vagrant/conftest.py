@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.racks.host_state import State
 from tests.racks.program import Ran
 from tests.racks.vagrant.machine_state import machine_state
 from tests.racks.vagrant.private_libvirt import PrivateLibvirt, missing
@@ -24,13 +25,13 @@ class Accepted:
 
 
 @pytest.fixture(scope="session")
-def before() -> dict[str, str]:
+def before() -> State:
     """The machine before any libvirtd of the tests ran."""
     return machine_state()
 
 
 @pytest.fixture(scope="session")
-def libvirt(tmp_path_factory: pytest.TempPathFactory, before: dict[str, str]) -> Iterator[PrivateLibvirt]:
+def libvirt(tmp_path_factory: pytest.TempPathFactory, before: State) -> Iterator[PrivateLibvirt]:
     """A libvirtd that sees nothing of this machine's, with an empty storage pool."""
     if absent := missing():
         pytest.skip(f"UNKNOWN: not installed: {', '.join(absent)}")

@@ -19,9 +19,9 @@ _ASK = "import json; from tests.racks.vagrant.machine_state import machine_state
     ("change", "seen"),
     [
         ("true", set()),
-        ("ip link add virbr9 type bridge", {"links"}),
+        ("ip link add virbr9 type bridge", {"links", "neighbours of bridges"}),
         ("ip link set lo up", {"links", "addresses", "routes"}),
-        ("iptables -A FORWARD -j DROP", {"firewall rules"}),
+        ("iptables -A FORWARD -j DROP", {"firewall"}),
         ("mount -t tmpfs tmpfs /mnt", {"mounts"}),
         ("mount -t tmpfs tmpfs /etc/libvirt; echo >/etc/libvirt/qemu.conf", {"mounts", "files of libvirt"}),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.racks.host_state import State
 from tests.racks.vagrant.machine_state import machine_state
 from tests.racks.vagrant.rack import VagrantRack
 
@@ -40,7 +41,7 @@ def test_up_ssh_destroy(one: VagrantRack) -> None:
     assert [name for name in volumes if name.startswith("rackwright-one-head1")] == []
 
 
-def test_the_machine_is_as_before(one: VagrantRack, before: dict[str, str]) -> None:
+def test_the_machine_is_as_before(one: VagrantRack, before: State) -> None:
     assert one.file.exists()
     after = machine_state()
     assert {name: after[name] for name in after if after[name] != before[name]} == {}

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.racks.host_state import State
 from tests.racks.vagrant.conftest import Accepted
 from tests.racks.vagrant.machine_state import machine_state
 
@@ -54,7 +55,7 @@ def test_halted_and_up_again_it_is_still_verified(accepted: Accepted) -> None:
     assert statuses == {"PASS", "OUT OF SCOPE"}
 
 
-def test_the_machine_is_as_before(accepted: Accepted, before: dict[str, str]) -> None:
+def test_the_machine_is_as_before(accepted: Accepted, before: State) -> None:
     assert accepted.rack.file.exists()
     after = machine_state()
     assert {name: after[name] for name in after if after[name] != before[name]} == {}
