@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.proof]
 @pytest.mark.smoke
 def test_the_folder_has_everything_a_driver_needs(built: Built):
     names = {path.name for path in built.image.folder.iterdir()}
-    assert names == {"disk.qcow2", "etc", "manifest.json", "sbom.cdx.json"}
+    assert names == {"disk.qcow2", "etc", "manifest.json", "sbom.cdx.json", "vmlinuz"}
     assert {path.name for path in (built.image.folder / "etc").iterdir()} == {
         "passwd", "group", "shadow", "gshadow",
     }  # fmt: skip
