@@ -161,7 +161,7 @@ def test_exec_prints_what_the_program_printed(
 
 @pytest.mark.parametrize(
     ("greets", "nologin", "ready"),
-    [(True, 1, True), (True, 0, False), (False, 1, False), (True, None, False)],
+    [(True, 1, True), (True, 0, False), (True, 127, False), (False, 1, False), (True, None, False)],
 )
 def test_a_machine_is_ready_when_sshd_greets_and_logins_are_open(
     running: Path,
