@@ -146,3 +146,10 @@ def firewall_write(networks: Iterable[str]) -> str:
 def cluster_networks(cluster: Cluster) -> tuple[str, ...]:
     """Every network of the cluster in CIDR form, in file order; the outside is not the cluster's own."""
     return tuple(str(network.cidr) for network in cluster.inner_networks)
+
+
+def archives_to_read(printed: str) -> str:
+    """Archives in what `apt-get update --print-uris` prints: the part of each Release file's URI before its suite."""
+    files = (line[1:].partition("'")[0] for line in printed.splitlines() if line.startswith("'"))
+    releases = (uri.rpartition("/")[0] for uri in files if uri.endswith("/InRelease"))
+    return "\n".join(f"{uri.partition('/dists/')[0].rstrip('/')}/" for uri in releases)

@@ -62,6 +62,14 @@ BROKEN = (
     "`rackwright apply` repairs it"
 )
 ASK_ARCHIVES = "apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages'"
+ASK_UNREAD = "apt-get update --print-uris"
+UNREAD = """\
+'http://m/debian/dists/trixie/InRelease' m_debian_dists_trixie_InRelease 0
+'http://m/debian/dists/trixie-updates/InRelease' m_debian_dists_trixie-updates_InRelease 0
+'http://m/debian/dists/trixie/main/binary-amd64/Packages.xz' m_debian_dists_trixie_main_binary-amd64_Packages 0
+'http://m/flat/./InRelease' m_flat_._InRelease 0
+"""
+"""What apt 3.0 of Debian 13 printed on a virtual machine whose image had no index, 2026-11-23; hosts shortened."""
 
 
 def dnf_automatic(*missing):
@@ -139,7 +147,11 @@ FAILURES = [
         "after a reboot net.ipv4.ip_forward would be 1, not 0",
     ),
     (FORWARDING, file(forwarding.PATH, None), f"{forwarding.PATH} is missing"),
-    ("apt installs from the declared archives", {ASK_ARCHIVES: ""}, "apt knows no archive to install from"),
+    (
+        "apt installs from the declared archives",
+        {ASK_ARCHIVES: "", ASK_UNREAD: "Hit nothing\n"},
+        "apt knows no archive to install from",
+    ),
     (
         "the hostname is the declared short name",
         {"uname -n": "gpu1.test.example\n"},
@@ -378,6 +390,16 @@ def test_declared_mirrors_are_the_archives(archives, status, evidence):
     host = FakeHost({ASK_ARCHIVES: archives})
     result = judged("base", CHECKS, "apt installs from the declared archives", cluster, worker(cluster), host)
     assert (result.status, result.evidence) == (status, evidence)
+
+
+def test_archives_are_known_before_apt_has_read_their_indexes():
+    cluster = site({"base": OPTIONS}, mirrors=Mirrors(apt="http://m/debian"))
+    host = FakeHost({ASK_ARCHIVES: "\n", ASK_UNREAD: UNREAD})
+    result = judged("base", CHECKS, "apt installs from the declared archives", cluster, worker(cluster), host)
+    assert result.status == "WARN"
+    assert result.evidence == (
+        "apt installs from http://m/flat/./ too, which is not one of the site's mirrors"
+    )
 
 
 def test_names_of_a_large_cluster_are_asked_in_several_commands(monkeypatch):
