@@ -56,10 +56,8 @@ module Rackwright
         libvirt.cpu_mode = 'custom'
         libvirt.cpu_model = 'qemu64'
       end
-      if (topology = node.declared_topology)
-        libvirt.cputopology sockets: topology['sockets'], cores: topology['cores_per_socket'],
-                            threads: topology['threads_per_core']
-      end
+      libvirt.cputopology sockets: node.topology['sockets'], cores: node.topology['cores_per_socket'],
+                          threads: node.topology['threads_per_core']
       libvirt.disk_driver cache: 'unsafe' # faster; a VM that a power cut of this machine damages is made anew
       libvirt.graphics_type = 'none'
       libvirt.video_type = 'none'

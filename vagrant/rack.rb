@@ -43,12 +43,6 @@ module Rackwright
     def management
       ports.first
     end
-
-    # Sockets, cores and threads as declared, where they are as many CPUs as the VM has; nil otherwise.
-    def declared_topology
-      product = topology.values.reduce(:*)
-      product == cpus ? topology : nil
-    end
   end
 
   # The whole rack, as `rackwright show FILE --json` describes it.

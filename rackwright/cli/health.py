@@ -10,6 +10,7 @@ import typer
 
 from rackwright.cli.arguments import Limit
 from rackwright.cli.health_view import show_health
+from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.cli.would_view import show_would
 from rackwright.clusterfile.load import load_cluster
@@ -78,7 +79,7 @@ def health_command(
     else:
         fleet = _probed(file, limit, fast=fast, save=save, redact=redact)
     for node, why in fleet.not_saved.items():
-        typer.echo(f"{node}: its document was not written to {save}: {why}", err=True)
+        say(f"{node}: its document was not written to {save}: {why}", err=True)
     _print(fleet, as_json=as_json, verbose=verbose)
     raise typer.Exit(int(fleet.exit_code))
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.lines import say_exactly
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.model.ranges import fold
@@ -61,7 +62,7 @@ def build_command(
     made = build(wanted, target.absolute(), _log.print)
     left = sum(map(len, made.left.values()))
     for one in made.files:
-        typer.echo(target / one.name)
+        say_exactly(f"{target / one.name}\n")
     _log.print(
         f"{fold(node.name for node in nodes)}: {len(made.packages)} packages, {len(made.installed)} operations "
         f"carried out, {left} left to the first run (see {target / 'manifest.json'})",

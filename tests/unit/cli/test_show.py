@@ -106,14 +106,14 @@ def test_details_are_what_a_machine_for_the_node_needs(rackwright, tmp_path):
     path = tmp_path / "demo.yaml"
     path.write_text(
         change(
-            ("  sku: cpu-16c-64g", "  platform: vm\n  lab: {cpus: 2, memory_mib: 1024}\n  sku: own-node"),
+            ("  sku: cpu-16c-64g", "  platform: vm\n  lab: {cpus: 16, memory_mib: 65536}\n  sku: own-node"),
             ("    memory_mib: 65536", "    memory_mib: 65536\n    nvme: [{count: 2, size_gb: 4}]"),
         )
     )
     head, worker, *_ = json.loads(rackwright("show", path, "--json").out)["details"]
     assert (head["name"], head["roles"], head["primary"], head["platform"]) == ("head1", ["head"], True, "vm")
     assert head["os"] == "debian-13"
-    assert head["lab"]["cpus"] == 2
+    assert head["lab"]["cpus"] == 16
     assert head["topology"] == {"sockets": 1, "cores_per_socket": 8, "threads_per_core": 2}
     assert head["disks"] == [{"size_gb": 4}, {"size_gb": 4}]
     assert [(port["network"], port["rail"], port["address"]) for port in worker["ports"]] == [

@@ -53,11 +53,6 @@ def test_a_vm_for_each_node_with_its_size(calls: Callable[..., Calls], file: Pat
     assert found["worker1.vm.provider.libvirt.cputopology"] == [[{"sockets": 1, "cores": 2, "threads": 1}]]
 
 
-def test_a_topology_of_other_cpus_is_not_given(calls: Callable[..., Calls], file: Path) -> None:
-    change(file, "lab: {cpus: 2,", "lab: {cpus: 3,")
-    assert "worker1.vm.provider.libvirt.cputopology" not in calls(file)
-
-
 def test_ssh_is_strict_from_the_first_connection(calls: Callable[..., Calls], file: Path) -> None:
     found = calls(file)
     assert found["config.ssh.verify_host_key="] == [["always"]]
