@@ -539,6 +539,7 @@ SUITES = (
             "inventory/lab.yaml",
             "tests/racks/dkms/conftest.py",
             "tests/racks/dkms/pairs.py",
+            "tests/racks/host_state.py",
             "tests/racks/image",
         ),
         tests=("tests/racks/image", "-m", "lab"),

@@ -14,6 +14,7 @@ from rackwright.image.build import build, order
 from rackwright.image.choice import alike
 from rackwright.model.cluster import Cluster
 from rackwright.model.selection import pick
+from tests.racks.host_state import State
 from tests.racks.image import machine
 from tests.racks.image.boot_image import BootImage
 
@@ -39,7 +40,7 @@ class Built:
     cluster: Cluster
     image: BootImage
     said: list[str]
-    before: dict[str, object]
+    before: State
     seconds: float
 
 
