@@ -49,7 +49,7 @@ def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None
         return Opened(client, None)
 
     def ask(command: str, stdin: bytes) -> CommandResult:
-        limit = min(ANSWER_SECONDS, cluster.ssh.command_timeout_seconds)
+        limit = min(ANSWER_SECONDS * cluster.ssh.time_factor, cluster.ssh.command_timeout_seconds)
         sudo = cluster.ssh.become == "sudo"
         result = run(client, command, sudo=sudo, stdin=stdin, timeout=limit, limit=REPLY_MAX_BYTES)
         if result.exit_status == TOO_MUCH_OUTPUT:

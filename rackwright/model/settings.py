@@ -35,6 +35,13 @@ class Ssh(Frozen):
         "another), burnin (`burnin.timeout_seconds`), health and why (45 s), drain and resume (60 s) and the "
         "installed drift checker (330 s).",
     )
+    time_factor: int = Field(
+        default=1,
+        ge=1,
+        le=20,
+        description="Multiplies the time limits of verify's checks and of the batch that reads a node's state: 1 for "
+        "servers, 10 for machines that a busy host emulates in software.",
+    )
 
 
 class Mirrors(Frozen):

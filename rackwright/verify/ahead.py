@@ -72,6 +72,7 @@ class Ahead:
         self, cluster: Cluster, shell: RootShell, checks: Sequence[PlannedCheck], folder: Path
     ) -> None:
         self._shell = shell
+        self._factor = cluster.ssh.time_factor
         self._claims: dict[str, list[str]] = {}
         for planned in checks:
             if planned.check.scope == "node" and not planned.check.live:
@@ -91,10 +92,12 @@ class Ahead:
         if len(lines) < _WORTH_A_BATCH:
             return False
         questions: list[Asked] = [
-            {"kind": "raw", "command": line, "seconds": _SLOW_SECONDS} for line in lines
+            {"kind": "raw", "command": line, "seconds": _SLOW_SECONDS * self._factor} for line in lines
         ]
         answers = Answers(
-            lambda command, stdin: self._shell.run(node, command, stdin=stdin, timeout=_BATCH_SECONDS),
+            lambda command, stdin: self._shell.run(
+                node, command, stdin=stdin, timeout=_BATCH_SECONDS * self._factor
+            ),
             questions,
         )
         begun = time.monotonic()
@@ -115,7 +118,7 @@ class Ahead:
         if asking is None or not asking.first or asking.node != node or line in asking.used:
             return None
         begun, known = self._answers.get(node, (0.0, {}))
-        if line not in known or time.monotonic() - begun > FRESH_SECONDS:
+        if line not in known or time.monotonic() - begun > FRESH_SECONDS * self._factor:
             return None
         self._note(asking, line)
         return known[line]
@@ -123,7 +126,12 @@ class Ahead:
     def ran(self, node: str, line: str, seconds: float) -> None:
         """A command was run by itself."""
         asking = _asking.get()
-        if asking is not None and asking.first and asking.node == node and seconds < _SLOW_SECONDS:
+        if (
+            asking is not None
+            and asking.first
+            and asking.node == node
+            and seconds < _SLOW_SECONDS * self._factor
+        ):
             self._note(asking, line)
 
     def save(self) -> None:

@@ -88,7 +88,7 @@ def _once(
     """Status, evidence, and whether asking again is of no use."""
     try:
         context = CheckContext(cluster, planned.node, planned.options, hosts(planned.node.name), on=hosts)
-        with time_limit(planned.check.timeout_seconds):
+        with time_limit(planned.check.timeout_seconds * cluster.ssh.time_factor):
             return Status.PASS, planned.check.function(context) or "", True
     except Warned as error:
         return Status.WARN, str(error), True

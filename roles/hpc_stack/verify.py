@@ -20,9 +20,10 @@ from rackwright.roles.hpc_stack.recipes import Recipe, recipes
 # As the slurm role's own jobs: a small footprint, and bounded, since a busy node is a healthy one. Memory for two
 # processes of Python and MPI where cgroups enforce it, or a third of a small node's.
 _JOB = (
-    'f=$(sinfo -h -n "$1" -o "%R %m" | head -n 1); p=${f%% *}; m=${f##* }; m=${m%%+}; m=$((${m:-0} / 3)); n=$1; shift; '
+    'k=$1; shift; f=$(sinfo -h -n "$1" -o "%R %m" | head -n 1); p=${f%% *}; m=${f##* }; m=${m%%+}; m=$((${m:-0} / 3)); n=$1; shift; '
     'if [ "$m" -gt 1024 ] || [ "$m" -le 0 ]; then m=1024; fi; '
-    'exec timeout 60 srun -Q -A burnin --immediate=20 -t 2 -J rackwright-verify --mem="$m" -N 1 -n 2 '
+    "exec timeout $((60 * k)) srun -Q -A burnin --immediate=$((20 * k)) -t $((2 * k)) -J rackwright-verify "
+    '--mem="$m" -N 1 -n 2 '
     '--overcommit --mpi=pmix ${p:+-p "$p"} -w "$n" "$@"'
 )
 _NO_ANSWER = ("Requested nodes are busy", "Unable to contact slurm controller", "Connection refused")
@@ -77,7 +78,8 @@ def _starts(context: CheckContext[HpcStackOptions]) -> str:
         raise NotInScope("no workload manager runs on this node")
     command = context.options.mpi_command(context.node)
     placeholders = " ".join(["%s"] * len(command))
-    result = context.host.run(f"sh -c %s job %s {placeholders}", _JOB, context.node.name, *command)
+    factor = str(context.cluster.ssh.time_factor)
+    result = context.host.run(f"sh -c %s job %s %s {placeholders}", _JOB, factor, context.node.name, *command)
     error = (str(result.stderr).strip() or str(result.stdout).strip() or "nothing").splitlines()[-1]
     if result.rc in (124, 126, 127) or any(words in result.stderr for words in _NO_ANSWER):
         raise Undetermined(f"the processes did not start: {error}")

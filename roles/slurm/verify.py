@@ -17,7 +17,7 @@ from rackwright.workload.slurm.output import parse_config
 
 _CONTAINED = frozenset({Capability.CGROUP_V2})
 _TMP = "stat -c '%d:%i' /tmp"  # without arguments testinfra leaves percent signs alone
-_JOB_TMP = "srun -Q -A burnin --immediate=20 -t 1 -n 1 --mem=64 -p %s -w %s stat -c '%%d:%%i' /tmp"
+_JOB_TMP = "srun -Q -A burnin --immediate=%s -t %s -n 1 --mem=64 -p %s -w %s stat -c '%%d:%%i' /tmp"
 
 
 def parse_mpi_plugins(output: str) -> frozenset[str]:
@@ -127,7 +127,8 @@ def _job_tmp(context: CheckContext[SlurmOptions]) -> str:
     if partition is None:
         raise Undetermined(f"{context.node.name} is in no partition, so no job can be sent there")
     here = context.output(_TMP).strip()
-    inside = context.output(_JOB_TMP, partition, context.node.name).strip()
+    factor = context.cluster.ssh.time_factor
+    inside = context.output(_JOB_TMP, str(20 * factor), str(factor), partition, context.node.name).strip()
     if not inside:
         raise Undetermined("the job did not print its /tmp")
     if inside == here:

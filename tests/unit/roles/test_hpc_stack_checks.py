@@ -178,7 +178,7 @@ def test_processes_start(answered, status, evidence):
     options = HpcStackOptions()
     made = plain_site({"hpc_stack": options, "slurm": SlurmOptions()})
     node = made.by_name["gpu1"]
-    line = f"sh -c {shlex.quote(_JOB)} job gpu1 {shlex.join(options.mpi_command(node))}"
+    line = f"sh -c {shlex.quote(_JOB)} job 1 gpu1 {shlex.join(options.mpi_command(node))}"
     found = result(STARTS, {line: answered}, made, node)
     assert (found.status, found.evidence) == (status, evidence)
 
@@ -223,7 +223,7 @@ def test_the_processes_get_memory_that_cgroups_would_hold_them_to(printed, mib, 
         (tmp_path / name).chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     ran = subprocess.run(
-        ["sh", "-c", _JOB, "job", "gpu1", "true"],
+        ["sh", "-c", _JOB, "job", "1", "gpu1", "true"],
         env={"PATH": path},
         capture_output=True,
         text=True,

@@ -98,6 +98,15 @@ def test_a_command_that_hangs_is_unknown_within_the_checks_time(ask):
     assert time.monotonic() - start < 120
 
 
+def test_a_slow_cluster_multiplies_the_checks_time(ask, make_cluster):
+    cluster = make_cluster()
+    slow = cluster.model_copy(update={"ssh": cluster.ssh.model_copy(update={"time_factor": 3})})
+    result = only(
+        ask({"alpha": (Check("claim", lambda c: c.output("sleep 300"), timeout_seconds=1),)}, cluster=slow)
+    )
+    assert "`sleep 300` did not end within the 3 s the check has" in result.evidence
+
+
 def test_many_short_commands_share_the_checks_time(ask):
     def endless(context):
         while True:
