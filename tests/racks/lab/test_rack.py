@@ -256,7 +256,7 @@ def test_the_commands(rack: Rack, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert lab("ssh", "node1", "--", "id", "-un").stdout == "ops\n"
     assert json.loads(lab("status", "--json").stdout)["nodes"][0]["state"] == "ready"
     table = lab("status").stdout
-    assert re.search(r"node1 +10\.77\.0\.11 +debian-13 +ready", table)
+    assert re.search(r"node1 +10\.77\.0\.11 +debian-13 +container +ready", table)
     assert lab("fault", "node1", "slow", "20", "0").returncode == 0
     assert "slow 20 0" in lab("status").stdout
     assert lab("heal", "node1").stderr == "node1: ready\n"
