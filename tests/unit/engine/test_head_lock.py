@@ -157,7 +157,7 @@ def test_a_plan_made_while_another_ran_is_made_again(heads):
         assert not first.another_ran_within(3600), "nobody ran before"
     heads.lines[-1].process.wait(10)  # on a busy machine its lock outlives the connection for a moment
     with lock(B) as second:
-        assert second.another_ran_within(0)
+        assert second.another_ran_within(600)  # however long a busy machine took for the second lock
     heads.lines[-1].process.wait(10)
     with lock(B) as again:
         assert not again.another_ran_within(3600), "it was this run"
