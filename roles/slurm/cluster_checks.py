@@ -27,9 +27,7 @@ _POWERED = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOW
 
 # The smallest footprint, so that it fits beside other jobs; and bounded: waiting for a busy
 # cluster is not what a check is for.
-_SRUN = (
-    "srun -Q -A burnin --immediate={wait} -t {minutes} -J rackwright-verify --mem={mib} --ntasks-per-node=1"
-)
+_SRUN = "srun -Q -A burnin --immediate={wait} -t {time} -J rackwright-verify --mem={mib} --ntasks-per-node=1"
 _SHELL_MIB = 64
 """Where cgroups hold jobs, slurmstepd needs some of it too (cgroup.conf(5) of 24.11, MinRAMSpace; read 2026-11-23)."""
 _MPI_MIB = 1024
@@ -190,9 +188,8 @@ def _submit(
     """Output of a task on each node. Undetermined where the cluster has no room just now."""
     allowed = context.options.partitions[partition].allow_qos
     qos = f" -q {allowed[0]}" if allowed and "normal" not in allowed else ""
-    factor = context.cluster.ssh.time_factor
-    wait = _WAIT_SECONDS * factor
-    command = f"{_SRUN.format(wait=wait, minutes=2 * factor, mib=mib)}{qos} -p %s -N %s -w %s {more}"
+    wait = _WAIT_SECONDS * (factor := context.cluster.ssh.time_factor)
+    command = f"{_SRUN.format(wait=wait, time=2 * factor, mib=mib)}{qos} -p %s -N %s -w %s {more}"
     result = context.host.run(
         f"timeout {100 * factor} {command}", partition, str(len(nodes)), fold(n.name for n in nodes), *args
     )
