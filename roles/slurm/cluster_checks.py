@@ -25,8 +25,7 @@ _READY = frozenset(
 _POWERED = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP"})
 """Where idle nodes are powered off, as declared."""
 
-# The smallest footprint, so that it fits beside other jobs; and bounded: waiting for a busy
-# cluster is not what a check is for.
+# The smallest footprint, so that it fits beside other jobs; and bounded: no check waits for a busy cluster.
 _SRUN = "srun -Q -A burnin --immediate={wait} -t {time} -J rackwright-verify --mem={mib} --ntasks-per-node=1"
 _SHELL_MIB = 64
 """Where cgroups hold jobs, slurmstepd needs some of it too (cgroup.conf(5) of 24.11, MinRAMSpace; read 2026-11-23)."""
