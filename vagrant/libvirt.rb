@@ -58,7 +58,7 @@ module Rackwright
       end
       libvirt.cputopology sockets: node.topology['sockets'], cores: node.topology['cores_per_socket'],
                           threads: node.topology['threads_per_core']
-      libvirt.disk_driver cache: 'unsafe' # faster; a VM that a power cut of this machine damages is made anew
+      libvirt.disk_driver cache: 'unsafe' # faster; a VM that a power cut of this machine damages is made again
       libvirt.graphics_type = 'none'
       libvirt.video_type = 'none'
       libvirt.random model: 'random'

@@ -123,7 +123,7 @@ module Rackwright
       [node.name, *node.roles].map { |each| File.join(boxes, "#{each}.box") }.find { |path| File.file?(path) }
     end
 
-    # A box that was made anew has another name, or Vagrant would go on with the first one.
+    # A box that was built again has another name, or Vagrant would go on with the first one.
     def box_name(path)
       "rackwright-#{name}/#{File.basename(path, '.box')}-#{File.mtime(path).to_i}"
     end

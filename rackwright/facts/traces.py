@@ -62,7 +62,7 @@ if [ -n "$patterns" ]; then
       gsub(/%u/, $2, path); gsub(/%U/, $3, path); gsub(/%h/, $4, path); gsub(/%%/, "%", path)
       print $3 "|" $2 "|" (path ~ /^\// ? path : $4 "/" path)
     } }' | while IFS='|' read -r uid name path; do
-    # root may not look into homes on a file system that maps it to nobody (root_squash)
+    # root may not look into homes on a file system that maps root to another user (root_squash)
     why=$(stat -L -- "$path" 2>&1) || case $why in
       *': No such file or directory' | *': Not a directory' | *': Too many levels of symbolic links') continue ;;
       *) echo "cannot|keys|look for $path: ${why##*: }"; continue ;;

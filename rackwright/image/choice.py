@@ -1,6 +1,6 @@
 """Which operations of a group's nodes go into their image: accounts, packages, and what packages need first.
 
-All else is left to the first run on the node: what is secret, what tells one node from another, units, and
+All else is left to the first run on the node: what is secret, what differs between nodes, units, and
 whatever is asked of a running kernel.
 """
 
@@ -93,7 +93,7 @@ def groups(nodes: Iterable[Node]) -> list[tuple[Node, ...]]:
 
 
 def evaluated(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Those of a large group that stand for it: the first, the last, and others spread evenly."""
+    """A sample of a large group: the first, the last, and others spread evenly."""
     if len(nodes) <= EVALUATED_MAX:
         return tuple(nodes)
     last = len(nodes) - 1

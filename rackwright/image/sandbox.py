@@ -1,6 +1,6 @@
-"""Commands run in a tree: seen from inside a Debian system of its own, from outside nothing but files that change.
+"""Commands run in a tree: a Debian system as seen from inside; from outside, only files change.
 
-Each runs in new namespaces for mounts, processes, host name and IPC, so whatever ends it, no mount and no process
+Each runs in new namespaces for mounts, processes, host name and IPC, so however it ends, no mount and no process
 stays behind. Kernel settings are read-only, and the capabilities to change this host are dropped: a guard against
 scripts that mean well, not against a hostile package, which is root in a chroot. Daemons are kept from starting by policy-rc.d, which deb-systemd-invoke and invoke-rc.d ask; a
 command that leaves a process behind fails.

@@ -63,5 +63,5 @@ def _host_key(seed: Path) -> str:
             return " ".join(member.read().decode().split()[:2])
     except (tarfile.TarError, KeyError) as error:
         raise ImageError(
-            f"{seed} is not a seed: {error}", hint="remove it; it is then written anew"
+            f"{seed} is not a seed: {error}", hint="remove it, and run the command again"
         ) from None

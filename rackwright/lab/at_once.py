@@ -45,7 +45,7 @@ def in_parallel(
                     future.result()
                 except LabError as error:
                     failures.append((name, error))
-        except BaseException:  # Ctrl-C: nobody waits any longer
+        except BaseException:  # Ctrl-C: stop waiting
             give_up.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -57,7 +57,7 @@ done
 
 id=$(busybox tar -xOf "$disk" {SEED_ID})
 if [ -z "$id" ]; then
-    log_warning_msg "$disk is no seed: it has no file {SEED_ID}"
+    log_warning_msg "$disk is not a seed: it has no file {SEED_ID}"
     exit 0
 fi
 [ "$id" != "$have" ] || exit 0

@@ -87,7 +87,7 @@ def _check(target: NodeSpec, kind: str, args: tuple[str, ...]) -> None:
         raise LabError(f"no fault {kind!r}", hint=f"faults: {', '.join(FAULTS)}, gpu:...")
     if kind in FAULTS and FAULTS[kind].of_machines and target.vm is None:
         raise LabError(
-            f"node {target.name} is a container, and {kind} needs a machine of its own",
+            f"node {target.name} is a container, and {kind} needs a virtual machine",
             hint="platform: vm in the cluster file",
         )
     most = len(usage.split()) - 1

@@ -9,7 +9,8 @@ from pathlib import Path
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
 from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
-from rackwright.model.cluster import Cluster, LabSize, Network, Node
+from rackwright.model.cluster import Cluster, Network, Node
+from rackwright.model.sku import Sku
 from rackwright.model.types import NetworkPurpose, Platform
 
 
@@ -67,19 +68,17 @@ def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
         ),
         containers=node.lab.containers,
         gpus=_gpus(node),
-        vm=_vm(node, node.lab) if node.platform is Platform.VM else None,
+        vm=_vm(node.sku) if node.platform is Platform.VM else None,
     )
 
 
-def _vm(node: Node, size: LabSize) -> VmSpec:
-    """The SKU's shape where the lab gives it as many CPUs as the SKU has, else one socket of cores."""
-    sku = node.sku
-    same = sku.cpus == size.cpus
+def _vm(sku: Sku) -> VmSpec:
+    """The SKU's shape; the cluster file's checks made the lab size equal to it."""
     return VmSpec(
-        sockets=sku.sockets if same else 1,
-        cores=sku.cores_per_socket if same else size.cpus,
-        threads=sku.threads_per_core if same else 1,
-        numa_nodes=min(sku.numa_nodes or 1, size.cpus),
+        sockets=sku.sockets,
+        cores=sku.cores_per_socket,
+        threads=sku.threads_per_core,
+        numa_nodes=sku.numa_nodes or 1,
         data_disks_gb=tuple(drives.size_gb for drives in sku.nvme for _ in range(drives.count)),
     )
 

@@ -45,7 +45,7 @@ def tap(node: str, number: int) -> str:
     return names.interface("v" if number == 0 else f"e{number}", node)
 
 
-def root_drive(number: int | None = None) -> str:
+def drive_name(number: int | None = None) -> str:
     """The name that qemu's monitor has for the root disk or for a data disk."""
     return "root" if number is None else f"data{number}"
 
@@ -98,12 +98,12 @@ def _shape(node: NodeSpec, vm: VmSpec) -> list[str]:
 def _disks(node: NodeSpec, disks: Disks) -> list[str]:
     # The guest's flushes reach this host's page cache, which a killed qemu leaves whole: a power cut loses
     # what the guest had not flushed. Only a crash of the host itself would lose more, and the rack with it.
-    words = ["-drive", f"if=none,id={root_drive()},format=qcow2,cache=unsafe,file={_quoted(disks.root)}"]
-    words += ["-device", f"virtio-blk-pci,drive={root_drive()},serial=root,bootindex=0"]
+    words = ["-drive", f"if=none,id={drive_name()},format=qcow2,cache=unsafe,file={_quoted(disks.root)}"]
+    words += ["-device", f"virtio-blk-pci,drive={drive_name()},serial=root,bootindex=0"]
     words += ["-drive", f"if=none,id=seed,format=raw,readonly=on,file={_quoted(disks.seed)}"]
     words += ["-device", f"virtio-blk-pci,drive=seed,serial={SEED_SERIAL}"]
     for number, path in enumerate(disks.data):
-        drive = root_drive(number)
+        drive = drive_name(number)
         words += ["-drive", f"if=none,id={drive},format=qcow2,cache=unsafe,file={_quoted(path)}"]
         words += ["-device", f"nvme,drive={drive},serial={node.name[:12]}-{drive}"]
     return words

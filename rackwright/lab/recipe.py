@@ -33,7 +33,7 @@ _PACKAGES = (
 )
 
 # Run by mmdebstrap with the tree as $1. Identity (machine id, host keys, name) belongs to a node, never
-# to an image. The timers would take dpkg's lock at a moment of their own choosing.
+# to an image. The timers would take dpkg's lock at any moment.
 _GENERAL = """\
 rm -f "$1"/etc/machine-id "$1"/var/lib/dbus/machine-id "$1"/etc/ssh/ssh_host_*
 rm -f "$1"/etc/hostname "$1"/etc/resolv.conf "$1"/usr/sbin/policy-rc.d

@@ -1,4 +1,4 @@
-"""A node's identity: the files that tell it from its siblings, laid over its base image before the first boot.
+"""A node's identity: the files that make it different from the others, laid over its base image before the first boot.
 
 A container finds them in the upper layer of its overlay. A virtual machine gets them as a tar on a small
 disk, which the initramfs of its image unpacks once, before systemd starts.
@@ -23,7 +23,7 @@ _ADMIN_ID = 1000
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What tells a node from its siblings."""
+    """What makes a node different from the others."""
 
     host_key: str
     machine_id: str
@@ -93,7 +93,7 @@ def write_access(seed: Seed, spec: RackSpec, node: NodeSpec, admin_key: str) -> 
     sshd = f"Port {spec.ssh_port}\nPermitRootLogin no\nPasswordAuthentication no\n"
     if os_release(node.image).sshd_has_penalties:
         # The lab asks for the banner and hangs up. sshd since 9.8 would soon shut such a caller out, and
-        # with it everybody who comes from the bridge.
+        # with it every caller from the bridge.
         sshd += f"PerSourcePenaltyExemptList {spec.bridge_address.partition('/')[0]}\n"
     seed.write("etc/ssh/sshd_config.d/90-lab.conf", sshd)
     seed.folder(f"{home}/.ssh", 0o700)
@@ -106,7 +106,7 @@ def write_access(seed: Seed, spec: RackSpec, node: NodeSpec, admin_key: str) -> 
 def write_apt(seed: Seed, spec: RackSpec) -> None:
     """The rack's mirror, where it has one."""
     if spec.apt_proxy is not None:
-        # First in the order, as an installer's answer would be: whatever the roles write wins.
+        # First in the order, as an installer's answer would be: what the roles write wins.
         seed.write("etc/apt/apt.conf.d/00lab-proxy", f'Acquire::http::Proxy "{spec.apt_proxy}";\n')
 
 

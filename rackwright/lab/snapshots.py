@@ -57,7 +57,7 @@ _PREFIX = "snapshot"
 
 def _take_running(spec: RackSpec, target: NodeSpec, name: str) -> None:
     count = len(target.vm.data_disks_gb if target.vm else ())
-    drives = [qemu.root_drive(), *(qemu.root_drive(number) for number in range(count))]
+    drives = [qemu.drive_name(), *(qemu.drive_name(number) for number in range(count))]
     actions = [
         {"type": "blockdev-snapshot-internal-sync", "data": {"device": drive, "name": name}}
         for drive in drives
@@ -67,7 +67,7 @@ def _take_running(spec: RackSpec, target: NodeSpec, name: str) -> None:
         with agent(socket, _FREEZE_SECONDS) as guest:
             guest.ask("guest-fsfreeze-freeze")
         vm.monitor_ask(spec.name, target, "transaction", actions=actions)
-    finally:  # with time of its own, also after a freeze that took too long and is still to come
+    finally:  # with a separate time limit, also after a freeze that took too long and is still to come
         with agent(socket, _FREEZE_SECONDS) as guest:
             guest.ask("guest-fsfreeze-thaw")
 
@@ -86,7 +86,7 @@ def _delete(spec: RackSpec, target: NodeSpec, name: str) -> None:
                 spec.name,
                 target,
                 "blockdev-snapshot-delete-internal-sync",
-                device=qemu.root_drive(number),
+                device=qemu.drive_name(number),
                 name=name,
             )
 

@@ -115,7 +115,7 @@ def ask(rack: str, node: NodeSpec, argv: Sequence[str], timeout: float) -> Comma
         raise LabError(f"on {node.name}: {shlex.join(argv)}: {error.message}", hint=error.hint) from None
 
 
-def tell(rack: str, node: NodeSpec, script: str) -> None:
+def start_inside(rack: str, node: NodeSpec, script: str) -> None:
     """Start a shell script on a node that may not live to report its end."""
     with agent(_socket(rack, node, qemu.AGENT), 30) as connection:
         connection.ask("guest-exec", path="/bin/sh", arg=["-c", script])

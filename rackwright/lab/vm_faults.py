@@ -1,4 +1,4 @@
-"""Faults that only a machine of its own can have, and those that are done to it in another way than to a container."""
+"""Faults that only a virtual machine can have, and those that are injected in another way than into a container."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _CLOCK_MAX = 10 * 365 * 86_400
 
 def fail_disk(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
     """Every read and write of a data disk fails from now on; the drive stays visible, as a broken one does."""
-    drive = qemu.root_drive(_disk(node, args))
+    drive = qemu.drive_name(_disk(node, args))
     # The block layer answers EIO once the host's side of a drive is gone (qemu's manual, drive_del).
     said = vm.monitor_ask(spec.name, node, "human-monitor-command", **{"command-line": f"drive_del {drive}"})
     if said:
@@ -59,7 +59,7 @@ def cut_power(spec: RackSpec, node: NodeSpec, _: tuple[str, ...]) -> None:
 
 def panic(spec: RackSpec, node: NodeSpec, _: tuple[str, ...]) -> None:
     """The kernel panics; what kernel.panic says decides whether the machine boots again."""
-    vm.tell(spec.name, node, "sleep 1; echo c >/proc/sysrq-trigger")
+    vm.start_inside(spec.name, node, "sleep 1; echo c >/proc/sysrq-trigger")
     wait_until(lambda: not _answers(spec, node), f"{node.name} to panic", timeout=60)
 
 

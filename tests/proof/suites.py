@@ -462,7 +462,7 @@ SUITES = (
     ),
     Suite(
         name="vm",
-        proves="On three virtual machines, each with a kernel of its own, all roles of `inventory/vm.yaml` hold and only "
+        proves="On three virtual machines, each with its own kernel, all roles of `inventory/vm.yaml` hold and only "
         "the CPU frequency governor is out of scope; cgroups hold jobs and logins, and reboots and power cuts are outlived.",
         paths=(
             *_ENGINE,

@@ -107,7 +107,7 @@ def _firewall() -> list[str]:
 
 def _mounts() -> Iterator[str]:
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        # without the two ids, which are given anew, and the device of a filesystem without one
+        # without the two ids, which differ at each mount, and the device of a filesystem without one
         fields = line.split(" ")
         yield " ".join(fields[3:])
 

@@ -1,4 +1,4 @@
-"""libvirtd in mount, network and process namespaces of its own, so that nothing of this machine's libvirt is touched.
+"""libvirtd in private mount, network and process namespaces, so that nothing of this machine's libvirt is touched.
 
 Its configuration, sockets, state and storage pool are folders of the test; its bridges and firewall rules are in a
 network namespace without any way out. Ending the first process of the process namespace ends everything inside.
@@ -45,7 +45,7 @@ auth_unix_rw = "none"
 auth_unix_ro = "none"
 """
 _BOUND = ("/etc/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt")
-# /sys is mounted anew because libvirt finds its bridges below /sys/class/net, which belongs to a network namespace.
+# /sys is mounted again because libvirt finds its bridges below /sys/class/net, which belongs to a network namespace.
 # `wait` makes the shell, the first process, take over and bury what the daemons leave.
 _FIRST_PROCESS = """\
 set -e

@@ -76,7 +76,7 @@ def booted(tmp_path_factory: pytest.TempPathFactory, times: Times, first_apply: 
 
 @pytest.fixture
 def rack(booted: Site, put_right: Callable[[Site], None]) -> Site:
-    """The rack as declared: whatever a test that failed has left behind is repaired first."""
+    """The rack as declared: what a failed test left behind is repaired first."""
     put_right(booted)
     return booted
 

@@ -1,4 +1,4 @@
-"""One machine with a kernel of its own: login, reboot, power cut."""
+"""One machine with its own kernel: login, reboot, power cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel of its own brings: soft-RoCE, NFS, drives, values that a container could not set."""
+"""What a separate kernel brings: soft-RoCE, NFS, drives, values that a container could not set."""
 
 from __future__ import annotations
 

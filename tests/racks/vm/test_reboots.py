@@ -32,7 +32,7 @@ def test_jobs_go_on_while_the_head_reboots(rack: Site, times: Times) -> None:
     wait_for(rack, ends, "COMPLETED")  # while the head was away, or after it
     assert state(rack, stays) == "RUNNING"
     (line,) = [line for line in before.splitlines() if line.startswith(f"{stays} ")]
-    assert line in rack.on("head1", asked, 120).splitlines(), "the job was started anew"
+    assert line in rack.on("head1", asked, 120).splitlines(), "the job was started again"
     rack.on("head1", f"scancel {stays}", 120)
     wait_for(rack, stays, "CANCELLED")
     rows = rack.on("head1", f"sacct -n -X -P -j {ends},{stays} -o jobid,state,exitcode", 120).split()

@@ -126,7 +126,7 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 @pytest.fixture
 def machine(rack: Machine) -> Iterator[Machine]:
-    """The machine, running and without faults; healed after the test, whatever it left."""
+    """The machine, running and without faults; healed after the test."""
     if rack.state() != "ready" or rack.faults():
         rack.lab("heal")
     yield rack

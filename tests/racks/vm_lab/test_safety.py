@@ -1,4 +1,4 @@
-"""The machine that runs a rack of virtual machines is as it was once the rack is down, whatever ended `up`."""
+"""The machine that runs a rack of virtual machines is as it was once the rack is down, however `up` ended."""
 
 from __future__ import annotations
 

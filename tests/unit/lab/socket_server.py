@@ -82,7 +82,7 @@ def sync(client: socket.socket, before: bytes = b"") -> None:
 
 
 class Agent:
-    """A guest agent that answers as it is told, and remembers what it was asked."""
+    """A guest agent that answers as set, and remembers what it was asked."""
 
     def __init__(self, *states: object, pid: object = 7) -> None:
         self.asked: list[dict[str, object]] = []

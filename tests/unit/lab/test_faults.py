@@ -85,11 +85,11 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rack:
     ("target", "fault", "message", "hint"),
     [
         (MACHINE, ("flood",), "no fault 'flood'", "faults: kill, pause, cut, slow, fill-disk, sshd-down, "),
-        (CONTAINER, ("disk:fail",), "node node2 is a container, and disk:fail needs a machine of its own", VM_RACK),
-        (CONTAINER, ("panic",), "node node2 is a container, and panic needs a machine of its own", VM_RACK),
-        (CONTAINER, ("clock:jump", "5"), "node node2 is a container, and clock:jump needs a machine of its", VM_RACK),
-        (CONTAINER, ("link:down",), "node node2 is a container, and link:down needs a machine of its own", VM_RACK),
-        (CONTAINER, ("power-cut",), "node node2 is a container, and power-cut needs a machine of its own", VM_RACK),
+        (CONTAINER, ("disk:fail",), "node node2 is a container, and disk:fail needs a virtual machine", VM_RACK),
+        (CONTAINER, ("panic",), "node node2 is a container, and panic needs a virtual machine", VM_RACK),
+        (CONTAINER, ("clock:jump", "5"), "node node2 is a container, and clock:jump needs a virtual machine", VM_RACK),
+        (CONTAINER, ("link:down",), "node node2 is a container, and link:down needs a virtual machine", VM_RACK),
+        (CONTAINER, ("power-cut",), "node node2 is a container, and power-cut needs a virtual machine", VM_RACK),
         (MACHINE, ("clock:jump",), "fault clock:jump takes 1 arguments, not 0", "clock:jump SECONDS"),
         (MACHINE, ("disk:fail", "0", "1"), "fault disk:fail takes 0 to 1 arguments, not 2", "disk:fail [DISK]"),
         (MACHINE, ("panic", "now"), "fault panic takes 0 arguments, not 1", "panic"),
@@ -193,7 +193,7 @@ def test_heal_undoes_each_fault_of_a_machine_that_runs(lab: Rack):
 @pytest.mark.parametrize("kind", ["panic", "disk:fail"])
 def test_some_faults_need_a_power_cycle(lab: Rack, kind: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(vm_faults, "_answers", lambda *_: False)
-    monkeypatch.setattr(vm, "tell", lambda *_: None)
+    monkeypatch.setattr(vm, "start_inside", lambda *_: None)
     lab.fault(MACHINE, kind)
     lab.done.clear()
     faults.heal(lab.spec, MACHINE)

@@ -12,7 +12,6 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
 from rackwright.lab.from_cluster import rack_spec
 from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
-from rackwright.model.cluster import Cluster, Node
 
 INVENTORY = Path(__file__).parents[3] / "inventory"
 
@@ -80,28 +79,6 @@ def test_containers_and_machines_are_mixed_by_their_platform(tmp_path: Path):
     content["nodes"][0] |= {"platform": "container", "sku": "lab-node"}
     spec = booted(tmp_path, content)
     assert [one.vm is None for one in spec.nodes] == [True, False, False]
-
-
-def _with(node: Node, **size: object) -> Node:
-    assert node.lab is not None
-    return node.model_copy(update={"lab": node.lab.model_copy(update=size)})
-
-
-@pytest.mark.parametrize(
-    ("cpus", "shape"),
-    [
-        (2, VmSpec(sockets=2, cores=1, threads=1, numa_nodes=2, data_disks_gb=(4, 4))),
-        (6, VmSpec(sockets=1, cores=6, threads=1, numa_nodes=2, data_disks_gb=(4, 4))),
-        (1, VmSpec(sockets=1, cores=1, threads=1, numa_nodes=1, data_disks_gb=(4, 4))),
-    ],
-)
-def test_another_size_than_the_skus_is_one_socket_of_as_many_cores(cpus: int, shape: VmSpec):
-    """The cluster file's checks refuse such a size for a VM; the command line is right all the same."""
-    cluster = load_cluster(INVENTORY / "vm.yaml", locked=False)
-    other: Cluster = cluster.model_copy(
-        update={"nodes": tuple(_with(node, cpus=cpus) if node.sku.nvme else node for node in cluster.nodes)}
-    )
-    assert rack_spec(other).node("worker1").vm == shape
 
 
 def test_real_servers_are_not_booted(tmp_path: Path):

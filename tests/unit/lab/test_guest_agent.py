@@ -1,4 +1,4 @@
-"""The guest agent of a virtual machine, whatever it answers."""
+"""The guest agent of a virtual machine, with good and hostile answers."""
 
 from __future__ import annotations
 

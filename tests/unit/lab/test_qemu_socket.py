@@ -1,4 +1,4 @@
-"""qemu's monitor, whatever answers on its socket."""
+"""qemu's monitor, with good and hostile answers on its socket."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_failed_greeting_closes_the_connection(serving: Start):
     path = serving(serve)
     with pytest.raises(NotAnswering) as caught:
         monitor(path)
-    assert ended.wait(10), caught.value  # else the next client would wait for ever
+    assert ended.wait(10), caught.value  # else the next client would wait without end
 
 
 def test_a_path_longer_than_a_sockets_address(tmp_path: Path, serving: Start):

@@ -147,7 +147,7 @@ def test_a_seed_that_was_cut_short_leaves_no_id_and_is_unpacked_at_the_next_boot
 def test_a_disk_that_holds_something_else_is_named_and_the_machine_boots(machine: Machine) -> None:
     machine.disk("vdb", SEED_SERIAL, bytes(10_240))
 
-    assert "is no seed" in machine.boot()
+    assert "is not a seed" in machine.boot()
     assert machine.has(SEED_ID) is None
     assert not machine.log.exists()
 
