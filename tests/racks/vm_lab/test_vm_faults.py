@@ -9,9 +9,13 @@ import pytest
 
 from rackwright.errors import LabError
 from rackwright.lab import names
-from tests.racks.vm_lab.conftest import ADDRESS, NODE, Machine
+from tests.racks.vm_lab.conftest import NODE, Machine
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
+
+
+MEDIA_ERROR = "No data available"
+"""ENODATA, which Linux makes of a read or write error that an NVMe drive reports (drivers/nvme/host/core.c)."""
 
 
 def drive(machine: Machine, number: int) -> str:
@@ -32,9 +36,9 @@ def test_disk_fail_is_an_io_error_of_one_drive(machine: Machine):
     broken, whole = drive(machine, 0), drive(machine, 1)
     before = machine.boot()
     machine.lab("fault", "disk:fail", "0")
-    with pytest.raises(LabError, match="Input/output error"):
+    with pytest.raises(LabError, match=MEDIA_ERROR):
         read(machine, broken)
-    with pytest.raises(LabError, match="Input/output error"):
+    with pytest.raises(LabError, match=MEDIA_ERROR):
         machine.on(f"LC_ALL=C dd if=/dev/zero of={broken} bs=4096 count=1 oflag=direct 2>&1")
     assert "1+0 records in" in read(machine, whole)
     assert machine.state() == "ready"
@@ -176,4 +180,4 @@ def test_several_faults_and_one_heal(machine: Machine):
     assert machine.banner(60) == b"SSH-"
     assert "NO-CARRIER" not in carrier(machine, 1)
     assert abs(int(machine.on("date +%s")) - time.time()) < 60
-    assert machine.site.tool("ping", "-c", "1", "-W", "30", ADDRESS, name="ping", inside=True).status == 0
+    machine.on(f"ping -c 1 -W 30 {machine.site.cluster.management.gateway}")
