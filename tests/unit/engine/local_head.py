@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import threading
 
 from rackwright.errors import ConnectionFailed
 
@@ -45,8 +46,14 @@ class LocalHeads:
         self.lines: list[Line] = []
         self.greeting = ""
         """What the start file of the login shell runs."""
+        self.turn = threading.RLock()
+        """Who holds it is the only one that can connect."""
 
     def dial(self, cluster, node, command):
+        with self.turn:
+            return self._dial(node, command)
+
+    def _dial(self, node, command):
         if node.name in self.unreachable:
             raise ConnectionFailed(f"Cannot connect to {node.name}: no answer within 1 s.")
         line = Line(f"{self.greeting}\n{command.replace('exec sudo -n -H ', 'exec ', 1)}")

@@ -93,12 +93,13 @@ def test_it_is_locked_while_it_is_confirmed(rack: Rack):
 
 def lose_the_lock(rack: Rack, others: ExitStack, *, ended: bool) -> None:
     """The process on the head is killed, and another operator's run takes the lock, and ends or goes on."""
-    rack.heads.lines[0].process.kill()
-    rack.heads.lines[0].process.wait(10)
-    others.enter_context(HeadLock(rack.cluster, BOB, lost=pytest.fail))
-    if ended:
-        others.close()
-        rack.heads.lines[-1].process.wait(10)
+    with rack.heads.turn:  # the run that lost it would take it again at any moment
+        rack.heads.lines[0].process.kill()
+        rack.heads.lines[0].process.wait(60)
+        others.enter_context(HeadLock(rack.cluster, BOB, lost=pytest.fail))
+        if ended:
+            others.close()
+            rack.heads.lines[-1].process.wait(60)
 
 
 @pytest.mark.parametrize("ended", [False, True], ids=["goes on", "ended"])
