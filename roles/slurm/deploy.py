@@ -26,6 +26,7 @@ RELOAD = tuple(
         "topology.conf",
         "gres.conf",
         "cgroup.conf",
+        "mpi.conf",
         "plugstack.conf",
     )
 )
@@ -216,6 +217,11 @@ def _state_mount(options: SlurmOptions) -> None:
 
 def _slurmd(site: Site, options: SlurmOptions) -> None:
     files.directory(name="Make the spool folder of slurmd", path=options.spool_dir)
+    files.file(
+        name="Clear PMIx's folders at boot",
+        path="/etc/tmpfiles.d/rackwright-slurmd.conf",
+        content=texts.slurmd_tmpfiles(options),
+    )
     gpus = layout.simulated_gpus(site.node)
     if gpus:
         conf = "/etc/tmpfiles.d/rackwright-gpus.conf"

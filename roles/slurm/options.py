@@ -36,6 +36,7 @@ from rackwright.roles.slurm.sections import (
     Debug,
     HealthCheck,
     Packages,
+    PlainPath,
     Priority,
     SchedulerParameter,
     Timeouts,
@@ -81,8 +82,9 @@ class SlurmOptions(
         description="File system that holds state_dir; with backups, one that all controllers share. slurmctld "
         "starts only while it is mounted, and stops with it.",
     )
-    spool_dir: AbsolutePath = Field(
-        default="/var/spool/slurmd", description="SlurmdSpoolDir, local to each node, root's."
+    spool_dir: PlainPath = Field(
+        default="/var/spool/slurmd",
+        description="SlurmdSpoolDir, local to each node, root's; PMIx's files are in it too, where Slurm replaces no `%n`.",
     )
     slurmctld_port: int = Field(default=6817, ge=1, le=65535)
     slurmd_port: int = Field(default=6818, ge=1, le=65535)

@@ -109,6 +109,22 @@ def job_container_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
     return _render("job_container.conf", cluster, options, release=placement.release(cluster, options))
 
 
+def mpi_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
+    """/etc/slurm/mpi.conf; None where jobs do not start through PMIx, and before Slurm 22.05, which has no such file.
+
+    PMIx 5 opens a file in its clients' folder, in TmpFS by default: MPI_Init ends with exit status 14 where /tmp is
+    the job's own (openpmix/openpmix#3839; seen with Slurm 24.11 and PMIx 5.0.7, 2026-11-23).
+    """
+    if options.mpi_default != "pmix" or placement.release(cluster, options) < (22, 5):
+        return None
+    return _render("mpi.conf", cluster, options)
+
+
+def slurmd_tmpfiles(options: SlurmOptions) -> str:
+    """/etc/tmpfiles.d/rackwright-slurmd.conf: what is removed when a worker boots."""
+    return render("slurm/slurmd-tmpfiles.conf.j2", spool_dir=options.spool_dir)
+
+
 def logrotate(cluster: Cluster, options: SlurmOptions, daemon: str) -> str:
     """/etc/logrotate.d/<daemon>, over the package's own of that name."""
     return _render("logrotate", cluster, options, daemon=daemon)
@@ -143,6 +159,7 @@ def shared_files(cluster: Cluster, options: SlurmOptions) -> dict[str, str | Non
         "/etc/slurm/gres.conf": gres_conf(cluster, options),
         "/etc/slurm/cgroup.conf": cgroup_conf(cluster, options),
         "/etc/slurm/job_container.conf": job_container_conf(cluster, options),
+        "/etc/slurm/mpi.conf": mpi_conf(cluster, options),
         "/etc/slurm/plugstack.conf": plugstack_conf(cluster, options),
         "/etc/slurm/slurm.conf": slurm_conf(cluster, options),
     }

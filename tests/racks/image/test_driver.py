@@ -14,7 +14,7 @@ from tests.racks.dkms.pairs import both_nodes, good_alone
 from tests.racks.image.boot_image import BootImage
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
-_MODULES = "nvidia-current.ko"
+_MODULES = "nvidia-current-open.ko"
 
 
 def test_the_modules_are_built_for_the_locked_kernel(tmp_path: Path):

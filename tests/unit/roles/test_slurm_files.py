@@ -130,5 +130,15 @@ def test_pam_of_sshd(family):
     assert texts.sshd_pam(family) == expected(f"slurm/sshd.pam.{family}")
 
 
+def test_mpi_conf_only_where_jobs_start_through_pmix_and_slurm_reads_it():
+    assert files_of(dgx(SlurmOptions(mpi_default="none")))["mpi.conf"] is None
+    assert files_of(dgx(os=os_release("ubuntu-22.04")))["mpi.conf"] is None  # 21.08
+
+
+def test_what_a_power_cut_leaves_of_pmix_is_removed_at_boot():
+    options = CLUSTERS["lab"].primary.options["slurm"]
+    assert texts.slurmd_tmpfiles(options) == expected("slurm/slurmd-tmpfiles.conf")
+
+
 def test_simulated_gpus():
     assert texts.simulated_gpus_conf(2) == expected("slurm/simulated-gpus.conf")
