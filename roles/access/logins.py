@@ -8,8 +8,10 @@ from rackwright.roles.access import trust
 from rackwright.roles.access.options import AccessOptions
 
 NOT_RUN = (126, 127)
+CONNECT_SECONDS = 10
+"""ssh's limit, for the connection and for sshd's first line."""
 _LOGIN = (
-    "-o BatchMode=yes -o ConnectTimeout=10 -o ConnectionAttempts=1 -o PreferredAuthentications=hostbased "
+    "-o BatchMode=yes -o ConnectTimeout=%s -o ConnectionAttempts=1 -o PreferredAuthentications=hostbased "
     "-o UserKnownHostsFile=none -p %s %s uname -n"
 )
 _CLOSED = ("Connection closed by", "not available")
@@ -24,7 +26,8 @@ def _login(context: CheckContext[AccessOptions], user: str, target: str) -> tupl
     The name is None where the account's rules or its shell ended the session.
     """
     port = str(context.cluster.ssh.port)
-    result = context.host.run(f"runuser -u %s -- ssh {_LOGIN}", user, port, target)
+    limit = str(CONNECT_SECONDS * context.cluster.ssh.time_factor)
+    result = context.host.run(f"runuser -u %s -- ssh {_LOGIN}", user, limit, port, target)
     if result.rc in NOT_RUN:
         raise Undetermined(f"cannot run `runuser`: {result.stderr.strip()}")
     output = f"{result.stdout}\n{result.stderr}"

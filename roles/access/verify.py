@@ -13,7 +13,7 @@ from rackwright.claims.units import software_runs
 from rackwright.model.types import NodeRole
 from rackwright.render import render
 from rackwright.roles.access import known_hosts, logins, trust
-from rackwright.roles.access.logins import NOT_RUN, last_line
+from rackwright.roles.access.logins import CONNECT_SECONDS, NOT_RUN, last_line
 from rackwright.roles.access.options import AccessOptions
 
 _SOME_MISSING = 2
@@ -72,8 +72,9 @@ def _offered(context: CheckContext[AccessOptions]) -> str:
 
 def _offers(context: CheckContext[AccessOptions], user: str, wanted: frozenset[str]) -> str:
     result = context.host.run(
-        "ssh -F none -o BatchMode=yes -o ConnectTimeout=10 -o PreferredAuthentications=none "
+        "ssh -F none -o BatchMode=yes -o ConnectTimeout=%s -o PreferredAuthentications=none "
         "-o UserKnownHostsFile=/etc/ssh/ssh_known_hosts -p %s -l %s %s true",
+        str(CONNECT_SECONDS * context.cluster.ssh.time_factor),
         str(context.cluster.ssh.port),
         user,
         str(context.cluster.management_address(context.node)),
