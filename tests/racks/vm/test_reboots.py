@@ -13,6 +13,8 @@ from tests.racks.vm.slurm_jobs import in_service, run_job, state, submit, wait_f
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 _BOOT = "cat /proc/sys/kernel/random/boot_id"
+_LEFT = "/var/spool/slurmd/pmix.4711.0"
+"""As a step leaves it when its node loses power."""
 _INSTALL = {"event": "start", "role": "base", "name": "Install the base packages"}
 
 
@@ -60,12 +62,14 @@ def test_a_power_cut_in_the_middle_of_an_installation_is_repaired(rack: Site, ti
     with rack.declaring(_one_more_package):
         running = rack.start("apply", str(rack.file), "--yes")
         _unpacking(rack, running)
+        rack.on("worker1", f"mkdir {_LEFT} && sync")
         rack.fault("worker1", "power-cut")
         ran = running.wait(APPLY_SECONDS)
         assert ran.status in (1, 4), ran
         assert "worker1" in ran.out
         rack.heal("worker1")
         rack.on("worker1", "systemctl is-system-running --wait || :; sleep 15", 900)  # slurmd has registered
+        rack.on("worker1", f"test ! -e {_LEFT}")
         in_service(rack, "worker1")
         rack.cli("apply", str(rack.file), "--yes", timeout=APPLY_SECONDS)
         times.note("power cut and the apply after it")
