@@ -13,6 +13,17 @@ from shlex import quote
 from rackwright.osfamily import apt
 
 _SIMULATE = "LC_ALL=C apt-get -s -o Debug::NoLocking=1 --no-install-recommends -f install"
+_MERGED = """\
+merged=
+  if [ -n "$(ls /var/lib/dpkg/updates)" ] && merged=$(mktemp -d); then
+    cp -r /var/lib/dpkg/status /var/lib/dpkg/updates "$merged" && mkdir "$merged/info" &&
+      dpkg --admindir="$merged" --set-selections </dev/null || { rm -rf "$merged"; merged=; }
+  fi 2>/dev/null
+"""
+"""A dpkg that was interrupted leaves its last changes in updates/, which dpkg-query reads and apt does not.
+
+They are merged in a copy, for apt to see; in the database itself `dpkg --configure` merges them.
+"""
 
 # Dependencies are compared by name: apt itself takes ten times as long, and this is asked in every plan.
 QUERY = (
@@ -43,10 +54,13 @@ END {
 printf '%s\n' "$found"
 case "$found" in *broken\ * | *unmet\ *)
   """
+    + _MERGED
+    + "  "
     + _SIMULATE
-    + r""" 2>&1 | awk '
+    + r""" ${merged:+-o "Dir::State::status=$merged/status"} 2>&1 | awk '
 /^(Inst|Remv) / { v = $0; sub(/^[^[(]*(\[[^]]*\] )?[[(]/, "", v); sub(/[] )].*/, "", v); print $1, $2, v }
-/^E: / { sub(/^E: /, ""); print "cannot", $0 }' ;;
+/^E: / { sub(/^E: /, ""); print "cannot", $0 }'
+  [ -z "$merged" ] || rm -rf "$merged" ;;
 esac
 : """
 )

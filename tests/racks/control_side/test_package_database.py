@@ -55,6 +55,27 @@ def test_dpkg_killed_while_it_configures_is_finished(site: Site):
     site.on("head1", "dpkg --purge half-way")
 
 
+def test_what_dpkg_had_not_merged_when_the_power_was_cut_is_planned_and_repaired(site: Site):
+    site.on(
+        "head1",
+        """python3 - <<'EOF'
+database = "/var/lib/dpkg/status"
+packages = open(database).read().split("\\n\\n")
+(cut,) = [one for one in packages if one.startswith("Package: libonig5\\n")]
+open(database, "w").write("\\n\\n".join(one for one in packages if one is not cut))
+kept = [line for line in cut.split("\\n") if line.partition(":")[0] in ("Package", "Architecture", "Version", "Multi-Arch")]
+open("/var/lib/dpkg/updates/0000", "w").write("\\n".join([*kept, "Status: install reinstreq half-installed", ""]))
+EOF""",
+    )
+    ((target, before, after, disruptive),) = changes(site, "head1")
+    assert (target, before, disruptive) == ("libonig5", "iHR", False)
+    assert after is not None
+    assert site.on("head1", "ls -d /tmp/tmp.* 2>/dev/null || :") == ""
+    site.apply()
+    assert operations(site.plan(0)) == set()
+    assert verified(site, "head1").startswith("PASS")
+
+
 @pytest.mark.smoke
 def test_a_dependency_removed_by_force_comes_back(site: Site):
     site.on("worker1", "dpkg --force-depends --remove libjq1; ! jq --version")

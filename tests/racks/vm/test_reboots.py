@@ -28,7 +28,7 @@ def test_jobs_go_on_while_the_head_reboots(rack: Site, times: Times) -> None:
     assert rack.on("head1", _BOOT) != boot
     rack.on(
         "head1",
-        "systemctl is-system-running --wait || :; until timeout 60 squeue -h >/dev/null; do sleep 5; done",
+        "systemctl is-system-running --wait || :; until timeout 60 squeue -h && timeout 60 sacct -n; do sleep 5; done",
         900,
     )
     wait_for(rack, ends, "COMPLETED")  # while the head was away, or after it
