@@ -63,6 +63,6 @@ class LocalHeads:
     def end(self) -> None:
         for line in self.lines:
             line.close()
-            line.process.wait(10)
+            line.process.wait(60)
             if line.process.stderr is not None:
                 line.process.stderr.close()
