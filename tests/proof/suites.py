@@ -536,7 +536,7 @@ SUITES = (
             "rackwright/lab/recipe.py",
             "rackwright/osfamily",
             *_RACKS,
-            "inventory/lab.yaml",
+            "inventory/vm.yaml",
             "tests/racks/dkms/conftest.py",
             "tests/racks/dkms/pairs.py",
             "tests/racks/host_state.py",

@@ -1,4 +1,4 @@
-"""A tiny cluster of one virtual machine, its image built once, and the lab's roles for the full tier."""
+"""A tiny cluster of one virtual machine, its image built once, and the roles of inventory/vm.yaml for the full tier."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.racks.image.boot_image import BootImage
 TINY = """\
 version: 1
 cluster: {name: tiny, domain: lab.test}
-defaults: {os: debian-13, platform: vm, sku: lab-node, lab: {cpus: 1, memory_mib: 1024}}
+defaults: {os: debian-13, platform: vm, sku: lab-node, lab: {cpus: 2, memory_mib: 2048}}
 networks:
   management: {purpose: management, cidr: 10.77.0.0/24, gateway: 10.77.0.1}
 ssh: {user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts}
@@ -65,11 +65,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture(scope="session")
 def of_the_lab(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], BootImage]:
-    """Builds the image of a node of inventory/lab.yaml as a virtual machine, once each."""
+    """Builds the image of a node of inventory/vm.yaml, once each."""
     folder = tmp_path_factory.mktemp("lab-images")
-    text = (Path(__file__).parents[3] / "inventory/lab.yaml").read_text()
-    (folder / "lab.yaml").write_text(text.replace("platform: container", "platform: vm"))
-    cluster = load_cluster(folder / "lab.yaml")
+    text = (Path(__file__).parents[3] / "inventory/vm.yaml").read_text()
+    (folder / "vm.yaml").write_text(text)
+    cluster = load_cluster(folder / "vm.yaml")
     images: dict[str, BootImage] = {}
 
     def of(name: str) -> BootImage:

@@ -1,4 +1,4 @@
-"""The images of the lab's head and worker, with all roles of inventory/lab.yaml."""
+"""The images of the lab's head and worker, with all roles of inventory/vm.yaml."""
 
 from __future__ import annotations
 
