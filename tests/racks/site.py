@@ -23,6 +23,7 @@ from ClusterShell.NodeSet import NodeSet
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.install import update_digests
 from rackwright.engine import journal, workers
+from rackwright.engine.journal_lines import Run
 from rackwright.engine.run import Applied, apply, plan
 from rackwright.lab import names, network
 from rackwright.lab.rack import Rack
@@ -171,7 +172,7 @@ class Site:
         assert operations(self.plan(0)) == set()
         return applied
 
-    def runs(self) -> list[journal.Run]:
+    def runs(self) -> list[Run]:
         """Journals of all runs, oldest first."""
         with self.here():
             return journal.runs(self.name)
@@ -231,7 +232,7 @@ def operations(plan: dict[str, Any]) -> Operations:
     }
 
 
-def changed_by(run: journal.Run) -> Operations:
+def changed_by(run: Run) -> Operations:
     """What a run changed, as its journal has it."""
     return {
         (event["node"], event["role"], event["name"])
