@@ -77,5 +77,5 @@ def _head_alone(content: dict[str, Any]) -> None:
     del content["nodes"][1:]
     content["nodes"][0]["addresses"] = {"management": "10.80.0.10", "storage": "10.80.1.10"}
     content["roles"] = {"base": {}}
-    content["defaults"]["lab"]["memory_mib"] = 1024
+    content["defaults"]["lab"]["memory_mib"] = content["skus"]["vagrant-node"]["memory_mib"] = 1024
     del content["burnin"]
