@@ -25,6 +25,7 @@ ssh:
   known_hosts: .lab/known_hosts
   connect_timeout_seconds: 60
   command_timeout_seconds: 5000
+  time_factor: 10
 mirrors: {apt_proxy: "http://10.78.0.1:3142"}
 skus:
   vm-gpu:
