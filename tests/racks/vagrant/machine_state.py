@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 from tests.racks.host_state import State, host_state
 
@@ -10,12 +11,11 @@ _FOLDERS = ("/etc/libvirt", "/var/lib/libvirt", "/run/libvirt", "/var/log/libvir
 _NO_RACK = "no-rack-of-the-lab"
 
 
-def machine_state() -> State:
-    """As host_state, with libvirt's daemons wherever they run and the files that it keeps."""
-    return {
-        **host_state(_NO_RACK, programs=("libvirtd", "virtlogd", "virtlockd", "dnsmasq")),
-        "files of libvirt": _listing(),
-    }
+def machine_state(but: Collection[str] = ()) -> State:
+    """As host_state, with the files that libvirt keeps and its daemons wherever they run, but for these process IDs."""
+    state = host_state(_NO_RACK, programs=("libvirtd", "virtlogd", "virtlockd", "dnsmasq"))
+    state["processes"] = [one for one in state["processes"] if one.split()[0] not in but]
+    return {**state, "files of libvirt": _listing()}
 
 
 def _listing() -> list[str]:

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.racks.program import Ran
@@ -115,18 +116,21 @@ class PrivateLibvirt:
             self._process.wait(timeout=60)
         shutil.rmtree(self.folder / "var", ignore_errors=True)  # gigabytes of volumes
 
+    def processes(self) -> set[str]:
+        """Process IDs of all that runs inside, as seen from outside."""
+        own = os.readlink(f"/proc/{self._first()}/ns/pid")
+        found = set()
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended
+                if os.readlink(entry / "ns" / "pid") == own:
+                    found.add(entry.name)
+        return found
+
     def inside(self, argv: Sequence[str]) -> list[str]:
         """The command which runs `argv` in the namespaces of the daemon."""
-        assert self._process is not None
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
-        deadline = time.monotonic() + 10
-        while not (first := children.read_text().split()):
-            assert self._process.poll() is None, "the first process has ended"
-            assert time.monotonic() < deadline, "the first process has not started"
-            time.sleep(0.05)
         return [
             "nsenter",
-            f"--target={first[0]}",
+            f"--target={self._first()}",
             "--mount",
             "--net",
             "--pid",
@@ -134,6 +138,17 @@ class PrivateLibvirt:
             "--",
             *argv,
         ]
+
+    def _first(self) -> str:
+        """The first process of its process namespace."""
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        deadline = time.monotonic() + 10
+        while not (first := children.read_text().split()):
+            assert self._process.poll() is None, "the first process has ended"
+            assert time.monotonic() < deadline, "the first process has not started"
+            time.sleep(0.05)
+        return first[0]
 
     def run(
         self,

@@ -43,5 +43,5 @@ def test_up_ssh_destroy(one: VagrantRack) -> None:
 
 def test_the_machine_is_as_before(one: VagrantRack, before: State) -> None:
     assert one.file.exists()
-    after = machine_state()
+    after = machine_state(one.libvirt.processes())
     assert {name: after[name] for name in after if after[name] != before[name]} == {}

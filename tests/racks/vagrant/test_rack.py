@@ -57,5 +57,5 @@ def test_halted_and_up_again_it_is_still_verified(accepted: Accepted) -> None:
 
 def test_the_machine_is_as_before(accepted: Accepted, before: State) -> None:
     assert accepted.rack.file.exists()
-    after = machine_state()
+    after = machine_state(accepted.rack.libvirt.processes())
     assert {name: after[name] for name in after if after[name] != before[name]} == {}
