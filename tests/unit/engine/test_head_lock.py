@@ -143,6 +143,8 @@ def test_a_run_that_was_away_while_another_changed_the_cluster_is_told_to_stop(h
                 other.enter_context(HeadLock(CLUSTER, B, lost=pytest.fail))
                 if not ended:
                     others.push(other.pop_all())
+            if ended:
+                heads.lines[-1].process.wait(60)  # its lock may outlive the connection for a moment
             take(node)
 
         mine._take = after_another
