@@ -21,7 +21,7 @@ AbsolutePath = Annotated[
     str, StringConstraints(pattern=r"^(/[A-Za-z0-9._%-]+)+$"), AfterValidator(not_climbing)
 ]
 PlainPath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._-]+)+$"), AfterValidator(not_climbing)]
-"""Without Slurm's `%n`."""
+"""An absolute path in which Slurm would replace nothing, such as `%n` or `%h`."""
 Purge = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,3}(hour|day|month)s?$")] | None
 """slurmdbd reads a number with hours, days or months (slurmdbd.conf(5), 22.05 to 26.05, read 2026-11-23)."""
 Host = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$")]

@@ -507,11 +507,14 @@ SUITES = (
     Suite(
         name="vm-lab",
         proves="A virtual machine of the lab boots with a known host key, survives reboots, power cuts and a panic, has every "
-        "fault that the lab offers and is healed of it, and leaves this machine's network, mounts and devices as they were.",
+        "fault that the lab offers and is healed of it, shares a rack with a container, and leaves this machine's network, "
+        "mounts and devices as they were.",
         paths=(
+            *_ENGINE,
             *_RACKS,
             "rackwright/image",
-            "rackwright/lab",
+            "roles/base",
+            "templates/base",
             "tests/racks/host_state.py",
             "tests/racks/lab/conftest.py",
             "tests/racks/lab/traces.py",
@@ -526,17 +529,15 @@ SUITES = (
         proves="Images of a group have its packages with the declared account IDs, no secret and no trace of one "
         "machine; a build runs no daemon, is found again, and leaves nothing here when it ends or is killed.",
         paths=(
-            "deploys",
-            "roles",
-            "rackwright/cli/image.py",
-            "rackwright/image",
-            "rackwright/lab/boot_disk.py",
-            "rackwright/lab/boot_tree.py",
-            "rackwright/lab/image.py",
-            "rackwright/lab/recipe.py",
-            "rackwright/osfamily",
+            *_ENGINE,
             *_RACKS,
             "inventory/vm.yaml",
+            "rackwright/catalog",
+            "rackwright/cli/image.py",
+            "rackwright/image",
+            "rackwright/lock",
+            "roles",
+            "templates",
             "tests/racks/dkms/conftest.py",
             "tests/racks/dkms/pairs.py",
             "tests/racks/host_state.py",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from rackwright.errors import LabError
 from tests.racks.site import Site, operations
 from tests.racks.vm_lab.conftest import ADDRESS, NODE, declared
 
@@ -47,12 +48,17 @@ def test_one_apply_brings_both_to_what_is_declared(mixed: Site) -> None:
     assert operations(mixed.plan(0, full=True)) == set()
 
 
-def test_a_fault_of_one_is_none_of_the_other(mixed: Site) -> None:
-    mixed.fault(BOX, "cut")
-    mixed.fault(NODE, "link:down")
-    faults = {one.name: one.faults for one in mixed.rack.status().nodes}
-    assert all(faults.values()), faults
-    for node in (BOX, NODE):
-        mixed.heal(node)
+@pytest.mark.parametrize(("broken", "whole", "address"), [(BOX, NODE, BOX_ADDRESS), (NODE, BOX, ADDRESS)])
+def test_a_cut_cable_of_one_leaves_the_other_whole(
+    mixed: Site, broken: str, whole: str, address: str
+) -> None:
+    reach_it = f"ping -c 3 -W 10 {address}"
+    mixed.fault(broken, "cut")
+    faults = {one.name: set(one.faults) for one in mixed.rack.status().nodes}
+    assert faults == {broken: {"cut"}, whole: set()}
+    mixed.on(whole, f"ping -c 3 -W 10 {mixed.cluster.management.gateway}", 120)
+    with pytest.raises(LabError, match="100% packet loss"):
+        mixed.on(whole, reach_it, 120)
+    mixed.heal(broken)
     assert not any(one.faults for one in mixed.rack.status().nodes)
-    mixed.on(NODE, f"ping -c 3 -W 10 {BOX_ADDRESS}", 120)
+    mixed.on(whole, reach_it, 120)

@@ -47,7 +47,7 @@ class LocalHeads:
         self.greeting = ""
         """What the start file of the login shell runs."""
         self.turn = threading.RLock()
-        """Who holds it is the only one that can connect."""
+        """While a thread holds it, no other thread can connect."""
 
     def dial(self, cluster, node, command):
         with self.turn:
