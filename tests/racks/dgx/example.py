@@ -50,7 +50,7 @@ def declared(fingerprint: str, sha256: dict[str, str]) -> dict[str, Any]:
     }
     content["roles"]["enroot_pyxis"]["sha256"] = sha256
     # a cache asks its upstream when it starts, and dies of no answer
-    content["roles"]["registry_cache"]["registries"]["docker-io"]["upstream"] = SERVED
+    content["roles"]["registry_cache"]["registries"]["docker-io"].update(upstream=SERVED, plain_http=True)
     return content
 
 

@@ -40,8 +40,8 @@ Results = dict[tuple[str, str, str], tuple[str, str]]
 
 
 def _without_figures(text: str) -> str:
-    """What two runs have in common: sizes, ages and times of day differ."""
-    return re.sub(r"[0-9][0-9.:]*", "#", text)
+    """What two runs have in common: sizes, ages, times of day and the sign of a clock's offset differ."""
+    return re.sub(r"[-+]?[0-9][0-9.:]*", "#", text)
 
 
 def _of(results: list[dict[str, Any]]) -> Results:
