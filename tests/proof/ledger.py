@@ -69,6 +69,8 @@ class Record(_Model):
     """What the whole machine spent meanwhile."""
     stolen: float = Field(ge=0, le=1)
     """The share of the machine's CPU time that its hypervisor gave to others."""
+    memory_mib: int | None = None
+    """The most memory in use at one time, beyond what the machine had in use before. Older records have none."""
     tests: Counts
     attempts: int = Field(ge=1)
     failed_before: int = 0

@@ -1,4 +1,4 @@
-"""The machine a suite runs on: what it is, and how much of its CPU time a run took or was denied."""
+"""The machine a suite runs on: what it is, how much of its CPU time a run took or was denied, and of its memory."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ class Usage:
     """Wanted, and given to another virtual machine by the hypervisor."""
     capacity_seconds: float = 0.0
     """Everything there was, idle time included."""
+    memory_mib: int = 0
+    """The most that was in use at one time beyond what was in use at the beginning."""
 
     @property
     def stolen(self) -> float:
@@ -33,6 +35,7 @@ class Usage:
             self.cpu_seconds + other.cpu_seconds,
             self.stolen_seconds + other.stolen_seconds,
             self.capacity_seconds + other.capacity_seconds,
+            max(self.memory_mib, other.memory_mib),
         )
 
 
@@ -41,14 +44,21 @@ class Meter:
 
     def __init__(self) -> None:
         self._began = _now()
+        self._memory = self._most_memory = _memory_in_use()
+
+    def sample(self) -> None:
+        """Look how much memory is in use; its peak is known only as well as this is called often."""
+        self._most_memory = max(self._most_memory, _memory_in_use())
 
     def read(self) -> Usage:
+        self.sample()
         began, now = self._began, _now()
         return Usage(
             now.seconds - began.seconds,
             max(0.0, now.cpu_seconds - began.cpu_seconds),
             max(0.0, now.stolen_seconds - began.stolen_seconds),
             max(0.0, now.capacity_seconds - began.capacity_seconds),
+            self._most_memory - self._memory,
         )
 
 
@@ -57,6 +67,15 @@ def usage(stat: str, seconds: float, ticks: int) -> Usage:
     user, nice, system, idle, iowait, irq, softirq, steal = map(int, stat.split()[1:9])
     busy = user + nice + system + irq + softirq
     return Usage(seconds, busy / ticks, steal / ticks, (busy + idle + iowait + steal) / ticks)
+
+
+def memory_in_use(meminfo: str) -> int:
+    """MiB of /proc/meminfo that programs and the kernel hold; caches that can be given up are not among them."""
+    total, available = (
+        int(found[1]) if (found := re.search(rf"^{name}:\s*(\d+) kB$", meminfo, re.MULTILINE)) else 0
+        for name in ("MemTotal", "MemAvailable")
+    )
+    return (total - available) // 1024
 
 
 def description() -> str:
@@ -77,6 +96,10 @@ def describe(cores: int, cpuinfo: str, meminfo: str, system: str, kernel: str) -
     processor = " ".join(model[1].split()) if model else platform.machine()
     memory = f"{int(total[1]) / 2**20:.0f} GiB of memory" if total else "unknown memory"
     return f"{cores} {'core' if cores == 1 else 'cores'} of {processor}, {memory}, {system}, kernel {kernel}"
+
+
+def _memory_in_use() -> int:
+    return memory_in_use(Path("/proc/meminfo").read_text())
 
 
 def _now() -> Usage:

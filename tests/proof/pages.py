@@ -34,7 +34,7 @@ writes their results to `{LEDGER}`. This page is made from that file by `make pr
 A run that was interrupted or has failed continues where it stopped: tests that passed on the same files are not
 repeated, and times are summed over the attempts. A run in which a test was skipped, or none ran, is not a pass.
 CPU seconds are those of the whole machine during the run. The stolen share is the CPU time that the hypervisor
-gave to other virtual machines.
+gave to other virtual machines. Memory is what the whole machine had in use beyond what it had before the run.
 """
 
 
@@ -144,6 +144,10 @@ def _last_passed(record: Record) -> str:
     return "" if passed is None else f"{passed.date:%Y-%m-%d}, commit {passed.commit[:12]}"
 
 
+def _memory(record: Record) -> str:
+    return "" if record.memory_mib is None else f"{record.memory_mib} MiB"
+
+
 _ROWS: dict[str, Cell] = {
     "result": lambda record, suite, tier, tree: "not run" if record is None else str(record.result),
     "reason": _of_record(lambda record: record.reason or ""),
@@ -158,6 +162,7 @@ _ROWS: dict[str, Cell] = {
     "time": _of_record(lambda record: duration(record.seconds)),
     "CPU seconds": _of_record(lambda record: f"{record.cpu_seconds:.0f}"),
     "CPU time stolen": _of_record(lambda record: f"{record.stolen:.1%}"),
+    "memory at its peak": _of_record(_memory),
     "machine": _of_record(lambda record: record.machine),
     "run it": lambda record, suite, tier, tree: (
         f"`make proof SUITE={suite.name}{' SMOKE=1' * (tier is Tier.SMOKE)}`"

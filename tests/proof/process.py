@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +33,19 @@ class Limits:
 
 
 def run_bounded(
-    argv: Sequence[str], *, folder: Path, environment: dict[str, str], log: Path, limits: Limits, keep: int
+    argv: Sequence[str],
+    *,
+    folder: Path,
+    environment: dict[str, str],
+    log: Path,
+    limits: Limits,
+    keep: int,
+    meanwhile: Callable[[], None],
 ) -> Ended:
     """Run to the end or to the limit; whatever interrupts us stops the program first.
 
     The program writes to the file itself, not through a pipe of ours: if we are killed, it can still
-    clean up. It inherits the descriptor `keep`.
+    clean up. It inherits the descriptor `keep`; `meanwhile` is called ten times a second.
     """
     with log.open("ab") as out:
         process = subprocess.Popen(
@@ -56,6 +63,7 @@ def run_bounded(
     try:
         while not _has_ended(process) and time.monotonic() < deadline:
             echo.copy()
+            meanwhile()
             time.sleep(_POLL_SECONDS)
         if _has_ended(process):
             return Ended(process.wait(), timed_out=False)

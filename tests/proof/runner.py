@@ -130,6 +130,7 @@ class Runner:
                 log=log,
                 limits=Limits(suite.limit(tier), self.grace_seconds),
                 keep=lock,
+                meanwhile=meter.sample,
             )
         finally:
             progress.note(number, meter.read())
@@ -159,6 +160,7 @@ def _measured(summary: Summary) -> dict[str, Any]:
         "seconds": round(summary.usage.seconds, 1),
         "cpu_seconds": round(summary.usage.cpu_seconds, 1),
         "stolen": round(summary.usage.stolen, 4),
+        "memory_mib": summary.usage.memory_mib,
         "tests": _counts(summary),
         "attempts": summary.attempts,
         "failed_before": len(summary.failed_ever & summary.passed),

@@ -17,6 +17,7 @@ _FIELDS = {
     "seconds": 3725.04,
     "cpu_seconds": 1200.4,
     "stolen": 0.0123,
+    "memory_mib": 6144,
     "tests": Counts(passed=12),
     "attempts": 1,
     "environment": {"RACKWRIGHT_TEST_ROUNDS": "40"},

@@ -6,7 +6,8 @@ import platform
 
 import pytest
 
-from tests.proof.machine import Meter, describe, description, usage
+from tests.proof import machine
+from tests.proof.machine import Meter, Usage, describe, description, memory_in_use, usage
 from tests.proof.text import duration
 
 _STAT = "cpu  1000 200 300 4000 500 60 70 80 900 100"
@@ -26,6 +27,19 @@ def test_a_meter_never_runs_backwards():
     read = Meter().read()
     assert read.seconds >= 0
     assert 0 <= read.stolen <= 1
+    assert read.memory_mib >= 0
+
+
+def test_memory_in_use_is_what_is_not_available():
+    assert memory_in_use("MemTotal:       8192 kB\nMemFree: 1024 kB\nMemAvailable:   2048 kB\n") == 6
+
+
+def test_a_meter_has_the_peak_of_what_it_saw_and_attempts_do_not_add_up(monkeypatch):
+    monkeypatch.setattr(machine, "_memory_in_use", iter([100, 300, 150]).__next__)
+    meter = Meter()
+    meter.sample()
+    assert meter.read().memory_mib == 200
+    assert (Usage(memory_mib=200) + Usage(memory_mib=50)).memory_mib == 200
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ def test_a_section_has_all_of_a_run(rows):
         "time": "1 h 2 min",
         "CPU seconds": "1200",
         "CPU time stolen": "1.2%",
+        "memory at its peak": "6144 MiB",
         "machine": record().machine,
         "run it": "`make proof SUITE=engine`",
     }

@@ -95,6 +95,7 @@ def test_a_pass_is_recorded_and_not_repeated(proof, make_suite, write_long, repo
     assert record.digest == proof.runner.tree.digest(suite, Tier.FULL)
     assert 0 < record.seconds < 600
     assert record.cpu_seconds > 0
+    assert record.memory_mib is not None
     assert proof.progress_files == []
     assert "3 passed" in proof.runner.log(suite, Tier.FULL).read_text()
     assert "3 passed" in capsys.readouterr().out
