@@ -6,14 +6,14 @@ import pytest
 
 from rackwright.lock.lock_file import read_lock
 from tests.racks.site import Site, operations
-from tests.racks.vm_dkms.conftest import BUILD_SECONDS, NODE, lock
+from tests.racks.vm_gpu.conftest import BUILD_SECONDS, BUILDER, lock
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 _COMPILING = "pgrep -x cc1 >/dev/null && ls /var/lib/dkms/*/*/build/Makefile >/dev/null 2>&1"
 
 
 def _locked_kernel(site: Site) -> str:
-    group = read_lock(site.cluster).group_of(site.cluster.by_name[NODE])
+    group = read_lock(site.cluster).group_of(site.cluster.by_name[BUILDER])
     assert group is not None
     assert group.kernel is not None
     return group.kernel
@@ -26,30 +26,30 @@ def test_the_lock_names_a_driver_and_the_kernel_it_builds_for(file: Site) -> Non
     assert "driver 535." in said
 
 
-def test_a_power_cut_in_mid_build_and_the_boot_of_the_kernel(site: Site) -> None:
-    kernel = _locked_kernel(site)
-    assert site.on(NODE, "uname -r").strip() != kernel, (
+def test_a_power_cut_in_mid_build_and_the_boot_of_the_kernel(builder: Site) -> None:
+    site, kernel = builder, _locked_kernel(builder)
+    assert site.on(BUILDER, "uname -r").strip() != kernel, (
         "the image has this kernel: its boot would prove nothing"
     )
     running = site.start("apply", str(site.file), "--yes")
-    site.wait_for_event(running, timeout=3000, event="start", role="nvidia_driver", node=NODE)
-    site.on(NODE, f"for try in $(seq 2400); do {_COMPILING} && exit 0; sleep 1; done; exit 1", 3000)
-    site.fault(NODE, "power-cut")
+    site.wait_for_event(running, timeout=3000, event="start", role="nvidia_driver", node=BUILDER)
+    site.on(BUILDER, f"for try in $(seq 2400); do {_COMPILING} && exit 0; sleep 1; done; exit 1", 3000)
+    site.fault(BUILDER, "power-cut")
     ran = running.wait(BUILD_SECONDS)
     assert ran.status in (1, 4), ran
-    site.heal(NODE)
-    assert "installed" not in site.on(NODE, "dkms status", 120)
+    site.heal(BUILDER)
+    assert "installed" not in site.on(BUILDER, "dkms status", 120)
 
     site.cli("apply", str(site.file), "--yes", timeout=BUILD_SECONDS)
-    assert site.on(NODE, "dkms status", 120).strip().endswith(f"{kernel}, x86_64: installed")
-    assert site.on(NODE, "dpkg --audit", 120) == ""
+    assert site.on(BUILDER, "dkms status", 120).strip().endswith(f"{kernel}, x86_64: installed")
+    assert site.on(BUILDER, "dpkg --audit", 120) == ""
 
-    site.cli("lab", "reboot", NODE, "--file", str(site.file))
-    assert site.on(NODE, "uname -r").strip() == kernel
-    file = site.on(NODE, f"modinfo -k {kernel} -n nvidia-current-open").strip()
+    site.cli("lab", "reboot", BUILDER, "--file", str(site.file))
+    assert site.on(BUILDER, "uname -r").strip() == kernel
+    file = site.on(BUILDER, f"modinfo -k {kernel} -n nvidia-current-open").strip()
     assert file.startswith(f"/lib/modules/{kernel}/updates/dkms/")
     # The module is linked into the running kernel and looks for its GPU, of which there is none.
-    said = site.on(NODE, "modprobe nvidia-current-open 2>&1 || :; dmesg | grep NVRM | tail -n 3", 300)
+    said = site.on(BUILDER, "modprobe nvidia-current-open 2>&1 || :; dmesg | grep NVRM | tail -n 3", 300)
     assert "No such device" in said, said
     assert "NVRM: No NVIDIA GPU found" in said, said
     assert operations(site.plan(0, full=True)) == set()
