@@ -20,13 +20,14 @@ BOOT_PACKAGES = (
 VM_PACKAGES = ("qemu-guest-agent",)
 
 SEED_SERIAL = "rackwright-seed"
-"""Serial of the virtio disk that holds a virtual machine's identity: a plain tar from its first byte on."""
+"""Serial of the disk that holds a virtual machine's identity: a plain tar from its first byte on."""
 SEED_ID = "var/lib/rackwright/seed"
 """The tar's last member, and the node's file, with the seed's id: a seed is unpacked once for each id."""
 
 # initramfs-tools(7): a script of init-bottom runs after the root is mounted, read-only, and before its init.
-# /sys/block/*/serial exists for virtio-blk disks. The id is the tar's last member and every write
-# waits for the disk, so that a seed whose unpacking a power cut ended is unpacked again.
+# The kernel shows a virtio-blk disk's serial in /sys/block/*/serial, and a SATA disk's in page 0x80 of its
+# vital product data (SPC; libata makes that page of what the drive identifies itself as). The id is the tar's
+# last member and every write waits for the disk, so that a seed whose unpacking a power cut ended is unpacked again.
 SEED_SCRIPT = rf"""#!/bin/sh
 # Gives this machine its identity: unpacks the tar on the disk with the serial {SEED_SERIAL}
 # onto the root file system, once for each id that a tar has.
@@ -36,11 +37,28 @@ case "$1" in prereqs) echo; exit 0 ;; esac
 have=
 [ ! -e "$rootmnt/{SEED_ID}" ] || have=$(cat "$rootmnt/{SEED_ID}")
 
+has_serial() {{
+    [ -r "$1/serial" ] && [ "$(cat "$1/serial")" = {SEED_SERIAL} ] && return
+    busybox grep -q {SEED_SERIAL} "$1/device/vpd_pg80" 2>/dev/null
+}}
+
+# for hypervisors that give a disk no serial number; at most 64 MiB are read
+has_seed() {{
+    [ "$(cat "$1/size" 2>/dev/null || echo 131073)" -le 131072 ] &&
+        busybox tar -tf "$2" 2>/dev/null | busybox grep -qx {SEED_ID}
+}}
+
+# A machine that has an identity takes another by the serial number alone: what is written to a disk
+# later must not become root's files.
 seed_disk() {{
-    for serial in /sys/block/*/serial; do
-        [ -r "$serial" ] && [ "$(cat "$serial")" = {SEED_SERIAL} ] || continue
-        name=${{serial%/serial}}
-        [ -b "/dev/${{name##*/}}" ] && echo "/dev/${{name##*/}}" && return
+    for block in /sys/block/*; do
+        device=/dev/${{block##*/}}
+        [ -b "$device" ] && has_serial "$block" && echo "$device" && return
+    done
+    [ -z "$have" ] || return
+    for block in /sys/block/[shv]d*; do
+        device=/dev/${{block##*/}}
+        [ -b "$device" ] && has_seed "$block" "$device" && echo "$device" && return
     done
 }}
 

@@ -518,9 +518,9 @@ SUITES = (
     ),
     Suite(
         name="vm-lab",
-        proves="A virtual machine of the lab boots with a known host key, survives reboots, power cuts and a panic, has every "
-        "fault that the lab offers and is healed of it, shares a rack with a container, and leaves this machine's network, "
-        "mounts and devices as they were.",
+        proves="A virtual machine of the lab boots with a known host key, given on a virtio or a SATA disk, survives reboots, "
+        "power cuts and a panic, has every fault that the lab offers and is healed of it, shares a rack with a container, "
+        "and leaves this machine's network, mounts and devices as they were.",
         paths=(
             *_ENGINE,
             *_RACKS,

@@ -51,9 +51,15 @@ class Machine:
         )
         self._path = programs
 
-    def disk(self, name: str, serial: str, content: bytes) -> None:
-        (self._sys / name).mkdir(exist_ok=True)
-        (self._sys / name / "serial").write_text(serial)
+    def disk(self, name: str, serial: str | None, content: bytes) -> None:
+        """A disk as the kernel shows it; None: its hypervisor gives it no serial number."""
+        block = self._sys / name
+        (block / "device").mkdir(parents=True, exist_ok=True)
+        (block / "size").write_text(f"{len(content) // 512}\n")
+        if serial is not None and name.startswith("vd"):
+            (block / "serial").write_text(serial)
+        elif serial is not None:
+            (block / "device" / "vpd_pg80").write_bytes(b"\x00\x80\x00\x14" + serial.rjust(20).encode())
         (self._dev / name).write_bytes(content)
 
     def boot(self) -> str:
@@ -77,11 +83,11 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def seed(seed_id: str, files: dict[str, str]) -> bytes:
+def seed(seed_id: str, files: dict[str, str], last: str = SEED_ID) -> bytes:
     """A seed: a tar with the id as its last member, and what a raw disk has behind it."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
-        for name, text in (*files.items(), (SEED_ID, seed_id)):
+        for name, text in (*files.items(), (last, seed_id)):
             member = tarfile.TarInfo(name)
             member.size, member.mode, member.uid, member.gid = len(text), 0o600, os.getuid(), os.getgid()
             tar.addfile(member, io.BytesIO(text.encode()))
@@ -100,6 +106,32 @@ def test_a_new_machine_gets_its_identity_on_a_root_that_is_writable_only_meanwhi
         "remount,rw,sync",
         "remount,ro,async",
     ]
+
+
+def test_a_sata_disk_is_found_by_its_serial_number_at_every_boot(machine: Machine) -> None:
+    machine.disk("sda", "VB0a1b2c3d-4e5f6071", b"a file system")
+    machine.disk("sdb", SEED_SERIAL, seed("one", {"etc/hostname": "worker1\n"}))
+    assert "success: seed one unpacked" in machine.boot()
+    machine.disk("sdb", SEED_SERIAL, seed("two", {"etc/hostname": "worker2\n"}))
+    assert "success: seed two unpacked" in machine.boot()
+    assert machine.has("etc/hostname") == "worker2\n"
+
+
+def test_a_disk_without_a_serial_number_is_a_seed_for_a_machine_without_an_identity_alone(
+    machine: Machine,
+) -> None:
+    machine.disk("sda", None, b"a file system")
+    machine.disk("sdb", None, seed("one", {"etc/hostname": "worker1\n"}))
+    assert "success: seed one unpacked" in machine.boot()
+    machine.disk("sdb", None, seed("two", {"etc/hostname": "stranger\n"}))
+    assert machine.boot() == ""
+    assert machine.has("etc/hostname") == "worker1\n"
+
+
+def test_a_disk_without_a_serial_number_that_holds_another_tar_is_no_seed(machine: Machine) -> None:
+    machine.disk("sdb", None, seed("one", {"etc/hostname": "worker1\n"}, "var/lib/other"))
+    assert machine.boot() == ""
+    assert machine.has("etc/hostname") is None
 
 
 def test_folders_that_the_seed_does_not_name_cannot_be_written_by_others(machine: Machine) -> None:
