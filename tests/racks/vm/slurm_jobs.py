@@ -40,6 +40,13 @@ def submit(site: Site, node: str, seconds: int, options: str = "") -> str:
     said = as_ada(site, "head1", line).split()
     assert said[-2:] == ["status", "0"], said
     wait_for(site, said[0], "RUNNING")
+    # the controller calls it so before the node has run its prolog and started it
+    batch = f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{said[0]}/step_batch"
+    site.on(
+        node,
+        f"for try in $(seq {PATIENCE:.0f}); do ls -d {batch} 2>&1 && exit; sleep 1; done; exit 1",
+        PATIENCE,
+    )
     return said[0]
 
 
