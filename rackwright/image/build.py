@@ -36,7 +36,7 @@ from rackwright.pyinfra_driver.offline import EmptyNode
 Format = Literal["disk", "oci"]
 ACCOUNTS = ("passwd", "group", "shadow", "gshadow")
 _PROGRAMS = ("chroot", "cp", "mmdebstrap", "mount", "setpriv", "unshare")
-_VERSION = 3
+_VERSION = 4
 """Of the way in which images are made: another one gives other keys."""
 Log = Callable[[str], None]
 

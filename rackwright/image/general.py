@@ -49,8 +49,12 @@ _SIZE_MAX = 64 * 1024
 _KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----|AGE-SECRET-KEY-1")
 
 
+_UP_TO_DATE = ("etc/.updated", "var/.updated")
+"""systemd-update-done.service(8): not older than /usr where everything that is made of /usr is there."""
+
+
 def make_general(tree: Path) -> None:
-    """Remove identity, logs, caches and leftovers of the installation."""
+    """Remove identity, logs, caches and leftovers of the installation, and keep the first boot from making it again."""
     for pattern in _REMOVED:
         for path in tree.glob(pattern):
             if path.is_dir() and not path.is_symlink():
@@ -63,6 +67,11 @@ def make_general(tree: Path) -> None:
             os.truncate(path, 0)
         else:
             path.unlink()
+    # the packages' triggers have made the caches of libraries, hardware and messages, and the accounts
+    usr = (tree / "usr").stat()
+    for name in _UP_TO_DATE:
+        (tree / name).touch()
+        os.utime(tree / name, ns=(usr.st_mtime_ns, usr.st_mtime_ns))
 
 
 def private_keys(tree: Path) -> list[str]:

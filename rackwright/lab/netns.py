@@ -29,10 +29,10 @@ def open_socket(rack: str, address: str, port: int, timeout: float) -> socket.so
     return connection
 
 
-def ssh_answers(rack: str, address: str, port: int) -> bool:
-    """Whether an SSH server greets a caller from inside the rack."""
+def ssh_answers(rack: str, address: str, port: int, seconds: float = 2.0) -> bool:
+    """Whether an SSH server greets a caller from inside the rack, each of its steps within this time."""
     try:
-        connection = open_socket(rack, address, port, 2.0)
+        connection = open_socket(rack, address, port, seconds)
         if connection is None:
             return False
         with connection:

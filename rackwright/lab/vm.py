@@ -21,6 +21,8 @@ from rackwright.lab.spec import NodeSpec, RackSpec
 
 READY_TIMEOUT = 900.0
 """Emulated on a busy host; on KVM a machine is ready in seconds."""
+_SSH_SECONDS = 10.0
+"""A machine that has just booted on a busy host takes more than two to greet."""
 PROGRAMS = (qemu.PROGRAM, "qemu-img")
 _GB = 10**9
 _ATTACHED_SECONDS = 86_400.0
@@ -90,7 +92,7 @@ def start(spec: RackSpec, node: NodeSpec) -> None:
 
 def ready(spec: RackSpec, node: NodeSpec) -> bool:
     """Whether sshd answers and the node is past the point where it turns users away."""
-    if not ssh_answers(spec.name, node.address, spec.ssh_port):
+    if not ssh_answers(spec.name, node.address, spec.ssh_port, _SSH_SECONDS):
         return False
     try:
         return ask(spec.name, node, ["test", "-e", "/run/nologin"], 20).exit_status == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,15 @@ def test_identity_logs_and_caches_go_and_configuration_stays(tmp_path: Path) -> 
     assert (tmp_path / "etc/slurm/plugstack.conf").read_text() == "x"
     assert (tmp_path / "var/log/link").is_symlink()
     assert (tmp_path / "var/lib/apt/lists").is_dir()
+
+
+def test_the_first_boot_does_not_make_again_what_the_packages_have_made(tmp_path: Path) -> None:
+    for folder in ("etc", "usr", "var"):
+        (tmp_path / folder).mkdir()
+    os.utime(tmp_path / "usr", ns=(0, 1_700_000_000_000_000_001))
+    make_general(tmp_path)
+    for name in ("etc/.updated", "var/.updated"):  # systemd compares them with /usr
+        assert (tmp_path / name).stat().st_mtime_ns == 1_700_000_000_000_000_001
 
 
 def test_a_private_key_that_a_package_made_is_refused_by_name(tmp_path: Path) -> None:
