@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from rackwright.lock.content import GroupLock
+from rackwright.lock.lock_file import read_lock
 from tests.racks.site import Site
 
 BUILDER = "gpu12"
@@ -81,16 +83,31 @@ def lock(site: Site) -> str:
     return site.cli("lock", str(site.file)).out
 
 
-def _without_driver(content: dict[str, Any]) -> None:
-    for role in DRIVER:
-        content["roles"].pop(role, None)
+def locked(site: Site) -> GroupLock:
+    """What the lock of the builder's file has for it."""
+    group = read_lock(site.cluster).group_of(site.cluster.by_name[BUILDER])
+    assert group is not None
+    return group
 
 
 @pytest.fixture(scope="module")
 def builder(file: Site) -> Iterator[Site]:
-    """The machine, up and without the driver, which its boot image lacks too; its file asks for it and has its lock."""
-    file.declare(_without_driver)
+    """The machine, up and without the driver, which its boot image lacks too; its file asks for it and has its lock.
+
+    The image has what takes an emulated machine half an hour and is not in question: the locked kernel beside the
+    newest, which boots, its headers and DKMS. An initramfs has the modules of this machine alone.
+    """
+    lock(file)
+    of_the_kernel = sorted(locked(file).components["kernel"])
+
+    def without_driver(content: dict[str, Any]) -> None:
+        for role in DRIVER:
+            del content["roles"][role]
+        content["roles"]["base"]["packages"] = ["dkms", *of_the_kernel]
+
+    file.declare(without_driver)
     with file.booted():
+        file.on(BUILDER, "echo MODULES=dep >/etc/initramfs-tools/conf.d/small")
         lock(file)
         yield file
 
