@@ -71,6 +71,8 @@ class Record(_Model):
     """The share of the machine's CPU time that its hypervisor gave to others."""
     memory_mib: int | None = None
     """The most memory in use at one time, beyond what the machine had in use before. Older records have none."""
+    measured: dict[str, str] | None = None
+    """What its tests measured, by name, with units."""
     tests: Counts
     attempts: int = Field(ge=1)
     failed_before: int = 0

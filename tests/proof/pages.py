@@ -148,6 +148,10 @@ def _memory(record: Record) -> str:
     return "" if record.memory_mib is None else f"{record.memory_mib} MiB"
 
 
+def _measured(record: Record) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in (record.measured or {}).items())
+
+
 _ROWS: dict[str, Cell] = {
     "result": lambda record, suite, tier, tree: "not run" if record is None else str(record.result),
     "reason": _of_record(lambda record: record.reason or ""),
@@ -163,6 +167,7 @@ _ROWS: dict[str, Cell] = {
     "CPU seconds": _of_record(lambda record: f"{record.cpu_seconds:.0f}"),
     "CPU time stolen": _of_record(lambda record: f"{record.stolen:.1%}"),
     "memory at its peak": _of_record(_memory),
+    "measured": _of_record(_measured),
     "machine": _of_record(lambda record: record.machine),
     "run it": lambda record, suite, tier, tree: (
         f"`make proof SUITE={suite.name}{' SMOKE=1' * (tier is Tier.SMOKE)}`"

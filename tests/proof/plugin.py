@@ -1,4 +1,4 @@
-"""A pytest plugin (`-p tests.proof.plugin`): notes each outcome, and leaves out what passed before."""
+"""A pytest plugin (`-p tests.proof.plugin`): notes each outcome and what tests measured, and leaves out what passed before."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ class Recorder:
         if report.when != "teardown":
             self._outcomes[report.nodeid] = outcome
             return
-        self._progress.note(self._attempt, self._meter.read(), test=report.nodeid, outcome=outcome)
+        measured = {str(name): str(value) for name, value in report.user_properties}
+        self._progress.note(
+            self._attempt, self._meter.read(), test=report.nodeid, outcome=outcome, measured=measured
+        )
 
 
 def _outcome(report: pytest.TestReport) -> str:

@@ -28,6 +28,8 @@ class Summary:
     collection_errors: set[str] = field(default_factory=set)
     """Of the last attempt."""
     attempts: int = 0
+    measured: dict[str, str] = field(default_factory=dict)
+    """What tests have recorded with pytest's record_property, by name."""
     usage: Usage = field(default_factory=Usage)
 
     def count(self, outcome: str) -> int:
@@ -53,7 +55,7 @@ class Progress:
         self.note(number, Usage())
         return number
 
-    def note(self, attempt: int, usage: Usage, **event: str) -> None:
+    def note(self, attempt: int, usage: Usage, **event: Any) -> None:
         """Append what an attempt has used since it began, and a test or a file that ended."""
         self._append(json.dumps({"attempt": attempt, **event, "usage": asdict(usage)}) + "\n")
 
@@ -68,6 +70,7 @@ class Progress:
                 summary.collection_errors.clear()
             if "test" in event:
                 summary.outcomes[event["test"]] = event["outcome"]
+                summary.measured |= event.get("measured", {})
                 if event["outcome"] in (FAILED, ERROR):
                     summary.failed_ever.add(event["test"])
             elif "not_collected" in event:

@@ -161,6 +161,7 @@ def _measured(summary: Summary) -> dict[str, Any]:
         "cpu_seconds": round(summary.usage.cpu_seconds, 1),
         "stolen": round(summary.usage.stolen, 4),
         "memory_mib": summary.usage.memory_mib,
+        "measured": summary.measured or None,
         "tests": _counts(summary),
         "attempts": summary.attempts,
         "failed_before": len(summary.failed_ever & summary.passed),

@@ -36,7 +36,7 @@ def alone() -> dict[str, Any]:
 
 
 class Times:
-    """How long parts took, printed for the ledger at the end."""
+    """How long parts took, for the ledger."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.racks.program import Ran
@@ -54,11 +56,13 @@ def test_slurm_found_the_declared_hardware(rack: Site) -> None:
     assert numa == ["0", "1"]
 
 
-def test_memory_and_times_for_the_ledger(rack: Site, times: Times) -> None:
+def test_memory_and_times_for_the_ledger(
+    rack: Site, times: Times, record_property: Callable[[str, object], None]
+) -> None:
     for node in NODES:
         total, available = rack.on(
             node, "awk '/^(MemTotal|MemAvailable):/ {print int($2 / 1024)}' /proc/meminfo"
         ).split()
-        print(f"{node}: {total} MiB, {available} MiB available at rest")
+        record_property(f"memory of {node}", f"{total} MiB, {available} MiB available at rest")
         assert int(total) > 1881, "slurmd would refuse the node"
-    print(times)
+    record_property("times", times)

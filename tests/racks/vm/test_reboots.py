@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -58,7 +59,9 @@ def _unpacking(site: Site, running: Running) -> None:
     )
 
 
-def test_a_power_cut_in_the_middle_of_an_installation_is_repaired(rack: Site, times: Times) -> None:
+def test_a_power_cut_in_the_middle_of_an_installation_is_repaired(
+    rack: Site, times: Times, record_property: Callable[[str, object], None]
+) -> None:
     with rack.declaring(_one_more_package):
         running = rack.start("apply", str(rack.file), "--yes")
         _unpacking(rack, running)
@@ -79,4 +82,4 @@ def test_a_power_cut_in_the_middle_of_an_installation_is_repaired(rack: Site, ti
         assert operations(rack.plan(0, full=True)) == set()
     in_service(rack, "worker1", "worker2")
     assert run_job(rack, "worker1", "--mem=64", "uname -n") == "worker1\nstatus 0\n"
-    print(times)
+    record_property("times", times)

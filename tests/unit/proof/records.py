@@ -18,6 +18,7 @@ _FIELDS = {
     "cpu_seconds": 1200.4,
     "stolen": 0.0123,
     "memory_mib": 6144,
+    "measured": {"lab up": "163 s", "rope": "7 m"},
     "tests": Counts(passed=12),
     "attempts": 1,
     "environment": {"RACKWRIGHT_TEST_ROUNDS": "40"},

@@ -108,6 +108,7 @@ def test_a_section_has_all_of_a_run(rows):
         "CPU seconds": "1200",
         "CPU time stolen": "1.2%",
         "memory at its peak": "6144 MiB",
+        "measured": "lab up: 163 s; rope: 7 m",
         "machine": record().machine,
         "run it": "`make proof SUITE=engine`",
     }

@@ -31,8 +31,9 @@ def test_b():
     pathlib.Path("ran.log").open("a").write("b")
     {inside}
 
-def test_c():
+def test_c(record_property):
     pathlib.Path("ran.log").open("a").write("c")
+    record_property("rope", "7 m")
 """
 _DIES_ONCE = """\
 once = pathlib.Path("once.log")
@@ -96,6 +97,7 @@ def test_a_pass_is_recorded_and_not_repeated(proof, make_suite, write_long, repo
     assert 0 < record.seconds < 600
     assert record.cpu_seconds > 0
     assert record.memory_mib is not None
+    assert record.measured == {"rope": "7 m"}
     assert proof.progress_files == []
     assert "3 passed" in proof.runner.log(suite, Tier.FULL).read_text()
     assert "3 passed" in capsys.readouterr().out
@@ -128,6 +130,7 @@ def test_a_killed_run_continues_where_it_stopped(proof, make_suite, write_long, 
     assert "1 deselected" in capsys.readouterr().out
     assert proof.record.tests.passed == 3
     assert proof.record.attempts == 2
+    assert proof.record.measured == {"rope": "7 m"}
     assert proof.record.seconds > first.seconds
     assert proof.record.cpu_seconds > first.cpu_seconds
     assert proof.record.failed_before == 0
