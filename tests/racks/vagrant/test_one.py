@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.racks.host_state import State
@@ -11,9 +13,12 @@ from tests.racks.vagrant.rack import VagrantRack
 pytestmark = [pytest.mark.lab, pytest.mark.proof, pytest.mark.smoke]
 
 
-def test_up_ssh_destroy(one: VagrantRack) -> None:
+def test_up_ssh_destroy(one: VagrantRack, record_property: Callable[[str, object], None]) -> None:
     up = one.vagrant("up")
-    print(f"vagrant up of one VM under emulation: {up.seconds:.0f} s")
+    record_property("vagrant up of one VM", f"{up.seconds:.0f} s")
+    assert (
+        one.vagrant("ssh", "head1", "-c", "systemctl is-system-running", timeout=300).out.strip() == "running"
+    )
     # the seed gave it its name, its addresses and the port whose key is in known_hosts
     facts = one.vagrant(
         "ssh", "head1", "-c", "hostname; cat /sys/class/net/*/address; sudo id -u", timeout=300
