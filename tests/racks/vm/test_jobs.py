@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.racks.site import Site
-from tests.racks.vm.slurm_jobs import as_ada, cancel, in_service, log_in, run_job, state, submit
+from tests.racks.slurm_jobs import as_ada, cancel, in_service, log_in, run_job, state, submit
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 _ONE = "--mem=512"

@@ -9,8 +9,8 @@ import pytest
 
 from tests.racks.program import Running
 from tests.racks.site import Site, operations
+from tests.racks.slurm_jobs import in_service, run_job, state, submit, wait_for
 from tests.racks.vm.conftest import APPLY_SECONDS, Times
-from tests.racks.vm.slurm_jobs import in_service, run_job, state, submit, wait_for
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 _BOOT = "cat /proc/sys/kernel/random/boot_id"

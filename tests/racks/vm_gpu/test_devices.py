@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.racks.site import Site
-from tests.racks.vm.slurm_jobs import as_ada, cancel, run_job, submit
+from tests.racks.slurm_jobs import as_ada, cancel, run_job, submit
 from tests.racks.vm_gpu.conftest import GPUS, SLURM
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
