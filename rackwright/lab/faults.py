@@ -106,7 +106,7 @@ def _check(target: NodeSpec, kind: str, args: tuple[str, ...]) -> None:
 def heal(spec: RackSpec, target: NodeSpec) -> None:
     """Undo every fault of a node, boot it if it is off, and wait until it is ready."""
     faults = recorded(spec.name, target.name)
-    if _needs_power_cycle(target, faults) and "kill" not in faults:
+    if "kill" not in faults and (_needs_power_cycle(target, faults) or node.panicked(spec.name, target.name)):
         cgroup.kill(spec.name, target.name)
         wait_until(lambda: not node.running(spec.name, target.name), f"{target.name} to be off")
     if not node.running(spec.name, target.name):

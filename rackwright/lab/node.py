@@ -14,6 +14,8 @@ from rackwright.lab.spec import NodeSpec, RackSpec
 
 _LOG_LINES = 12
 _LOG_BYTES = 64 << 10
+_PANIC = "---[ end Kernel panic"
+"""Linux's panic(): printed where kernel.panic is 0, before it waits forever."""
 
 
 class Kind(Protocol):
@@ -77,14 +79,22 @@ def wait_ready(spec: RackSpec, node: NodeSpec, give_up: Event | None = None) -> 
 
 def console_tail(rack: str, node: str) -> str:
     """The last lines the node, or what runs it, wrote."""
-    folder, lines = names.node_state(rack, node), list[str]()
-    for log in ("console.log", "qemu.log"):
-        if (folder / log).exists():
-            with (folder / log).open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - _LOG_BYTES))  # a node may write without end
-                lines += file.read(_LOG_BYTES).decode(errors="replace").splitlines()[-_LOG_LINES:]
-    return "\n".join(lines)
+    folder = names.node_state(rack, node)
+    return "\n".join([*_tail(folder / "console.log"), *_tail(folder / "qemu.log")])
+
+
+def panicked(rack: str, node: str) -> bool:
+    """Whether the last that a machine wrote to its serial line is that its kernel has panicked and does not reboot."""
+    return any(_PANIC in line for line in _tail(names.node_state(rack, node) / "console.log")[-1:])
+
+
+def _tail(log: Path) -> list[str]:
+    if not log.exists():
+        return []
+    with log.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _LOG_BYTES))  # a node may write without end
+        return file.read(_LOG_BYTES).decode(errors="replace").splitlines()[-_LOG_LINES:]
 
 
 def remove(rack: str, node: str) -> None:

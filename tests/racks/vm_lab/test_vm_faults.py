@@ -8,7 +8,7 @@ import time
 import pytest
 
 from rackwright.errors import LabError
-from rackwright.lab import names
+from rackwright.lab import names, node
 from tests.racks.vm_lab.conftest import NODE, Machine
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
@@ -101,6 +101,16 @@ def test_a_panic_is_silence_until_it_is_healed(machine: Machine):
     assert "Kernel panic - not syncing" in log
     machine.lab("heal")
     assert machine.boot() != before
+
+
+def test_a_kernel_that_panicked_by_itself_is_healed_too(machine: Machine):
+    before = machine.boot()
+    machine.on("sysctl -qw kernel.panic=0; systemd-run -q --on-active=2 sh -c 'echo c >/proc/sysrq-trigger'")
+    machine.wait(lambda: node.panicked(machine.name, NODE), "it to panic")
+    assert machine.faults() == {}
+    machine.lab("heal")
+    assert machine.boot() != before
+    assert not node.panicked(machine.name, NODE)
 
 
 def test_kill_is_a_power_failure_that_up_respects(machine: Machine):

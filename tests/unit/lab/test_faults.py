@@ -201,6 +201,22 @@ def test_some_faults_need_a_power_cycle(lab: Rack, kind: str, monkeypatch: pytes
     assert lab.has() == {}
 
 
+@pytest.mark.parametrize(
+    ("written", "cycled"),
+    [
+        ("Kernel panic - not syncing: oops\r\n---[ end Kernel panic - not syncing: oops ]---\r\n", True),
+        ("Kernel panic - not syncing: oops\r\nRebooting in 10 seconds..\r\n", False),
+        ("---[ end Kernel panic - not syncing: oops ]---\r\nLinux version 6.12\r\nlogin: ", False),
+        ("", False),
+    ],
+)
+def test_a_kernel_that_panicked_by_itself_needs_a_power_cycle(lab: Rack, written: str, cycled: bool):
+    log = names.node_state("unit", MACHINE.name) / "console.log"
+    log.write_text(written)
+    faults.heal(lab.spec, MACHINE)
+    assert (lab.done == ["kill node1", "start"]) is cycled
+
+
 @pytest.mark.parametrize("off", ["kill", "disk:fail"])
 def test_a_full_disk_is_emptied_on_a_machine_that_has_to_boot_first(lab: Rack, off: str):
     lab.fault(MACHINE, "fill-disk")

@@ -39,7 +39,7 @@ END = (
 def test_a_small_machine_without_kvm(tmp_path: Path):
     spec = rack(tmp_path, nodes=(node(1, vm=PLAIN),))
     assert shlex.join(command(spec, spec.nodes[0], DISKS, kvm=False)) == (
-        f"{BEGIN} -accel tcg,thread=multi,tb-size=256 -cpu max"
+        f"{BEGIN} -accel tcg,thread=multi,tb-size=256 -cpu max,la57=off"
         " -smp 2,sockets=1,cores=2,threads=1 -m 1024M"
         f"{CLOCK_AND_FIRMWARE}"
         " -drive if=pflash,unit=1,format=raw,file=/d/variables.fd"
