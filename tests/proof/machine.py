@@ -27,7 +27,8 @@ class Usage:
     @property
     def stolen(self) -> float:
         """The share of CPU time that was stolen, from 0 to 1."""
-        return self.stolen_seconds / self.capacity_seconds if self.capacity_seconds else 0.0
+        # The kernel advances its counters at different moments: over a few ticks a part may exceed the whole.
+        return min(1.0, self.stolen_seconds / self.capacity_seconds) if self.capacity_seconds else 0.0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(

@@ -30,6 +30,10 @@ def test_a_meter_never_runs_backwards():
     assert read.memory_mib >= 0
 
 
+def test_over_a_few_ticks_no_more_is_stolen_than_there_was():
+    assert Usage(stolen_seconds=0.02, capacity_seconds=0.01).stolen == 1
+
+
 def test_memory_in_use_is_what_is_not_available():
     assert memory_in_use("MemTotal:       8192 kB\nMemFree: 1024 kB\nMemAvailable:   2048 kB\n") == 6
 
