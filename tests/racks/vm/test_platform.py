@@ -60,7 +60,8 @@ def test_soft_roce_carries_data_between_two_machines(
 ) -> None:
     for worker in WORKERS:
         assert "PORT_ACTIVE" in rdma.on(worker, "ibv_devinfo -d rxe0", 120)
-    test = "timeout 300 ib_write_bw -d rxe0 -F -n 100 -s 65536 -p 18515"
+    # A retry after 2 s (4 µs x 2^19), not 67 ms: eight of those are over before an emulated machine answers.
+    test = "timeout 300 ib_write_bw -d rxe0 -F -n 100 -s 65536 -u 19 -p 18515"
     rdma.on("worker1", f"systemd-run -q --collect --unit=bandwidth {test}", 120)
     deadline = time.monotonic() + 120
     while "18515" not in rdma.on("worker1", "ss -Hltn sport = :18515"):
