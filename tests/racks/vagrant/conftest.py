@@ -25,7 +25,14 @@ class Accepted:
 
 
 @pytest.fixture(scope="session")
-def before() -> State:
+def programs() -> None:
+    """All that these tests run is installed; else each of them is UNKNOWN."""
+    if absent := missing():
+        pytest.skip(f"UNKNOWN: not installed: {', '.join(absent)}")
+
+
+@pytest.fixture(scope="session")
+def before(programs: None) -> State:
     """The machine before any libvirtd of the tests ran."""
     return machine_state()
 
@@ -33,8 +40,6 @@ def before() -> State:
 @pytest.fixture(scope="session")
 def libvirt(tmp_path_factory: pytest.TempPathFactory, before: State) -> Iterator[PrivateLibvirt]:
     """A libvirtd that sees nothing of this machine's, with an empty storage pool."""
-    if absent := missing():
-        pytest.skip(f"UNKNOWN: not installed: {', '.join(absent)}")
     assert before
     daemon = PrivateLibvirt(tmp_path_factory.mktemp("libvirt"))
     try:

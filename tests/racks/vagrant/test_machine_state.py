@@ -10,7 +10,7 @@ import pytest
 
 from tests.racks.vagrant.rack import REPO
 
-pytestmark = [pytest.mark.lab, pytest.mark.proof, pytest.mark.smoke]
+pytestmark = [pytest.mark.lab, pytest.mark.proof, pytest.mark.smoke, pytest.mark.usefixtures("programs")]
 
 _ASK = "import json; from tests.racks.vagrant.machine_state import machine_state; print(json.dumps(machine_state()))"
 
