@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -10,6 +11,8 @@ from rackwright.claims.check import Undetermined
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.time.readings import Interval, parse_sources, parse_tracking, spread
 from rackwright.roles.time.verify import CHECKS
+from rackwright.verify.judge import Patience, ask
+from rackwright.verify.selection import PlannedCheck
 from tests.unit.roles.fake_host import FakeHost, Reply, judged
 from tests.unit.roles.sites import head, site
 
@@ -84,6 +87,31 @@ def test_over_a_slow_way_with_a_wide_bound_nobody_knows():
     result = _agree(**slow)
     assert result.status == "UNKNOWN"
     assert result.evidence.endswith("by chrony's own bounds: too imprecise to decide about 0.05 s")
+
+
+class Settling(Clock):
+    """A node that answers late while it is busy: for the first two rounds of five readings."""
+
+    def run(self, command, *args):
+        self.way = 0.03 if len(self.asked) < 10 else 0.0
+        return super().run(command, *args)
+
+
+class Unhurried(threading.Event):
+    """A stop that never comes, and pauses that take no time."""
+
+    def wait(self, timeout=None):
+        return False
+
+
+def test_readings_that_were_too_imprecise_are_taken_again_within_the_settle_time():
+    tracking = TRACKING.format("0A090A0A", "-0.000005321", "0.400000000")
+    hosts = {name: Settling(tracking=tracking) for name in ("head1", "gpu1", "gpu2")}
+    check = next(check for check in CHECKS if check.name == "all clocks agree")
+    node = head(CLUSTER)
+    planned = PlannedCheck("time", check, node, node.options["time"], 0)
+    result = ask(planned, CLUSTER, hosts.__getitem__, Patience(time.monotonic(), Unhurried()))
+    assert (result.status, result.evidence) == ("PASS", "3 clocks within 0 ms, measured from here")
 
 
 def test_a_large_difference_shows_over_a_slow_way_too():
