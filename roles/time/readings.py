@@ -8,6 +8,8 @@ from rackwright.claims.check import Undetermined
 
 LOCAL_REFERENCE = "7F7F0101"
 """Reference ID (127.127.1.1) of a chronyd that serves its own clock."""
+MOST_DRIFT = 500e-6
+"""The largest frequency error that Linux corrects (MAXFREQ of linux/timex.h, 500 ppm); crystals stay below 100 ppm."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,12 @@ class Source:
     stratum: int
     reach: int
     """The last eight polls, one bit each."""
+    age_seconds: int
+    """Since the last sample."""
+    offset_seconds: float
+    """What that sample says of the clock now, with the corrections that chronyd has made since; positive is fast."""
+    margin_seconds: float
+    """The most that sample can be wrong."""
 
 
 def parse_tracking(output: str) -> Tracking:
@@ -73,10 +81,35 @@ def parse_sources(output: str) -> tuple[Source, ...]:
     for line in output.splitlines():
         fields = line.split(",")
         try:
-            sources.append(Source(fields[1], fields[2], int(fields[3]), int(fields[5], 8)))
+            state, address, stratum, reach, age = (
+                fields[1],
+                fields[2],
+                int(fields[3]),
+                fields[5],
+                int(fields[6]),
+            )
+            offset, margin = float(fields[7]), float(fields[9])
+            sources.append(Source(state, address, stratum, int(reach, 8), age, offset, margin))
         except (IndexError, ValueError) as error:
             raise Undetermined(f"chronyc sources printed a line that is no source: {line[:80]!r}") from error
     return tuple(sources)
+
+
+def clock_error(tracking: Tracking, sources: tuple[Source, ...]) -> float:
+    """The most a clock can be off, in seconds: by all that chronyd knows, or by the last sample alone.
+
+    A chronyd that was just started assumes a frequency error of 100 % (`Skew: 1000000 ppm`) until its samples
+    are good enough to estimate it, and its bound grows by a second each second; the sample does not.
+    """
+    samples = (
+        abs(tracking.offset_seconds)
+        + abs(source.offset_seconds)
+        + source.margin_seconds
+        + source.age_seconds * MOST_DRIFT
+        for source in sources
+        if source.state == "*"
+    )
+    return min([tracking.error_seconds, *samples])
 
 
 @dataclass(frozen=True)

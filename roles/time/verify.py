@@ -13,7 +13,9 @@ from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.time.readings import (
     LOCAL_REFERENCE,
     Interval,
+    Source,
     Tracking,
+    clock_error,
     parse_sources,
     parse_tracking,
     spread,
@@ -29,11 +31,15 @@ def _tracking(context: CheckContext[TimeOptions], node: Node | None = None) -> T
     return parse_tracking(context.output("chronyc -c -n tracking", host=host))
 
 
+def _sources(context: CheckContext[TimeOptions], node: Node | None = None) -> tuple[Source, ...]:
+    host = context.host if node is None else context.on(node.name)
+    return parse_sources(context.output("chronyc -c -n sources", host=host))
+
+
 def _follows(context: CheckContext[TimeOptions]) -> str:
     head = context.cluster.primary
     expected = str(context.cluster.management_address(head))
-    sources = parse_sources(context.output("chronyc -c -n sources"))
-    mine = [source for source in sources if source.address == expected]
+    mine = [source for source in _sources(context) if source.address == expected]
     if not mine:
         fail(f"{head.name} ({expected}) is not among chrony's sources")
     if mine[0].reach == 0:
@@ -53,9 +59,7 @@ def _serves(context: CheckContext[TimeOptions]) -> str:
                 f"its own clock at stratum {options.local_stratum}"
             )
         return f"the head's own clock, stratum {tracking.stratum}"
-    selected = [
-        source for source in parse_sources(context.output("chronyc -c -n sources")) if source.state == "*"
-    ]
+    selected = [source for source in _sources(context) if source.state == "*"]
     if not selected:
         fail(f"none of {', '.join(options.servers)} is selected")
     return f"{selected[0].address}, stratum {selected[0].stratum}"
@@ -101,8 +105,8 @@ def _clocks_agree(context: CheckContext[TimeOptions]) -> str:
         fail(f"{ahead} is at least {least:.3f} s ahead of {behind}, more than {most:g} s")
     if at_most <= most:
         return f"{len(nodes)} clocks within {at_most * 1000:.0f} ms, measured from here"
-    bounds = {node.name: _tracking(context, node).error_seconds for node in nodes}
-    worst = sum(sorted(bounds.values())[-2:])
+    bounds = each(lambda node: clock_error(_tracking(context, node), _sources(context, node)), nodes)
+    worst = sum(sorted(bounds)[-2:])
     if worst <= most:
         return f"{len(nodes)} clocks within {worst * 1000:.0f} ms by chrony's own bounds"
     raise Undetermined(

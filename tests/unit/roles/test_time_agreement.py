@@ -9,7 +9,7 @@ import pytest
 
 from rackwright.claims.check import Undetermined
 from rackwright.roles.time.options import TimeOptions
-from rackwright.roles.time.readings import Interval, parse_sources, parse_tracking, spread
+from rackwright.roles.time.readings import Interval, clock_error, parse_sources, parse_tracking, spread
 from rackwright.roles.time.verify import CHECKS
 from rackwright.verify.judge import Patience, ask
 from rackwright.verify.selection import PlannedCheck
@@ -40,8 +40,9 @@ def _steady(monkeypatch):
 class Clock(FakeHost):
     """A node whose clock is `ahead` seconds ahead, and whose answers take `way` seconds each way."""
 
-    def __init__(self, ahead=0.0, way=0.0, tracking=None):
-        super().__init__({} if tracking is None else {"chronyc -c -n tracking": tracking})
+    def __init__(self, ahead=0.0, way=0.0, tracking=None, sources=""):
+        known = {"chronyc -c -n tracking": tracking, "chronyc -c -n sources": sources}
+        super().__init__({} if tracking is None else known)
         self.ahead, self.way = ahead, way
 
     def run(self, command, *args):
@@ -87,6 +88,34 @@ def test_over_a_slow_way_with_a_wide_bound_nobody_knows():
     result = _agree(**slow)
     assert result.status == "UNKNOWN"
     assert result.evidence.endswith("by chrony's own bounds: too imprecise to decide about 0.05 s")
+
+
+JUST_STARTED = (
+    "0A4E280A,10.78.40.10,11,1795525104.243489021,0.003009937,-0.003979129,0.003979129,0.000,-31.059,"
+    "1000000.000,0.005479958,4.525711060,64.5,Normal\n"
+)
+FEW_SAMPLES = "^,*,10.78.40.10,10,6,77,4,-0.000607113,-0.004586242,0.002743729\n"
+"""A follower (chrony 4.6.1 on an emulated virtual machine, 2026-11-24) three minutes after chronyd's start."""
+
+
+def test_a_chronyd_that_was_just_started_is_judged_by_its_last_sample():
+    """Its own bound grows by a second each second until it dares to estimate the clock's frequency."""
+    followers = {
+        name: Clock(way=0.03, tracking=JUST_STARTED, sources=FEW_SAMPLES) for name in ("gpu1", "gpu2")
+    }
+    head1 = Clock(way=0.03, tracking=TRACKING.format("7F7F0101", "0.0", "0.0"))
+    result = _agree(head1=head1, **followers)
+    assert (result.status, result.evidence) == ("PASS", "3 clocks within 17 ms by chrony's own bounds")
+
+
+def test_the_last_sample_counts_less_with_its_age_and_only_if_its_source_is_selected():
+    tracking = parse_tracking(JUST_STARTED)
+    assert tracking.error_seconds == pytest.approx(0.003009937 + 4.525711060 + 0.005479958 / 2)
+    now, later = parse_sources(FEW_SAMPLES), parse_sources(FEW_SAMPLES.replace(",77,4,", ",77,1004,"))
+    assert clock_error(tracking, now) == pytest.approx(0.003009937 + 0.000607113 + 0.002743729 + 0.002)
+    assert clock_error(tracking, later) == pytest.approx(clock_error(tracking, now) + 0.5)
+    assert clock_error(tracking, parse_sources(FEW_SAMPLES.replace("^,*", "^,?"))) == tracking.error_seconds
+    assert clock_error(tracking, ()) == tracking.error_seconds
 
 
 class Settling(Clock):
