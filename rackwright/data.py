@@ -30,6 +30,8 @@ class Site:
     """Nothing will be applied: secrets that do not exist yet are made up and stored nowhere."""
     renewed: frozenset[str] = frozenset()
     """Secrets whose rotation is planned: another value is made up, whatever the store has."""
+    erasable: frozenset[str] = frozenset()
+    """Serials of disks that the operator typed for this run: their content may be destroyed."""
 
     def secret(self, name: str) -> Secret:
         """A secret of this cluster. Its str() and repr() are masked. SecretsError where the store lacks it."""

@@ -6,9 +6,9 @@ Options classes implement these interfaces; no role names or imports another one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
-from rackwright.model.types import WorkloadManager
+from rackwright.model.types import NetworkPurpose, WorkloadManager
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Node
@@ -211,3 +211,54 @@ class HoldsPackages:
     def held_packages(self, node: Node) -> tuple[str, ...]:
         """Their names."""
         raise NotImplementedError
+
+
+class Listener(NamedTuple):
+    """Ports on which a program of a role listens, on the nodes that it runs on."""
+
+    program: str
+    """As the kernel names the process, e.g. `slurmctld`; systemd for a socket unit."""
+    ports: tuple[int, int]
+    """First and last."""
+    protocol: Literal["tcp", "udp"] = "tcp"
+    purposes: frozenset[NetworkPurpose] = frozenset({NetworkPurpose.MANAGEMENT})
+    """Networks from which it is to be reached. Empty: from the node itself alone."""
+
+
+class Listens:
+    """Options of a role whose programs listen on ports: the one home of what is open on a node."""
+
+    def listeners(self, node: Node) -> tuple[Listener, ...]:
+        """What listens on this node."""
+        raise NotImplementedError
+
+
+class Certificate(NamedTuple):
+    """A certificate and its private key that a program of a role reads."""
+
+    name: str
+    """Unique on a node, e.g. `registry`."""
+    key: str
+    """Absolute path of the private key (PEM)."""
+    chain: str
+    """Absolute path of the certificate and those between it and the CA (PEM)."""
+    names: tuple[str, ...]
+    """DNS names and addresses that clients call it by."""
+    owner: str = "root"
+    group: str = "root"
+    """Who may read the key, beside root; mode 640."""
+
+
+class NeedsCertificates:
+    """Options of a role whose programs speak TLS with certificates of the site's CA."""
+
+    def certificates(self, node: Node) -> tuple[Certificate, ...]:
+        """Those of this node; empty where the site supplies them otherwise."""
+        raise NotImplementedError
+
+
+class IssuesCertificates:
+    """Options of the role that issues the certificates of the site, and makes nodes trust them."""
+
+    trust_file: ClassVar[str]
+    """Absolute path of the CA's certificate on every node (PEM)."""

@@ -21,7 +21,20 @@ if TYPE_CHECKING:  # plans are read and shown by processes that never load pyinf
     from pyinfra.api.host import Host
 
 Kind = Literal[
-    "file", "directory", "link", "package", "unit", "sysctl", "user", "group", "slurm", "database", "setting"
+    "file",
+    "directory",
+    "link",
+    "package",
+    "unit",
+    "sysctl",
+    "user",
+    "group",
+    "slurm",
+    "database",
+    "setting",
+    "certificate",
+    "disk",
+    "reboot",
 ]
 """What was changed. A new kind needs a drift in tests/racks/kinds.py, seeded and found."""
 
@@ -81,6 +94,7 @@ Collector = Callable[["Host", Change], None]
 _collector: Collector | None = None
 _pending: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
 _removed: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
+_reboots: WeakKeyDictionary[Host, list[Change]] = WeakKeyDictionary()
 
 
 def collect_with(collector: Collector | None) -> None:
@@ -104,6 +118,8 @@ def record(*changes: Change, of_access: bool = False) -> None:
             _pending.setdefault(host, set()).add(change.target)
         if change.after is None:
             _removed.setdefault(host, set()).add(change.target)
+        if change.kind == "reboot":
+            _reboots.setdefault(host, []).append(change)
         if _collector is not None:
             _collector(host, change)
         else:
@@ -125,6 +141,11 @@ def pending(host: Host, targets: tuple[str, ...]) -> tuple[str, ...]:
 def removed(host: Host, targets: tuple[str, ...]) -> tuple[str, ...]:
     """Those of `targets` that this run removes: afterwards nothing on the node shows that they existed."""
     return _among(targets, _removed.get(host, set()))
+
+
+def reboot_is_due(host: Host) -> bool:
+    """Whether an earlier operation of this run found something on this host that only a reboot brings."""
+    return bool(_reboots.get(host))
 
 
 def caused_by(targets: tuple[str, ...]) -> str:
