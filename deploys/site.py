@@ -16,6 +16,8 @@ from rackwright.roles.cuda.deploy import cuda
 from rackwright.roles.cuda.options import CudaOptions
 from rackwright.roles.dcgm.deploy import dcgm
 from rackwright.roles.dcgm.options import DcgmOptions
+from rackwright.roles.dns.deploy import dns
+from rackwright.roles.dns.options import DnsOptions
 from rackwright.roles.docker.deploy import docker
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.enroot_pyxis.deploy import enroot_pyxis
@@ -65,6 +67,8 @@ if (o := options_for(host, "tuning", TuningOptions)) is not None:
     tuning(options=o)
 if (o := options_for(host, "time", TimeOptions)) is not None:
     time(options=o)
+if (o := options_for(host, "dns", DnsOptions)) is not None:
+    dns(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 from rackwright.model.types import NetworkPurpose, WorkloadManager
 
 if TYPE_CHECKING:
-    from rackwright.model.cluster import Node
+    from rackwright.model.cluster import Cluster, Node
+    from rackwright.model.host_names import ExtraHost
 
 
 class UserAccount(Protocol):
@@ -30,6 +31,13 @@ class DeclaresUsers:
     def accounts(self) -> Sequence[UserAccount]:
         """Every user it creates."""
         raise NotImplementedError
+
+
+class NamesHosts:
+    """Options of the role that writes /etc/hosts."""
+
+    extra_hosts: tuple[ExtraHost, ...]
+    """What it names besides the nodes of the cluster."""
 
 
 class SetsUpGpuRepository:
@@ -262,3 +270,19 @@ class IssuesCertificates:
 
     trust_file: ClassVar[str]
     """Absolute path of the CA's certificate on every node (PEM)."""
+
+
+class SetsProxy:
+    """Options of the role that declares the proxy by which nodes reach what is outside the cluster."""
+
+    def proxy_environment(self, cluster: Cluster, node: Node) -> Mapping[str, str]:
+        """Variables by name, in capitals, for programs that fetch from outside."""
+        raise NotImplementedError
+
+
+class FetchesFromOutside:
+    """Options of a role whose daemons fetch from outside; it gives its units the variables of SetsProxy."""
+
+    def fetching_units(self, node: Node) -> tuple[str, ...]:
+        """Units of those daemons on this node."""
+        raise NotImplementedError

@@ -35,6 +35,24 @@ SOFTWARE = {
         },
         {"variable": "DAEMON_OPTS", "filter_level": "1"},
     ),
+    # dns-root-data: the trust anchor, which the unit copies
+    "unbound": Names(
+        ("unbound", "dns-root-data"),
+        "unbound.service",
+        {
+            "conf": "/etc/unbound/unbound.conf",
+            "names": "/etc/unbound/rackwright-names.conf",
+            "trust_anchor": "/var/lib/unbound/root.key",
+        },
+    ),
+    # what else writes the file; paths: what keeps a DHCP client from it
+    "resolv.conf": Names(
+        ("resolvconf", "openresolv"),
+        paths={
+            "dhclient": "/etc/dhcp/dhclient-enter-hooks.d/rackwright-dns",
+            "dhcpcd": "/etc/dhcpcd.enter-hook",
+        },
+    ),
     "munge": Names(
         ("munge",),
         "munge.service",

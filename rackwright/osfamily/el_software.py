@@ -32,6 +32,16 @@ SOFTWARE = {
         },
         {"variable": "OPTIONS", "filter_level": "2"},
     ),
+    "unbound": Names(
+        ("unbound",),
+        "unbound.service",
+        {
+            "conf": "/etc/unbound/unbound.conf",
+            "names": "/etc/unbound/rackwright-names.conf",
+            "trust_anchor": "/var/lib/unbound/root.key",
+        },
+    ),
+    "resolv.conf": Names(()),  # NetworkManager alone writes it
     "munge": Names(
         ("munge",),
         "munge.service",

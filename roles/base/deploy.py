@@ -26,7 +26,6 @@ def base(options: BaseOptions) -> None:
     _packages(site, options)
     _locale(site, options)
     _timezone(site, options)
-    _resolver(site, options)
     _forwarding(site, options)
     if site.node.family.has_firewalld and options.firewall == "trust-cluster":
         _firewall(site)
@@ -172,24 +171,3 @@ def _timezone(site: Site, options: BaseOptions) -> None:
     )
     if (path := site.node.family.timezone_file) is not None:
         files.file(name="Name the timezone", path=path, content=f"{options.timezone}\n")
-
-
-def _resolver(site: Site, options: BaseOptions) -> None:
-    content = texts.resolv_conf(site.cluster, options)
-    if content is None:
-        return
-    if site.node.family.has_networkmanager:
-        conf = "/etc/NetworkManager/conf.d/90-rackwright-dns.conf"
-        files.file(
-            name="Keep NetworkManager off /etc/resolv.conf",
-            path=conf,
-            content=render("base/networkmanager-dns.conf.j2"),
-        )
-        units.unit(
-            name="Let NetworkManager read it",
-            unit="NetworkManager.service",
-            running=None,
-            enabled=None,
-            reload_on=(conf,),
-        )
-    files.file(name="Write /etc/resolv.conf", path="/etc/resolv.conf", content=content)

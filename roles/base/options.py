@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from rackwright.model.cluster import Cluster, Network
-from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.host_names import ExtraHost
+from rackwright.model.interfaces import NamesHosts
+from rackwright.model.options import RoleOptions
 from rackwright.model.ranges import fold
 from rackwright.model.types import NetworkPurpose, NodeRole
 
-_HOST_NAME = re.compile(
-    r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
-)
 _LOCALE = re.compile(r"(C|POSIX|[a-z]{2,3}_[A-Z]{2})\.UTF-8")
 _TIMEZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}")
 _PACKAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9+._-]*")
-
-
-def _host_name(name: str) -> str:
-    if len(name) > 253 or not _HOST_NAME.fullmatch(name):
-        raise ValueError(
-            f"{name!r} is not a host name: labels of letters, digits and hyphens, joined by dots."
-        )
-    return name
 
 
 def _example(network: Network) -> IPv4Address:
@@ -35,34 +26,10 @@ def _example(network: Network) -> IPv4Address:
     return network.cidr[network.cidr.num_addresses // 2]
 
 
-class ExtraHost(Frozen):
-    """A line of /etc/hosts for something that is not a node of the cluster."""
-
-    address: IPv4Address = Field(description="Its IPv4 address.")
-    names: tuple[str, ...] = Field(min_length=1, description="Its names, the canonical one first.")
-
-    @field_validator("names")
-    @classmethod
-    def _are_host_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_host_name(name) for name in names)
-
-
-class Resolver(Frozen):
-    """The content of /etc/resolv.conf."""
-
-    nameservers: tuple[IPv4Address, ...] = Field(
-        min_length=1, max_length=3, description="At most three: glibc ignores the fourth."
-    )
-    search: tuple[str, ...] = Field(default=(), description="Search domains; none: the cluster's domain.")
-
-    @field_validator("search")
-    @classmethod
-    def _are_domains(cls, search: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_host_name(name) for name in search)
-
-
-class BaseOptions(RoleOptions):
+class BaseOptions(RoleOptions, NamesHosts):
     """What every node has before anything else."""
+
+    moved: ClassVar[Mapping[str, str]] = {"resolver": "roles.dns"}
 
     locale: str = Field(
         default="C.UTF-8", description="System locale, UTF-8 only; C.UTF-8 needs nothing generated."
@@ -75,10 +42,6 @@ class BaseOptions(RoleOptions):
     extra_hosts: tuple[ExtraHost, ...] = Field(
         default=(), description="Lines added to the /etc/hosts that is generated from the cluster file."
     )
-    resolver: Resolver | None = Field(
-        default=None, description="Content of /etc/resolv.conf; left as installed when not declared."
-    )
-
     firewall: Literal["trust-cluster", "leave"] = Field(
         default="trust-cluster",
         description="EL: firewalld, where it is installed, lets everything from the cluster's own networks in, "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from shlex import quote
 
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.host_names import host_names
 from rackwright.model.settings import Mirrors
 from rackwright.model.sku import BLUEFIELD_3
 from rackwright.model.types import Platform
@@ -22,14 +23,6 @@ AUTO_UPGRADES = "/etc/apt/apt.conf.d/20auto-upgrades"
 APT_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer")
 NEEDRESTART = "/etc/needrestart/conf.d/90-rackwright.conf"
 PIP = "/etc/pip.conf"
-
-
-@dataclass(frozen=True)
-class HostsEntry:
-    """One line of /etc/hosts, the canonical name first."""
-
-    address: str
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -51,34 +44,11 @@ def hardware_tools(node: Node) -> tuple[str, ...]:
     return (*names(node.family, "hardware").packages, *more)
 
 
-def hosts_entries(cluster: Cluster, options: BaseOptions) -> Iterator[HostsEntry]:
-    """Every node on every network, then the declared extra hosts.
-
-    The management address carries the node's name; the others `name-network` or, where a network
-    has rails, `name-network-railN`.
-    """
-    for node in cluster.nodes:
-        yield HostsEntry(str(cluster.management_address(node)), (node.fqdn, node.name))
-        for entry in node.addresses:
-            if entry.network == cluster.management.name:
-                continue
-            rail = f"-rail{entry.rail}" if cluster.networks[entry.network].rails > 1 else ""
-            yield HostsEntry(str(entry.address), (f"{node.name}-{entry.network}{rail}",))
-    for extra in options.extra_hosts:
-        yield HostsEntry(str(extra.address), extra.names)
-
-
 def hosts(cluster: Cluster, options: BaseOptions) -> str:
     """/etc/hosts, the same on every node."""
-    return render("base/hosts.j2", cluster=cluster.name, entries=list(hosts_entries(cluster, options)))
-
-
-def resolv_conf(cluster: Cluster, options: BaseOptions) -> str | None:
-    """/etc/resolv.conf, or None when it is not declared."""
-    if options.resolver is None:
-        return None
-    search = options.resolver.search or (cluster.domain,)
-    return render("base/resolv.conf.j2", nameservers=options.resolver.nameservers, search=search)
+    return render(
+        "base/hosts.j2", cluster=cluster.name, entries=list(host_names(cluster, options.extra_hosts))
+    )
 
 
 def package_files(cluster: Cluster, node: Node) -> dict[str, str | None]:

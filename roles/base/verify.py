@@ -10,6 +10,7 @@ from rackwright.claims.packages import database_is_whole, installed, package_sta
 from rackwright.claims.units import is_masked, state_of
 from rackwright.facts.files import AtPath
 from rackwright.model.cluster import Node
+from rackwright.model.host_names import host_names
 from rackwright.model.platforms import Capability
 from rackwright.osfamily.names import names
 from rackwright.roles.base import ports, texts
@@ -65,7 +66,7 @@ def _resolve(context: CheckContext[BaseOptions], asked: list[str]) -> dict[str, 
 def _all_names(context: CheckContext[BaseOptions]) -> str:
     expected = {
         name: entry.address
-        for entry in texts.hosts_entries(context.cluster, context.options)
+        for entry in host_names(context.cluster, context.options.extra_hosts)
         for name in entry.names
     }
     found: dict[str, str] = {}
@@ -184,11 +185,6 @@ def _timezone(context: CheckContext[BaseOptions]) -> str:
     return f"{zone}, {context.output('date +%Z').strip()}"
 
 
-def _resolver(context: CheckContext[BaseOptions]) -> str:
-    as_rendered(context, {"/etc/resolv.conf": texts.resolv_conf(context.cluster, context.options)})
-    return "/etc/resolv.conf is as declared"
-
-
 def _uses_apt(node: Node, options: object) -> bool:
     return node.family.package_tool == "apt"
 
@@ -225,9 +221,4 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("the system locale is set and works", _locale),
     Check("the timezone is set", _timezone),
-    Check(
-        "the resolver is as declared",
-        _resolver,
-        applies=lambda node, options: options.resolver is not None,
-    ),
 )

@@ -7,13 +7,14 @@ from ipaddress import IPv4Address
 
 import pytest
 
+from rackwright.model.host_names import ExtraHost
 from rackwright.model.settings import Mirrors
 from rackwright.model.sku import Nvme
 from rackwright.model.types import Platform
 from rackwright.osfamily.known import os_release
 from rackwright.render import render
 from rackwright.roles.base import texts
-from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
+from rackwright.roles.base.options import BaseOptions
 from rackwright.roles.base.verify import parse_apt_config, parse_getent_hosts
 from tests.unit.roles.fake_host import commands, errors_in, planned
 from tests.unit.roles.sites import GPU_SKU, expected, site, worker
@@ -27,7 +28,6 @@ RHEL_REPOSITORIES = "/etc/yum.repos.d/rackwright.repo"
 OPTIONS = BaseOptions(
     packages=("htop",),
     extra_hosts=(ExtraHost(address=IPv4Address("192.0.2.7"), names=("license.example", "license")),),
-    resolver=Resolver(nameservers=(IPv4Address("10.9.0.1"),)),
 )
 
 
@@ -46,11 +46,6 @@ OPTIONS = BaseOptions(
         (
             {"extra_hosts": [{"address": "192.0.2.7", "names": ["a_b"]}]},
             "'a_b' is not a host name: labels of letters, digits and hyphens, joined by dots.",
-        ),
-        ({"resolver": {"nameservers": []}}, "Tuple should have at least 1 item after validation, not 0"),
-        (
-            {"resolver": {"nameservers": ["10.0.0.1"] * 4}},
-            "Tuple should have at most 3 items after validation, not 4",
         ),
         ({"hostname": "x"}, "Extra inputs are not permitted"),
     ],
@@ -118,14 +113,12 @@ def test_without_mirrors_only_our_own_files_go(os, absent):
 @pytest.mark.parametrize(
     ("template", "variables", "file"),
     [
-        ("resolv.conf", {"search": ("a.example",), "nameservers": ("10.9.0.1", "10.9.0.2")}, "resolv.conf"),
         ("locale.conf", {"locale": "en_US.UTF-8"}, "locale.conf"),
         ("locale.gen", {"locale": "en_US.UTF-8"}, "locale.gen"),
         ("cloud-init.cfg", {}, "cloud-init.cfg"),
         ("20auto-upgrades", {}, "20auto-upgrades"),
         ("needrestart.conf", {}, "needrestart.conf"),
         ("sources.list", {}, "sources.list"),
-        ("networkmanager-dns.conf", {}, "networkmanager-dns.conf"),
     ],
 )
 def test_whole_files(template, variables, file):
@@ -188,8 +181,6 @@ def test_what_el9_gets():
         "Install the hardware tools",
         "Write /etc/locale.conf",
         "Set the timezone",
-        "Keep NetworkManager off /etc/resolv.conf",
-        "Write /etc/resolv.conf",
         "Set what the node forwards at boot",
         "Turn packet forwarding off",
         "Let firewalld trust the cluster's networks",

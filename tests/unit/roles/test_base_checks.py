@@ -10,10 +10,11 @@ import pytest
 
 from rackwright.facts.package_database import PackageDatabase
 from rackwright.facts.settings import Answer
+from rackwright.model.host_names import ExtraHost, host_names
 from rackwright.model.settings import Mirrors
 from rackwright.osfamily.known import os_family, os_release
 from rackwright.roles.base import forwarding, texts
-from rackwright.roles.base.options import BaseOptions, ExtraHost, Resolver
+from rackwright.roles.base.options import BaseOptions
 from rackwright.roles.base.verify import CHECKS
 from tests.unit.roles.fake_facts import asked, file, installed, link, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
@@ -22,7 +23,6 @@ from tests.unit.roles.sites import expected, head, site, worker
 OPTIONS = BaseOptions(
     packages=("htop",),
     extra_hosts=(ExtraHost(address=IPv4Address("192.0.2.7"), names=("license.example", "license")),),
-    resolver=Resolver(nameservers=(IPv4Address("10.9.0.1"),)),
 )
 
 
@@ -37,7 +37,7 @@ ALL_NAMES = (
 )
 RESOLVED = "\n".join(
     f"{entry.address:15} {' '.join(entry.names)}"
-    for entry in texts.hosts_entries(CLUSTER, OPTIONS)
+    for entry in host_names(CLUSTER, OPTIONS.extra_hosts)
     for _ in entry.names
 )
 BASE_PACKAGES = (
@@ -124,7 +124,6 @@ HEALTHY = {
     **link("/etc/localtime", "/usr/share/zoneinfo/UTC"),
     "test -s /usr/share/zoneinfo/UTC": "",
     "date +%Z": "UTC\n",
-    **file("/etc/resolv.conf", "# Written by rackwright.\nsearch test.example\nnameserver 10.9.0.1\n"),
 }
 
 SAME = "/etc/hosts is the same on every node"
@@ -243,11 +242,6 @@ FAILURES = [
         "the timezone is set",
         {"test -s /usr/share/zoneinfo/UTC": (1, "", "")},
         "the node has no timezone UTC",
-    ),
-    (
-        "the resolver is as declared",
-        file("/etc/resolv.conf", "nameserver 127.0.0.53\n"),
-        "/etc/resolv.conf is not as declared: nameserver 127.0.0.53",
     ),
 ]
 EL_FAILURES = [

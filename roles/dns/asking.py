@@ -1,0 +1,85 @@
+"""Asks a resolver from a node: the node sends bytes and prints bytes, and everything is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rackwright.claims.check import CheckContext, Undetermined
+from rackwright.roles.dns.options import DnsOptions
+from rackwright.roles.dns.wire import NoAnswerError, Question, Reply, read
+
+SECONDS = 2.0
+"""How long one answer may take."""
+AT_ONCE = 200
+"""Questions in one command: an argument list has room for 128 KiB."""
+PROGRAM = """\
+import socket, sys, time
+source, server, seconds = sys.argv[1:4]
+for question in sys.argv[4:]:
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    began = time.monotonic()
+    try:
+        s.settimeout(float(seconds))
+        s.bind((source, 0))
+        s.connect((server, 53))
+        s.send(bytes.fromhex(question))
+        said = s.recv(65535).hex()
+    except OSError as error:
+        said = "! " + (str(error) or type(error).__name__)
+    print("%.3f" % (time.monotonic() - began), said, flush=True)
+    s.close()
+"""
+"""Source address, server, seconds for each answer, questions in hex. Prints a line for each: seconds, then the answer in
+hex or `!` and an error."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What became of one question."""
+
+    question: Question
+    seconds: float
+    reply: Reply | None
+    error: str = ""
+    """Why there is no reply."""
+
+    def __str__(self) -> str:
+        if self.reply is None:
+            return self.error
+        return ", ".join(self.reply.values) if self.reply.values else self.reply.code
+
+
+def ask(
+    context: CheckContext[DnsOptions], server: str, questions: Sequence[Question], source: str = "0.0.0.0"
+) -> list[Answered]:
+    """What a resolver answers to this node, in order. Undetermined where the node cannot ask."""
+    found: list[Answered] = []
+    for start in range(0, len(questions), AT_ONCE):
+        some = questions[start : start + AT_ONCE]
+        sent = [question.message(number).hex() for number, question in enumerate(some, 1)]
+        arguments = (PROGRAM, source, server, f"{SECONDS:g}", *sent)
+        lines = context.output(f"python3 -IS -c{' %s' * len(arguments)}", *arguments).splitlines()
+        if len(lines) != len(some):
+            raise Undetermined(f"the node printed {len(lines)} lines for {len(some)} questions to {server}")
+        found += [
+            answered(line, question, number)
+            for number, (line, question) in enumerate(zip(lines, some, strict=True), 1)
+        ]
+        if all(one.reply is None for one in found):
+            return found  # a dead resolver costs SECONDS for each further question
+    return found
+
+
+def answered(line: str, question: Question, number: int) -> Answered:
+    """A line that PROGRAM printed."""
+    seconds, _, said = line.partition(" ")
+    try:
+        took = float(seconds)
+        if said.startswith("! "):
+            return Answered(question, took, None, said[2:])
+        return Answered(question, took, read(bytes.fromhex(said), question, number))
+    except NoAnswerError as error:
+        return Answered(question, took, None, f"sends no DNS answer: {error}")
+    except ValueError as error:
+        raise Undetermined(f"the node printed a line that cannot be read: {line[:80]!r}") from error

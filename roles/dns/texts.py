@@ -1,0 +1,65 @@
+"""What the dns role writes, as text: shared by the deploy and its checks."""
+
+from __future__ import annotations
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.osfamily.names import names
+from rackwright.render import render
+from rackwright.roles.dns import names as known
+from rackwright.roles.dns.options import MOST_NAMESERVERS, DnsOptions, servers
+
+RESOLV_CONF = "/etc/resolv.conf"
+NETWORKMANAGER = "/etc/NetworkManager/conf.d/90-rackwright-dns.conf"
+LOOPBACK = "127.0.0.1"
+
+
+def nameservers(cluster: Cluster, node: Node, options: DnsOptions) -> tuple[str, ...]:
+    """What the node asks, in this order; a head that runs a resolver asks its own first."""
+    if options.resolver == "given":
+        return tuple(map(str, options.nameservers))
+    others = [str(cluster.management_address(head)) for head in servers(cluster) if head.name != node.name]
+    own = [LOOPBACK] if options.serves(node) else []
+    return tuple([*own, *others][:MOST_NAMESERVERS])
+
+
+def resolv_conf(cluster: Cluster, node: Node, options: DnsOptions) -> str:
+    """/etc/resolv.conf."""
+    return render(
+        "dns/resolv.conf.j2",
+        search=options.search or (cluster.domain,),
+        nameservers=nameservers(cluster, node, options),
+        options=options.options,
+    )
+
+
+def writers_off(node: Node) -> dict[str, str]:
+    """Files that keep other programs from writing /etc/resolv.conf, by path."""
+    paths = names(node.family, "resolv.conf").paths
+    found = {path: render(f"dns/{program}.j2") for program, path in paths.items()}
+    return found | (
+        {NETWORKMANAGER: render("dns/networkmanager.conf.j2")} if node.family.has_networkmanager else {}
+    )
+
+
+def unbound_files(cluster: Cluster, node: Node, options: DnsOptions) -> dict[str, str]:
+    """unbound's files by path, in the order in which they need each other; none where it does not run."""
+    if not options.serves(node):
+        return {}
+    paths = names(node.family, "unbound").paths
+    return {
+        paths["names"]: render(
+            "dns/names.conf.j2",
+            cluster=cluster.name,
+            zones=list(known.zones(cluster, complete=options.domain_is_complete)),
+            records=list(known.records(cluster, node)),
+        ),
+        paths["conf"]: render(
+            "dns/unbound.conf.j2",
+            options=options,
+            names=paths["names"],
+            domain=cluster.domain,
+            listen=(LOOPBACK, str(cluster.management_address(node))),
+            networks=[str(network.cidr) for network in cluster.inner_networks],
+            trust_anchor=paths["trust_anchor"],
+        ),
+    }
