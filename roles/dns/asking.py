@@ -26,7 +26,7 @@ for question in sys.argv[4:]:
         s.send(bytes.fromhex(question))
         said = s.recv(65535).hex()
     except OSError as error:
-        said = "! " + (str(error) or type(error).__name__)
+        said = "! " + (error.strerror or str(error) or type(error).__name__)
     print("%.3f" % (time.monotonic() - began), said, flush=True)
     s.close()
 """

@@ -57,8 +57,9 @@ def known_names(cluster: Cluster, node: Node) -> frozenset[str]:
 def zones(cluster: Cluster, *, complete: bool) -> Iterator[Zone]:
     """The cluster's domain, and the reverse zones of its networks: unknown names in them are answered at once."""
     yield Zone(cluster.domain, "static" if complete else "transparent")
-    for network in cluster.inner_networks:
-        yield from reverse_zones(network.cidr)
+    yield from dict.fromkeys(
+        zone for network in cluster.inner_networks for zone in reverse_zones(network.cidr)
+    )
 
 
 def reverse_zones(network: IPv4Network) -> Iterator[Zone]:

@@ -10,6 +10,7 @@ from rackwright.roles.access.options import AccessOptions
 from rackwright.roles.apptainer.options import ApptainerOptions
 from rackwright.roles.base.options import BaseOptions
 from rackwright.roles.containerd.options import ContainerdOptions
+from rackwright.roles.dns.options import DnsOptions
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.nvidia_driver.sources import origin, usual_headers
@@ -33,6 +34,7 @@ def test_it_is_planned_whole(os):
         "apptainer": apptainer[os.family.apptainer_source],
         "base": BaseOptions(locale="de_DE.UTF-8"),
         "containerd": ContainerdOptions(source="docker"),
+        "dns": DnsOptions(),
         "docker": DockerOptions(source="docker"),
         "gpudirect": GpudirectOptions(),
         "podman": PodmanOptions(),
