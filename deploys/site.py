@@ -50,6 +50,8 @@ from rackwright.roles.persistence.deploy import persistence
 from rackwright.roles.persistence.options import PersistenceOptions
 from rackwright.roles.podman.deploy import podman
 from rackwright.roles.podman.options import PodmanOptions
+from rackwright.roles.proxy.deploy import proxy
+from rackwright.roles.proxy.options import ProxyOptions
 from rackwright.roles.registry_cache.deploy import registry_cache
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
 from rackwright.roles.slurm.deploy import slurm
@@ -69,6 +71,8 @@ if (o := options_for(host, "time", TimeOptions)) is not None:
     time(options=o)
 if (o := options_for(host, "dns", DnsOptions)) is not None:
     dns(options=o)
+if (o := options_for(host, "proxy", ProxyOptions)) is not None:
+    proxy(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

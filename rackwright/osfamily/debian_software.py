@@ -35,7 +35,6 @@ SOFTWARE = {
         },
         {"variable": "DAEMON_OPTS", "filter_level": "1"},
     ),
-    # dns-root-data: the trust anchor, which the unit copies
     "unbound": Names(
         ("unbound", "dns-root-data"),
         "unbound.service",
@@ -43,6 +42,8 @@ SOFTWARE = {
             "conf": "/etc/unbound/unbound.conf",
             "names": "/etc/unbound/rackwright-names.conf",
             "trust_anchor": "/var/lib/unbound/root.key",
+            # the unit copies it, but only before its first start
+            "packaged_trust_anchor": "/usr/share/dns/root.key",
         },
     ),
     # what else writes the file; paths: what keeps a DHCP client from it

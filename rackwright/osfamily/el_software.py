@@ -38,7 +38,7 @@ SOFTWARE = {
         {
             "conf": "/etc/unbound/unbound.conf",
             "names": "/etc/unbound/rackwright-names.conf",
-            "trust_anchor": "/var/lib/unbound/root.key",
+            "trust_anchor": "/var/lib/unbound/root.key",  # of unbound-libs
         },
     ),
     "resolv.conf": Names(()),  # NetworkManager alone writes it

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from rackwright.containers import DaemonOptions, registry_problems, source_problems
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
+from rackwright.model.interfaces import FetchesFromOutside, NeedsForwarding, WritesUnitFiles
 from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
 
 
-class ContainerdOptions(DaemonOptions, NeedsForwarding, WritesUnitFiles):
+class ContainerdOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, WritesUnitFiles):
     """containerd, for Kubernetes, for ctr and nerdctl, and below docker."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -77,3 +77,7 @@ class ContainerdOptions(DaemonOptions, NeedsForwarding, WritesUnitFiles):
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """The limits of the daemon."""
         return ("/etc/systemd/system/containerd.service.d/rackwright.conf",)
+
+    def fetching_units(self, node: Node) -> tuple[str, ...]:
+        """containerd pulls images."""
+        return ("containerd.service",)

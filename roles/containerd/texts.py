@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.proxy import proxy_variables
 from rackwright.osfamily.names import Names
 from rackwright.render import render
 from rackwright.roles.containerd.options import ContainerdOptions
@@ -83,9 +84,9 @@ def with_logins(cluster: Cluster, options: ContainerdOptions) -> frozenset[str]:
     return frozenset(paths | ({hosts_path("docker.io")} if cluster.mirrors.containers in names else set()))
 
 
-def unit_conf(options: ContainerdOptions) -> str:
-    """Limits of the daemon, which CRI containers inherit."""
-    return render("containerd/unit.conf.j2", options=options)
+def unit_conf(options: ContainerdOptions, proxy: tuple[str, ...] = ()) -> str:
+    """Limits of the daemon, which CRI containers inherit, and the site's proxy."""
+    return render("containerd/unit.conf.j2", options=options, proxy=proxy)
 
 
 def declared(
@@ -94,7 +95,7 @@ def declared(
     """Every file of the role but certificates."""
     return {
         CONF: config_toml(node, options),
-        DROP_IN: unit_conf(options),
+        DROP_IN: unit_conf(options, proxy_variables(cluster, node)),
         CRICTL: render("containerd/crictl.yaml.j2"),
         **hosts(cluster, options, secret),
     }

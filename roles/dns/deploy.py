@@ -6,7 +6,7 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.operations import files, packages, units
+from rackwright.operations import files, packages, settings, units
 from rackwright.osfamily.names import names
 from rackwright.roles.dns import texts
 from rackwright.roles.dns.options import DnsOptions
@@ -47,6 +47,15 @@ def _unbound(site: Site, options: DnsOptions) -> None:
     unbound = names(site.node.family, "unbound")
     # Its first start is with our configuration: the packaged one asks the root servers.
     packages.installed(name="Install unbound", packages=unbound.packages, start_daemons=False)
+    if options.dnssec and (packaged := unbound.paths.get("packaged_trust_anchor")):
+        anchor = unbound.paths["trust_anchor"]  # unbound-checkconf refuses settings that name a missing one
+        settings.setting(
+            name="Give unbound its first trust anchor",
+            target=anchor,
+            read=f"test -s {anchor} && echo there",
+            want="there",
+            write=f"install -o unbound -g unbound -m 644 {packaged} {anchor}",
+        )
     declared = texts.unbound_files(site.cluster, site.node, options)
     for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content, validate="unbound-checkconf %s")

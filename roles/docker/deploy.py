@@ -9,6 +9,7 @@ from pyinfra.context import host
 
 from rackwright.data import site_of
 from rackwright.facts.settings import Answer
+from rackwright.model.proxy import proxy_variables
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.operations.docker_archive import docker_archive
 from rackwright.operations.registry_files import registry_files
@@ -45,7 +46,12 @@ def docker(options: DockerOptions) -> None:
     files.file(
         name="Write docker's unit settings",
         path=DROP_IN,
-        content=render("docker/unit.conf.j2", conf=CONF, started=STARTED),
+        content=render(
+            "docker/unit.conf.j2",
+            conf=CONF,
+            started=STARTED,
+            proxy=proxy_variables(site.cluster, site.node),
+        ),
     )
     registry_files(options, LOGINS, logins(options, lambda name: site.secret(name).reveal()))
     packages.installed(name="Install docker", packages=names(site.node, options).packages)

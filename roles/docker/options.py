@@ -17,12 +17,12 @@ from rackwright.containers import (
     user_problems,
 )
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import ComparesGroups, NeedsForwarding, WritesUnitFiles
+from rackwright.model.interfaces import ComparesGroups, FetchesFromOutside, NeedsForwarding, WritesUnitFiles
 from rackwright.model.strings import Identifier, NodePath, UserName
 from rackwright.model.types import NodeRole
 
 
-class DockerOptions(DaemonOptions, NeedsForwarding, WritesUnitFiles, ComparesGroups):
+class DockerOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, WritesUnitFiles, ComparesGroups):
     """Docker Engine."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -105,3 +105,7 @@ class DockerOptions(DaemonOptions, NeedsForwarding, WritesUnitFiles, ComparesGro
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """The limits of the daemon."""
         return ("/etc/systemd/system/docker.service.d/rackwright.conf",)
+
+    def fetching_units(self, node: Node) -> tuple[str, ...]:
+        """dockerd pulls images."""
+        return ("docker.service",)

@@ -6,6 +6,7 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
+from rackwright.model.proxy import proxy_variables
 from rackwright.operations import files, packages, units
 from rackwright.render import render
 from rackwright.roles.registry_cache import texts
@@ -21,7 +22,9 @@ def registry_cache(options: RegistryCacheOptions) -> None:
     files.file(
         name="Write the registries' unit",
         path=texts.UNIT_FILE,
-        content=render("registry_cache/unit.j2", etc=texts.ETC),
+        content=render(
+            "registry_cache/unit.j2", etc=texts.ETC, proxy=proxy_variables(site.cluster, site.node)
+        ),
     )
     # the site's own first: a cache does not start without its upstream, which may be one of them
     own_first = sorted(options.registries, key=lambda name: options.registries[name].upstream is not None)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import RegistryAuth
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.interfaces import FetchesFromOutside, WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import NodePath, Slug
 from rackwright.model.text import mistake
@@ -77,7 +77,7 @@ class Registry(Frozen):
         return self
 
 
-class RegistryCacheOptions(RoleOptions, WritesUnitFiles):
+class RegistryCacheOptions(RoleOptions, FetchesFromOutside, WritesUnitFiles):
     """Registries on the primary head; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
@@ -160,3 +160,11 @@ class RegistryCacheOptions(RoleOptions, WritesUnitFiles):
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """The unit of each registry."""
         return ("/etc/systemd/system/registry-cache@.service",)
+
+    def fetching_units(self, node: Node) -> tuple[str, ...]:
+        """Those of registries that cache another one."""
+        return tuple(
+            f"registry-cache@{name}.service"
+            for name, one in self.registries.items()
+            if one.upstream is not None
+        )

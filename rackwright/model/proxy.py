@@ -1,0 +1,18 @@
+"""The site's proxy as daemons have it: what roles whose daemons fetch from outside put into their units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rackwright.model.interfaces import SetsProxy
+
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Cluster, Node
+
+
+def proxy_variables(cluster: Cluster, node: Node) -> tuple[str, ...]:
+    """`NAME=value` for each variable of the declared proxy; empty where no role declares one."""
+    proxy = node.offers(SetsProxy)
+    if proxy is None:
+        return ()
+    return tuple(f"{name}={value}" for name, value in proxy.proxy_environment(cluster, node).items())

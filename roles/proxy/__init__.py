@@ -1,0 +1,1 @@
+"""The HTTP proxy by which nodes reach what is outside the cluster."""
