@@ -50,6 +50,8 @@ from rackwright.roles.podman.deploy import podman
 from rackwright.roles.podman.options import PodmanOptions
 from rackwright.roles.registry_cache.deploy import registry_cache
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
+from rackwright.roles.site_ca.deploy import site_ca
+from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.time.deploy import time
@@ -65,6 +67,8 @@ if (o := options_for(host, "tuning", TuningOptions)) is not None:
     tuning(options=o)
 if (o := options_for(host, "time", TimeOptions)) is not None:
     time(options=o)
+if (o := options_for(host, "site_ca", SiteCaOptions)) is not None:
+    site_ca(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:
