@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from shlex import quote
@@ -90,6 +91,7 @@ for f in {prefix}*.crt; do
   [ -n "$body" ] || in=no
   LC_ALL=C stat -c "anchor $f $in $(sha256sum <"$f" | cut -d' ' -f1) %F %a %U:%G" "$f"
 done"""
+ANCHOR_ACCESS = "regular file 644 root:root"
 _ANCHOR = re.compile(r"anchor (\S+) (yes|no) ([0-9a-f]{64}) (.+)")
 
 
@@ -102,6 +104,10 @@ class Anchor:
     """Programs trust it: the bundle was built since."""
     access: str
     """As stat prints it, e.g. `regular file 644 root:root`."""
+
+    def holds(self, text: str) -> bool:
+        """Whether it is this certificate, which only root may replace."""
+        return self.access == ANCHOR_ACCESS and self.sha256 == hashlib.sha256(text.encode()).hexdigest()
 
 
 class Anchors(FactBase[dict[str, Anchor]]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Generator, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -20,8 +19,6 @@ from rackwright.data import Site, site_of
 from rackwright.facts.certificates import Anchor, Anchors, CertificateAt
 from rackwright.model.interfaces import Certificate, IssuesCertificates, NeedsCertificates
 from rackwright.plan.changes import Change, record
-
-ANCHOR_ACCESS = "regular file 644 root:root"
 
 # Both files are complete and have their access before either takes its name; the chain, which units watch, comes
 # last. Interrupted in between, the key does not fit, and the next run issues both anew. The sizes travel with the
@@ -66,6 +63,7 @@ def issued(certificate: Certificate) -> Generator[StringCommand, None, None]:
     wanted, access = certificate, f"640 {certificate.owner}:{certificate.group}"
     if site.offline:
         record(Change("certificate", wanted.chain, None, _after(wanted)))
+        yield StringCommand(_script(wanted))
         return
     issuer = ca.issuer(site.cluster, site.secret(ca.key_secret).reveal())
     now = datetime.now(UTC)
@@ -136,7 +134,7 @@ def trusted(certificates: Mapping[str, str], prefix: str) -> Generator[StringCom
     there: dict[str, Anchor] = host.get_fact(
         Anchors, folder=family.trust_folder, bundle=family.trust_bundle, prefix=prefix
     )
-    wrong = [name for name, text in certificates.items() if not is_trusted(there.get(name), text)]
+    wrong = [name for name, text in certificates.items() if not _is_trusted(there.get(name), text)]
     strange = [name for name in there if name not in certificates]
     if not wrong and not strange:
         host.noop(f"{len(certificates)} certificates are trusted")
@@ -169,17 +167,9 @@ def trusted(certificates: Mapping[str, str], prefix: str) -> Generator[StringCom
     yield StringCommand(update)
 
 
-def is_trusted(there: Anchor | None, text: str) -> bool:
-    """Whether a certificate is in the trust store as written here, and in what programs read."""
-    return (
-        there is not None
-        and there.in_bundle
-        and there.sha256 == hashlib.sha256(text.encode()).hexdigest()
-        and there.access == ANCHOR_ACCESS
-    )
+def _is_trusted(there: Anchor | None, text: str) -> bool:
+    return there is not None and there.in_bundle and there.holds(text)
 
 
 def _anchor_state(there: Anchor, text: str) -> str:
-    if there.sha256 != hashlib.sha256(text.encode()).hexdigest():
-        return "another certificate"
-    return "not in the bundle that programs read" if not there.in_bundle else there.access
+    return "not in the bundle that programs read" if there.holds(text) else "another certificate, or mode"

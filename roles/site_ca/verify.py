@@ -182,9 +182,13 @@ def _trusts(context: CheckContext[SiteCaOptions]) -> str:
     has_access(context, options.trust_file, "644", "root", "root")
     wanted = texts.anchors_of(issuer, options.extra(context.cluster))
     there = context.fact(Anchors, family.trust_folder, family.trust_bundle, texts.PREFIX)
-    for name in wanted:
+    for name, text in wanted.items():
         if name not in there:
             fail(f"{family.trust_folder}/{name} is missing")
+        if not there[name].holds(text):
+            fail(
+                f"{family.trust_folder}/{name} is another certificate, or not a file that only root may write"
+            )
         if not there[name].in_bundle:
             fail(f"{family.trust_bundle} lacks {name}: programs do not trust it")
     if strange := sorted(set(there) - set(wanted)):
