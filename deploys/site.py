@@ -54,6 +54,8 @@ from rackwright.roles.proxy.deploy import proxy
 from rackwright.roles.proxy.options import ProxyOptions
 from rackwright.roles.registry_cache.deploy import registry_cache
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
+from rackwright.roles.site_ca.deploy import site_ca
+from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.time.deploy import time
@@ -73,6 +75,8 @@ if (o := options_for(host, "dns", DnsOptions)) is not None:
     dns(options=o)
 if (o := options_for(host, "proxy", ProxyOptions)) is not None:
     proxy(options=o)
+if (o := options_for(host, "site_ca", SiteCaOptions)) is not None:
+    site_ca(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

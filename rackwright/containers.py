@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import DeclaresUsers
+from rackwright.model.interfaces import DeclaresUsers, IssuesCertificates, ServesRegistries
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import HttpUrl, RegistryName, RegistryUser, SecretName
 from rackwright.model.text import mistake
@@ -57,7 +57,7 @@ class RegistryAccess(Frozen):
     ca: Path | None = Field(
         default=None,
         description="Certificate of the authority that signed the registry's, PEM, beside the cluster file. None: "
-        "one that the OS trusts.",
+        "the site's CA for registries of the cluster (role site_ca), else one that the OS trusts.",
     )
     auth: RegistryAuth | None = Field(
         default=None, description="root's login, to pull and push. None: the registry asks for none."
@@ -122,9 +122,25 @@ class PullingOptions(RuntimeOptions):
         return f"{'http' if name in self.plain_http else 'https'}://{name}"
 
     def ca_path(self, name: str) -> str | None:
-        """The CA of a registry on a node."""
+        """The declared CA of a registry on a node."""
         access = self.registries.get(name)
         return f"{self.certificates}/{name}/ca.crt" if access is not None and access.ca is not None else None
+
+    def trust_links(self, cluster: Cluster, node: Node) -> dict[str, str]:
+        """Links to the site's CA by path, for registries of the cluster that have its certificates."""
+        trust = trust_file(node)
+        if trust is None:
+            return {}
+        return {
+            f"{self.certificates}/{name}/ca.crt": trust
+            for name in site_registries(cluster)
+            if name not in self.plain_http and self.ca_path(name) is None
+        }
+
+    def trusted_by(self, cluster: Cluster, node: Node, name: str) -> str | None:
+        """The file with which the runtime trusts a registry; None: what the OS trusts."""
+        path = f"{self.certificates}/{name}/ca.crt"
+        return self.ca_path(name) or (path if path in self.trust_links(cluster, node) else None)
 
     def ca_files(self, cluster: Cluster) -> dict[str, str]:
         """Certificate by path on a node. Raises OSError, or ValueError if a file is not ASCII text."""
@@ -168,6 +184,18 @@ class PullingOptions(RuntimeOptions):
         return None if name is None else self.url(name)
 
 
+def trust_file(node: Node) -> str | None:
+    """The certificate of the site's CA on a node; None where it has none."""
+    issues = node.offers(IssuesCertificates)
+    return None if issues is None else issues.trust_file
+
+
+def site_registries(cluster: Cluster) -> tuple[str, ...]:
+    """Host and port of the cluster's registries that have certificates of the site's CA."""
+    serving = (node.offers(ServesRegistries) for node in cluster.nodes)
+    return tuple(name for one in serving if one is not None for name in one.registry_names(cluster))
+
+
 class DaemonOptions(PullingOptions):
     """Of docker and containerd: distributions and Docker's own repository ship containerd in packages that
     exclude each other (containerd, containerd.io), so all such roles of a node have one source.
@@ -188,7 +216,13 @@ class AddressPool(Frozen):
 
 
 def registry_problems(options: PullingOptions, cluster: Cluster) -> Iterator[Problem]:
-    """Certificates that are not there, or are something else."""
+    """Certificates that are not there, or are something else; plain HTTP where the registry speaks TLS."""
+    for name in sorted(set(options.plain_http) & set(site_registries(cluster))):
+        yield (
+            f'registries["{name}"].plain_http',
+            f"The registry {name} has a certificate of the site's CA and does not answer plain HTTP.",
+            "leave `plain_http` out",
+        )
     for name, access in options.registries.items():
         if access.ca is None:
             continue

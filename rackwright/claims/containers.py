@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from rackwright.claims.check import CheckContext, Undetermined, fail
-from rackwright.claims.files import as_rendered, has_access, holds_secret_text
-from rackwright.containers import PullingOptions
+from rackwright.claims.files import as_rendered, has_access, holds_secret_text, links_to
+from rackwright.containers import PullingOptions, trust_file
 from rackwright.model.cluster import Node
 from rackwright.model.options import RoleOptions
 from rackwright.secrets.store import store_of
@@ -22,8 +22,10 @@ def same(found: Any, wanted: Any, what: str) -> None:  # noqa: ANN401
 
 
 def has_registry_files(node: Node, options: PullingOptions) -> bool:
-    """Whether registries are declared that need a certificate or a login."""
-    return any(access.ca is not None or access.auth is not None for access in options.registries.values())
+    """Whether registries may need a certificate or a login."""
+    return trust_file(node) is not None or any(
+        access.ca is not None or access.auth is not None for access in options.registries.values()
+    )
 
 
 def registries_hold(
@@ -32,11 +34,20 @@ def registries_hold(
     """Certificates of registries are as declared, and root's logins, which only root can read."""
     certificates = context.options.ca_files(context.cluster)
     as_rendered(context, certificates)
+    links = trusts_site_registries(context)
     wanted = content(lambda name: store_of(context.cluster).get(name).reveal())
     if wanted is not None:
         holds_secret_text(context, logins, wanted)
         has_access(context, logins, "600", "root", "root")
-    return f"{len(certificates)} certificates, {'logins' if wanted is not None else 'no logins'}"
+    return f"{len(certificates) + links} certificates, {'logins' if wanted is not None else 'no logins'}"
+
+
+def trusts_site_registries(context: CheckContext[PullingT]) -> int:
+    """The runtime finds the site's CA for each registry of the cluster that has its certificate; how many."""
+    links = context.options.trust_links(context.cluster, context.node)
+    for path, target in links.items():
+        links_to(context, path, target)
+    return len(links)
 
 
 def user_namespaces(context: CheckContext[RoleOptions], profile: str) -> str:

@@ -22,7 +22,7 @@ _NAMED_MAX = 3
 
 
 def needed_secrets(cluster: Cluster, limit: str | None, roles: frozenset[str] | None) -> tuple[str, ...]:
-    """Names of the secrets that the roles of a run need on its nodes."""
+    """Names of the secrets that the roles of a run need on its nodes and that are generated here."""
     return tuple(
         sorted(
             {
@@ -31,6 +31,7 @@ def needed_secrets(cluster: Cluster, limit: str | None, roles: frozenset[str] | 
                 for role, options in node.options.items()
                 if roles is None or role in roles
                 for name in options.secrets
+                if name not in options.supplied_secrets
             }
         )
     )

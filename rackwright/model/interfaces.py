@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 from rackwright.model.types import NetworkPurpose, WorkloadManager
 
 if TYPE_CHECKING:
+    from rackwright.certificates.issuer import Issuer
     from rackwright.model.cluster import Cluster, Node
     from rackwright.model.host_names import ExtraHost
 
@@ -255,12 +256,17 @@ class Certificate(NamedTuple):
     owner: str = "root"
     group: str = "root"
     """Who may read the key, beside root; mode 640."""
+    serves: tuple[str, ...] = ()
+    """Where clients of this node's programs get it, e.g. `10.0.0.10:5000`."""
 
 
 class NeedsCertificates:
-    """Options of a role whose programs speak TLS with certificates of the site's CA."""
+    """Options of a role whose programs speak TLS with certificates of the site's CA.
 
-    def certificates(self, node: Node) -> tuple[Certificate, ...]:
+    Its deploy issues them with `rackwright.operations.certificates`, once the users of its packages exist.
+    """
+
+    def certificates(self, cluster: Cluster, node: Node) -> tuple[Certificate, ...]:
         """Those of this node; empty where the site supplies them otherwise."""
         raise NotImplementedError
 
@@ -269,7 +275,21 @@ class IssuesCertificates:
     """Options of the role that issues the certificates of the site, and makes nodes trust them."""
 
     trust_file: ClassVar[str]
-    """Absolute path of the CA's certificate on every node (PEM)."""
+    """Absolute path, on every node, of the CA's certificate and further ones that the site trusts (PEM)."""
+    key_secret: ClassVar[str]
+    """Name of the CA's private key in the secrets store."""
+
+    def issuer(self, cluster: Cluster, secret: str) -> Issuer:
+        """The CA, for a value of that secret. SecretsError where it is not the CA's key."""
+        raise NotImplementedError
+
+
+class ServesRegistries:
+    """Options of a role that runs registries of container images."""
+
+    def registry_names(self, cluster: Cluster) -> tuple[str, ...]:
+        """Host and port, as nodes may call them, of registries with certificates of the site's CA."""
+        raise NotImplementedError
 
 
 class SetsProxy:

@@ -1,4 +1,4 @@
-"""What lets root reach the declared registries: certificates of their authorities, and logins."""
+"""What lets root reach registries: certificates of their authorities, and logins."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from rackwright.operations import files
 def registry_files(options: PullingOptions, logins: str | None, content: str | None) -> None:
     """Certificates where the runtime looks for them, and root's file of logins where there are any.
 
-    A file of logins is left alone where none is declared: root may have made it.
+    Of the cluster's own registries they are links to the site's CA. A file of logins is left alone where none is declared: root may have made it.
     """
-    certificates = options.ca_files(site_of().cluster)
+    site = site_of()
+    certificates = options.ca_files(site.cluster)
+    links = options.trust_links(site.cluster, site.node)
     for path, text in host.loop(certificates.items()):  # type: ignore[no-untyped-call]
         files.directory(name=f"Make {path.rpartition('/')[0]}", path=path.rpartition("/")[0])
         files.file(name=f"Write {path}", path=path, content=text)
+    for path, target in host.loop(links.items()):  # type: ignore[no-untyped-call]
+        files.directory(name=f"Make {path.rpartition('/')[0]}", path=path.rpartition("/")[0])
+        files.link(name=f"Link {path}", path=path, target=target)
     if logins is not None and content is not None:
         folder = logins.rpartition("/")[0]
         files.directory(name=f"Make {folder}", path=folder, mode="700")

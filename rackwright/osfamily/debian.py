@@ -40,6 +40,10 @@ class DebianFamily(Family):
     has_networkmanager = False
     has_selinux = False
     has_crypto_policies = False
+    # update-ca-certificates(8) of Debian 12 and 13
+    trust_folder = "/usr/local/share/ca-certificates"
+    trust_bundle = "/etc/ssl/certs/ca-certificates.crt"
+    trust_update = "update-ca-certificates"
 
     def package_query(self, packages: Sequence[str]) -> str:
         return apt.query(packages)

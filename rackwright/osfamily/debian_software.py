@@ -17,6 +17,7 @@ SOFTWARE = {
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     "curl": Names(("curl",)),
+    "certificates": Names(("ca-certificates", "openssl")),
     "locales": Names(("locales",)),
     "openssh": Names(
         ("openssh-client", "openssh-server", "sudo"),

@@ -38,6 +38,10 @@ class ElFamily(Family):
     has_networkmanager = True
     has_selinux = True
     has_crypto_policies = True
+    # update-ca-trust(8): RHEL 9 "Securing networks", Using shared system certificates (read 2026-11-24)
+    trust_folder = "/etc/pki/ca-trust/source/anchors"
+    trust_bundle = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
+    trust_update = "update-ca-trust extract"
 
     def package_query(self, packages: Sequence[str]) -> str:
         return dnf.query(packages)

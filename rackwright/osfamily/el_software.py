@@ -14,6 +14,7 @@ SOFTWARE = {
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     "curl": Names(()),
+    "certificates": Names(("ca-certificates", "openssl")),
     "locales": Names(("glibc-common", "glibc-locale-source")),
     "openssh": Names(
         ("openssh-clients", "openssh-server", "sudo"),

@@ -75,6 +75,14 @@ class Family(ABC):
     has_crypto_policies: ClassVar[bool]
     """Whether the site chooses algorithms for all programs with update-crypto-policies."""
 
+    # certificates that all programs trust
+    trust_folder: ClassVar[str]
+    """Where the site adds certificates of CAs, one file each, with a name that ends in `.crt`."""
+    trust_bundle: ClassVar[str]
+    """What is built of them and the distribution's own: every trusted certificate, PEM."""
+    trust_update: ClassVar[str]
+    """The command that builds it."""
+
     def __str__(self) -> str:
         return self.name
 

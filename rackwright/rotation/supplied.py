@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rackwright.errors import SecretsError
 from rackwright.model.cluster import Cluster
+from rackwright.model.interfaces import IssuesCertificates
 from rackwright.secrets.names import DRIFT_NOTIFY_URLS, DRIFT_SSH_KEY
 
 
@@ -15,7 +16,9 @@ def replace_command(cluster: Cluster, name: str) -> str:
 
 
 def is_generated(cluster: Cluster, name: str) -> bool:
-    """Whether the secret is one that rackwright generates for this cluster, and not the site's."""
+    """Whether the secret is one that rackwright generates for this cluster and can replace, and not the site's."""
+    if name in _ca_keys(cluster):
+        return False
     return name == DRIFT_SSH_KEY or (name in _names(cluster) and name not in _names(cluster, supplied=True))
 
 
@@ -23,6 +26,12 @@ def refuse_supplied(cluster: Cluster, name: str) -> None:
     """SecretsError for a secret of which another service decides: a generated value would lock the nodes out."""
     if is_generated(cluster, name):
         return
+    if name in _ca_keys(cluster):
+        raise SecretsError(
+            f"{name} cannot be rotated: nodes refuse certificates of a new CA until all of them trust it. Nothing was "
+            "changed.",
+            hint="replace the CA in three applies, with both trusted in between: docs/site-ca.md",
+        )
     if name == DRIFT_NOTIFY_URLS or name in _names(cluster, supplied=True):
         why = "the site supplies it, and the service behind it would refuse a generated value"
     else:
@@ -31,6 +40,15 @@ def refuse_supplied(cluster: Cluster, name: str) -> None:
         f"{name} cannot be rotated: {why}. Nothing was changed.",
         hint=f"change it at that service, then: {replace_command(cluster, name)}",
     )
+
+
+def _ca_keys(cluster: Cluster) -> set[str]:
+    return {
+        options.key_secret
+        for node in cluster.nodes
+        for options in node.options.values()
+        if isinstance(options, IssuesCertificates)
+    }
 
 
 def _names(cluster: Cluster, *, supplied: bool = False) -> set[str]:

@@ -40,8 +40,10 @@ def has_cdi(node: Node, options: ContainerdOptions) -> bool:
     return options.cdi if options.cdi is not None else node.sku.gpus is not None
 
 
-def hosts(cluster: Cluster, options: ContainerdOptions, secret: Callable[[str], str]) -> dict[str, str]:
-    """hosts.toml of docker.io and of each declared registry, by path; those of `with_logins` hold passwords.
+def hosts(
+    cluster: Cluster, node: Node, options: ContainerdOptions, secret: Callable[[str], str]
+) -> dict[str, str]:
+    """hosts.toml of docker.io, of each declared registry and of the cluster's own, by path; those of `with_logins` hold passwords.
 
     A registry that takes tokens answers a password in the header with a challenge, which nothing here answers.
     containerd's docs/hosts.md, "header fields", read 2026-11-23.
@@ -50,11 +52,19 @@ def hosts(cluster: Cluster, options: ContainerdOptions, secret: Callable[[str], 
     mirror = cluster.mirrors.containers
     if mirror is not None:
         found[hosts_path("docker.io")] = _hosts_toml(
-            options, mirror, secret, server="https://registry-1.docker.io", push=False
+            options,
+            mirror,
+            secret,
+            ca=options.trusted_by(cluster, node, mirror),
+            server="https://registry-1.docker.io",
+            push=False,
         )
-    for name in options.registries:
+    trusted = (path.split("/")[-2] for path in options.trust_links(cluster, node))
+    for name in dict.fromkeys((*options.registries, *trusted)):
         if name != "docker.io":
-            found[hosts_path(name)] = _hosts_toml(options, name, secret, server=options.url(name), push=True)
+            ca = options.trusted_by(cluster, node, name)
+            server = options.url(name)
+            found[hosts_path(name)] = _hosts_toml(options, name, secret, ca=ca, server=server, push=True)
     return found
 
 
@@ -64,7 +74,13 @@ def hosts_path(name: str) -> str:
 
 
 def _hosts_toml(
-    options: ContainerdOptions, name: str, secret: Callable[[str], str], *, server: str, push: bool
+    options: ContainerdOptions,
+    name: str,
+    secret: Callable[[str], str],
+    *,
+    ca: str | None,
+    server: str,
+    push: bool,
 ) -> str:
     auth = options.basic_auth(name, secret)
     return render(
@@ -72,7 +88,7 @@ def _hosts_toml(
         server=server,
         url=options.url(name),
         push=push,
-        ca=options.ca_path(name),
+        ca=ca,
         authorization=None if auth is None else f"Basic {auth}",
     )
 
@@ -97,5 +113,5 @@ def declared(
         CONF: config_toml(node, options),
         DROP_IN: unit_conf(options, proxy_variables(cluster, node)),
         CRICTL: render("containerd/crictl.yaml.j2"),
-        **hosts(cluster, options, secret),
+        **hosts(cluster, node, options, secret),
     }

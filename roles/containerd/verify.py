@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.containers import same
+from rackwright.claims.containers import same, trusts_site_registries
 from rackwright.claims.files import as_rendered, has_access, holds_secret_text
 from rackwright.claims.units import runs
 from rackwright.roles.containerd import texts
@@ -32,6 +32,7 @@ def _files(context: CheckContext[ContainerdOptions]) -> str:
         holds_secret_text(context, path, declared[path])
         has_access(context, path, "600", "root", "root")
     as_rendered(context, options.ca_files(context.cluster))
+    trusts_site_registries(context)
     return f"{len(declared)} files"
 
 

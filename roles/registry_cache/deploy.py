@@ -8,6 +8,7 @@ from pyinfra.context import host
 from rackwright.data import Site, site_of
 from rackwright.model.proxy import proxy_variables
 from rackwright.operations import files, packages, units
+from rackwright.operations.certificates import issue_certificates
 from rackwright.render import render
 from rackwright.roles.registry_cache import texts
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
@@ -19,6 +20,7 @@ def registry_cache(options: RegistryCacheOptions) -> None:
     site = site_of()
     packages.installed(name="Install the registry", packages=("docker-registry",), start_daemons=False)
     units.unit(name="Mask the package's own registry", unit=texts.PACKAGED_UNIT, masked=True)
+    issue_certificates(options)  # the package has made the folder and the group
     files.file(
         name="Write the registries' unit",
         path=texts.UNIT_FILE,
@@ -62,8 +64,9 @@ def _registry(name: str, site: Site, options: RegistryCacheOptions) -> None:
             group=texts.USER,
             sensitive=True,
         )
+    chain = [one.chain for one in options.certificates(site.cluster, site.node)]
     units.unit(
         name=f"Run registry {name}",
         unit=texts.unit(name),
-        restart_on=(conf, login, texts.UNIT_FILE) if users else (conf, texts.UNIT_FILE),
+        restart_on=(conf, *((login,) if users else ()), texts.UNIT_FILE, *chain),
     )

@@ -7,9 +7,16 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.containers import RegistryAuth
+from rackwright.containers import PullingOptions, RegistryAuth
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import FetchesFromOutside, WritesUnitFiles
+from rackwright.model.interfaces import (
+    Certificate,
+    FetchesFromOutside,
+    IssuesCertificates,
+    NeedsCertificates,
+    ServesRegistries,
+    WritesUnitFiles,
+)
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import NodePath, Slug
 from rackwright.model.text import mistake
@@ -77,7 +84,9 @@ class Registry(Frozen):
         return self
 
 
-class RegistryCacheOptions(RoleOptions, FetchesFromOutside, WritesUnitFiles):
+class RegistryCacheOptions(
+    RoleOptions, FetchesFromOutside, WritesUnitFiles, NeedsCertificates, ServesRegistries
+):
     """Registries on the primary head; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
@@ -90,10 +99,13 @@ class RegistryCacheOptions(RoleOptions, FetchesFromOutside, WritesUnitFiles):
     )
     plain_http: bool = Field(
         default=False,
-        description="The registries have no certificate: an attacker on the path can change images, and read passwords.",
+        description="The registries have no certificate: an attacker on the path can change images, and read passwords. "
+        "Not needed with the role site_ca.",
     )
     tls_certificate: NodePath | None = Field(
-        default=None, description="Certificate chain on the head, PEM. None: with `plain_http`."
+        default=None,
+        description="Certificate chain on the head, PEM, which the site brings there. None: one of the role "
+        "site_ca, unless `plain_http`.",
     )
     tls_key: NodePath | None = Field(default=None, description="Its key, readable by docker-registry.")
 
@@ -104,11 +116,6 @@ class RegistryCacheOptions(RoleOptions, FetchesFromOutside, WritesUnitFiles):
             first = ports.setdefault(registry.port, name)
             if first != name:
                 raise ValueError(f"The registries {first} and {name} have the same port {registry.port}.")
-        if self.tls_certificate is None and self.tls_key is None and not self.plain_http:
-            raise mistake(
-                "The registries have no certificate, so that images could be changed on their way.",
-                "give `tls_certificate` and `tls_key`, or declare it: `plain_http: true`",
-            )
         if self.plain_http and self.tls_certificate is not None:
             raise mistake("A registry with a certificate cannot use plain HTTP.", "remove `plain_http`")
         if (self.tls_certificate is None) != (self.tls_key is None):
@@ -121,7 +128,14 @@ class RegistryCacheOptions(RoleOptions, FetchesFromOutside, WritesUnitFiles):
         return tuple(one.auth.stored_as for one in self.registries.values() if one.auth is not None)
 
     def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Passwords that cross the network in the clear."""
+        """Passwords that cross the network in the clear, and a CA that goes unused or is not trusted."""
+        if self.plain_http and cluster.primary.offers(IssuesCertificates) is not None:
+            yield (
+                "plain_http",
+                "The registries use plain HTTP although the site's CA could give them a certificate.",
+                "leave `plain_http` out here, and for these registries in the container runtimes",
+            )
+        yield from self._distrust(cluster)
         for name, one in self.registries.items():
             if one.auth is not None and (self.plain_http if one.upstream is None else one.plain_http):
                 yield (
@@ -133,14 +147,66 @@ class RegistryCacheOptions(RoleOptions, FetchesFromOutside, WritesUnitFiles):
     @property
     def scheme(self) -> str:
         """http or https."""
-        return "http" if self.tls_certificate is None else "https"
+        return "http" if self.plain_http else "https"
+
+    @property
+    def uses_site_ca(self) -> bool:
+        """Whether its certificate is one of the site's CA."""
+        return not self.plain_http and self.tls_certificate is None
+
+    def certificates(self, cluster: Cluster, node: Node) -> tuple[Certificate, ...]:
+        """One for all registries, which have one address."""
+        if not self.uses_site_ca:
+            return ()
+        address = str(cluster.management_address(node))
+        return (
+            Certificate(
+                name="registry",
+                key="/etc/docker/registry/site-ca.key",
+                chain="/etc/docker/registry/site-ca.crt",
+                names=tuple(dict.fromkeys((node.fqdn, node.name, address))),
+                group="docker-registry",
+                serves=tuple(f"{address}:{one.port}" for one in self.registries.values()),
+            ),
+        )
+
+    def registry_names(self, cluster: Cluster) -> tuple[str, ...]:
+        """Each registry by each name that is in the certificate."""
+        return tuple(
+            f"{name}:{one.port}"
+            for certificate in self.certificates(cluster, cluster.primary)
+            for one in self.registries.values()
+            for name in certificate.names
+        )
+
+    def _distrust(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Nodes that pull and do not trust the site's CA."""
+        if not self.uses_site_ca:
+            return
+        for node in cluster.nodes:
+            if node.offers(PullingOptions) is not None and node.offers(IssuesCertificates) is None:
+                yield (
+                    "",
+                    (
+                        f"{node.name} pulls images and does not run the role site_ca: it refuses these registries' "
+                        "certificate unless its runtimes declare a `ca` for each."
+                    ),
+                    "run site_ca on every node",
+                )
+                return
 
     def runs_on(self, node: Node) -> bool:
         """On the primary head alone."""
         return node.primary
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """EL has no package; a mirror that points at the head and at none of its ports."""
+        """No certificate; EL has no package; a mirror that points at the head and at none of its ports."""
+        if self.uses_site_ca and cluster.primary.offers(IssuesCertificates) is None:
+            yield (
+                "",
+                "The registries have no certificate, so that images could be changed on their way.",
+                "add the role `site_ca: {}`, give `tls_certificate` and `tls_key`, or declare it: `plain_http: true`",
+            )
         if not names(cluster.primary.family, "docker-registry").packages:
             yield (
                 "",

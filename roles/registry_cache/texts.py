@@ -53,6 +53,13 @@ def asks_for_login(name: str, options: RegistryCacheOptions) -> bool:
     return registry.auth is not None and registry.upstream is None
 
 
+def tls_files(cluster: Cluster, options: RegistryCacheOptions) -> tuple[str, str] | None:
+    """Certificate chain and key that the registries read; None with plain HTTP."""
+    if options.tls_certificate is not None and options.tls_key is not None:
+        return options.tls_certificate, options.tls_key
+    return next(((one.chain, one.key) for one in options.certificates(cluster, cluster.primary)), None)
+
+
 def htpasswd_path(name: str) -> str:
     """Who may log in to a registry."""
     return f"{ETC}/{name}.htpasswd"
@@ -87,6 +94,7 @@ def config_yml(
         address=cluster.management_address(cluster.primary),
         http_secret=secret("registry_http_secret"),
         name=name,
+        tls=tls_files(cluster, options),
         password=secret(registry.auth.stored_as) if registry.auth is not None and registry.upstream else None,
         htpasswd=htpasswd_path(name),
     )

@@ -6,7 +6,7 @@ from rackwright.claims.check import Check, CheckContext, TestinfraHost, Undeterm
 from rackwright.claims.files import as_rendered, has_access, holds_secret_text
 from rackwright.claims.units import is_masked, runs
 from rackwright.containers import PullingOptions
-from rackwright.model.cluster import Node
+from rackwright.model.cluster import Cluster, Node
 from rackwright.roles.registry_cache import texts
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
 from rackwright.secrets.store import store_of
@@ -64,17 +64,19 @@ def _status(host: TestinfraHost, url: str, ca: str | None) -> str:
     return str(result.stdout).strip()
 
 
-def _ca(node: Node, url: str) -> str | None:
+def _ca(cluster: Cluster, node: Node, url: str) -> str | None:
     """The certificate with which the node's runtime trusts a registry; None: what the OS trusts."""
     pulling = node.offers(PullingOptions)
-    return None if pulling is None else pulling.ca_path(url.partition("://")[2])
+    return None if pulling is None else pulling.trusted_by(cluster, node, url.partition("://")[2])
 
 
 def _answers(context: CheckContext[RegistryCacheOptions]) -> str:
     options = context.options
     urls = {name: texts.url(name, context.cluster, options) for name in options.registries}
     for name, url in urls.items():
-        if wrong := _wrong(name, options, url, _status(context.host, url, _ca(context.node, url))):
+        if wrong := _wrong(
+            name, options, url, _status(context.host, url, _ca(context.cluster, context.node, url))
+        ):
             fail(wrong)
     return ", ".join(urls.values())
 
@@ -87,7 +89,7 @@ def _reached(context: CheckContext[RegistryCacheOptions]) -> str:
     for node in pulling:
         for name, url in urls.items():
             try:
-                status = _status(context.on(node.name), url, _ca(node, url))
+                status = _status(context.on(node.name), url, _ca(context.cluster, node, url))
             except AssertionError as error:
                 fail(f"{node.name}: {error}")
             if wrong := _wrong(name, options, url, status):

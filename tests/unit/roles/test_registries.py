@@ -98,7 +98,7 @@ def test_what_docker_and_podman_read():
 def test_what_containerd_reads(there):
     site = there("containerd", ContainerdOptions)
     options = worker(site).options["containerd"]
-    found = containerd.hosts(site, options, secret)
+    found = containerd.hosts(site, worker(site), options, secret)
     host = tomllib.loads(found[f"/etc/containerd/certs.d/{NAME}/hosts.toml"])
     header = "Basic Y2k6cmVnaXN0cnlfY2kgb2YgdGhlIHN0b3Jl"
     assert host == {
@@ -129,7 +129,7 @@ def test_the_mirror_of_docker_io_with_a_login(there):
     site = there("containerd", ContainerdOptions, mirror=NAME)
     options = worker(site).options["containerd"]
     found = tomllib.loads(
-        containerd.hosts(site, options, secret)["/etc/containerd/certs.d/docker.io/hosts.toml"]
+        containerd.hosts(site, worker(site), options, secret)["/etc/containerd/certs.d/docker.io/hosts.toml"]
     )
     assert found["server"] == "https://registry-1.docker.io"
     assert found["host"][f"https://{NAME}"]["header"]["Authorization"].startswith("Basic ")

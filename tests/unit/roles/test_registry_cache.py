@@ -82,10 +82,6 @@ AUTH = {"user": "ci", "stored_as": "registry_ci"}
             "A registry with a certificate cannot use plain HTTP.",
         ),
         (
-            {"plain_http": False},
-            "The registries have no certificate, so that images could be changed on their way.",
-        ),
-        (
             {"registries": {"a": {"port": 1, "upstream": "docker.io"}}},
             "String should match pattern '^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$'",
         ),

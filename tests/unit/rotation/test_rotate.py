@@ -11,6 +11,7 @@ from rackwright.engine.journal import runs
 from rackwright.engine.new_secrets import refuse_unfinished_rotation
 from rackwright.errors import RunFailed, RunLocked, SecretsError
 from rackwright.model.options import RoleOptions
+from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.rotation import rotate as rotation
 from rackwright.rotation import stored
 from rackwright.rotation.rotate import Rotation, rotate
@@ -304,6 +305,22 @@ def test_a_password_that_the_site_supplied_is_kept(rack: Rack, name: str, why: s
     assert command.format(path=cluster.path) in (caught.value.hint or "")
     assert rack.store().content() == before
     assert rack.ran == []
+
+
+def test_the_key_of_the_site_s_ca_is_kept(rack: Rack):
+    """A generated one: nodes would refuse its certificates until all of them trust it."""
+    options = {"munge": KeyOptions(folder=rack.folder), "site_ca": SiteCaOptions()}
+    cluster = rack.cluster.model_copy(
+        update={"nodes": tuple(node.model_copy(update={"options": options}) for node in rack.cluster.nodes)}
+    )
+    rack.store().ensure(["site_ca_key"])
+    before = rack.store().content()
+    with pytest.raises(
+        SecretsError, match="site_ca_key cannot be rotated: nodes refuse certificates"
+    ) as caught:
+        rotate(cluster, "site_ca_key", agree=lambda _: pytest.fail("it was offered"))
+    assert "docs/site-ca.md" in (caught.value.hint or "")
+    assert rack.store().content() == before
 
 
 def test_the_journal_names_the_steps_and_no_value(rack: Rack):

@@ -1,0 +1,1 @@
+"""The site's CA and what it issues."""
