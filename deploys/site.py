@@ -34,6 +34,8 @@ from rackwright.roles.imex.deploy import imex
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.integrity.deploy import integrity
 from rackwright.roles.integrity.options import IntegrityOptions
+from rackwright.roles.kernel.deploy import kernel
+from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.mariadb.deploy import mariadb
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mig.deploy import mig
@@ -65,6 +67,8 @@ if (o := options_for(host, "tuning", TuningOptions)) is not None:
     tuning(options=o)
 if (o := options_for(host, "time", TimeOptions)) is not None:
     time(options=o)
+if (o := options_for(host, "kernel", KernelOptions)) is not None:
+    kernel(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ class Sentence:
 
 
 Context = dict[str, Any]
+_NOTHING_MOVED: Mapping[str, str] = {}
 
 _PLAIN: dict[str, tuple[str, str | None]] = {
     "bool": ("Expected true or false.", "write `true` or `false`"),
@@ -102,13 +103,15 @@ _BY_TYPE: dict[str, Callable[[Context], Sentence]] = {
 }
 
 
-def explain(errors: Sequence[ErrorDetails], known: Sequence[str]) -> list[Sentence]:
-    """Sentences for the errors of one value; `known` are the keys of its mapping.
+def explain(
+    errors: Sequence[ErrorDetails], known: Sequence[str], moved: Mapping[str, str] = _NOTHING_MOVED
+) -> list[Sentence]:
+    """Sentences for the errors of one value; `known` are the keys of its mapping, `moved` those that left it.
 
     A value that fits no member of a union has one error for each member. Errors in its content are
     preferred to errors in its type; if several remain, they become one sentence.
     """
-    sentences = {_one(error, known): error["type"].endswith("_type") for error in errors}
+    sentences = {_one(error, known, moved): error["type"].endswith("_type") for error in errors}
     relevant = [sentence for sentence, about_type in sentences.items() if not about_type] or list(sentences)
     if len(relevant) == 1:
         return relevant
@@ -119,11 +122,13 @@ def explain(errors: Sequence[ErrorDetails], known: Sequence[str]) -> list[Senten
     return [Sentence("The value matches none of the accepted forms.", forms)]
 
 
-def _one(error: ErrorDetails, known: Sequence[str]) -> Sentence:
+def _one(error: ErrorDetails, known: Sequence[str], moved: Mapping[str, str]) -> Sentence:
     kind = error["type"]
     key = short(error["loc"][-1]) if error["loc"] else ""
     if kind == "missing":
         return Sentence(f"The key `{key}` is missing.", about_key=True)
+    if kind == "extra_forbidden" and key in moved:
+        return Sentence(f"The key `{key}` has moved.", f"declare it as `{moved[key]}`", about_key=True)
     if kind == "extra_forbidden":
         return Sentence(f"Unknown key `{key}`.", suggest(key, known, what="known keys"), about_key=True)
     if kind in _BY_TYPE:

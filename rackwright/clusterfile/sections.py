@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -53,12 +54,13 @@ def note_errors(
         if error["type"] == REFUSED:
             continue  # the whole file was searched for such text before
         grouped.setdefault(data_path(raw, error), []).append(error)
+    left: Mapping[str, str] = getattr(model, "moved", {})
     for below, group in grouped.items():
         if group[0]["type"] == "too_short" and any(
             other[: len(below)] == below != other for other in grouped
         ):
             continue  # pydantic counts the valid items only; the others are noted already
-        for sentence in explain(group, known_keys(model, below[:-1])):
+        for sentence in explain(group, known_keys(model, below[:-1]), left if len(below) == 1 else {}):
             report.add(path + below, sentence.message, sentence.hint, key=sentence.about_key)
 
 

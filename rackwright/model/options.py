@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
@@ -38,6 +38,8 @@ class RoleOptions(Frozen):
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset(NodeRole)
     """A group that holds none of these cannot have options of this role."""
+    moved: ClassVar[Mapping[str, str]] = {}
+    """Keys that stand elsewhere now: old key -> where, e.g. `roles.kernel.acs`."""
     secrets: ClassVar[tuple[str, ...]] = ()
     """Names of the secrets this role needs; generated on first use (see rackwright.secrets.store)."""
 
