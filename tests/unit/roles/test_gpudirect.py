@@ -8,7 +8,7 @@ from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.types import Platform
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.gpudirect.verify import CHECKS
-from tests.unit.clusterfile.base_file import problems_of
+from tests.unit.clusterfile.base_file import change, problems_of
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
 from tests.unit.roles.stack_sites import STACK, site, worker
 
