@@ -1,0 +1,1 @@
+"""The node below the applications, on virtual machines."""
