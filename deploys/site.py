@@ -36,6 +36,8 @@ from rackwright.roles.imex.deploy import imex
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.integrity.deploy import integrity
 from rackwright.roles.integrity.options import IntegrityOptions
+from rackwright.roles.kernel.deploy import kernel
+from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.mariadb.deploy import mariadb
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mig.deploy import mig
@@ -77,6 +79,8 @@ if (o := options_for(host, "proxy", ProxyOptions)) is not None:
     proxy(options=o)
 if (o := options_for(host, "site_ca", SiteCaOptions)) is not None:
     site_ca(options=o)
+if (o := options_for(host, "kernel", KernelOptions)) is not None:
+    kernel(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

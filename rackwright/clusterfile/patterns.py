@@ -114,6 +114,15 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid name: letters, digits, `_`, `.` and `-`, a letter first, at most 64 characters.",
         "maintenance",
     ),
+    r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$": (
+        "Not the name of a kernel module: letters, digits, `_` and `-`.",
+        "ib_umad",
+    ),
+    r"^[A-Za-z0-9_.,:=/@%+~^-]{1,255}$": (
+        "Not a value for the kernel: one word, without quotes and what a shell would read.",
+        "1-3,5",
+    ),
+    r"^[0-9][A-Za-z0-9.+:~_-]{0,99}$": ("Not the version of a package.", "6.8.0-139.139"),
     r"^[^\s|]+$": ("The text must not contain spaces or `|`.", "nfs1:/export/slurm"),
     r"^[a-z0-9.-]+$": ("Not a valid type of file system.", "nfs4"),
     r"^[a-z][a-z0-9_]{0,62}$": (

@@ -18,7 +18,7 @@ from rackwright.health.expected import (
 from rackwright.health.options import HealthOptions
 from rackwright.health.verdict import Action
 from rackwright.model.cluster import Cluster, Network, Node
-from rackwright.model.interfaces import RunsDcgm, ServesTime
+from rackwright.model.interfaces import DeclaresKernel, RunsDcgm, ServesTime
 from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.routes import default_networks
 from rackwright.model.sku import BLUEFIELD_3, Gpus, Sku
@@ -46,6 +46,7 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
         options,
         lacking={need.value: why for need in Capability if (why := why_node_lacks(node, need)) is not None},
         node=node.name,
+        acs=_acs(node),
         family=node.family.name,
         os=node.os.id,
         addresses=tuple(
@@ -60,6 +61,13 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
         slurmd=runs_jobs(node),
         runs_subnet_manager=not node.holds(NodeRole.WORKER),
     )
+
+
+def _acs(node: Node) -> str:
+    """As the role that declares the kernel has it; without that role, as the SKU's maker does."""
+    kernel = node.offers(DeclaresKernel)
+    off = not node.sku.keeps_acs if kernel is None else kernel.turns_acs_off(node)
+    return "off" if off else "as-is"
 
 
 def _unknown_ports(node: Node, networks: list[Network]) -> tuple[str, ...]:
@@ -100,7 +108,6 @@ def _merge(base: Expected, options: HealthOptions, **fields: object) -> Expected
         hold_packages=options.hold_packages,
         kernel=options.kernel,
         kernel_arguments=options.kernel_arguments,
-        acs=options.acs,
         pkeys=options.pkeys,
         bios=options.firmware.bios,
         gpu_vbios=options.firmware.gpu_vbios,
@@ -120,6 +127,7 @@ def _of_sku(sku: Sku, options: HealthOptions, platform: Platform, mig: dict[str,
         sku=sku.name,
         platform=platform.value,
         cpu_architecture=sku.cpu_architecture,
+        acs="as-is" if sku.keeps_acs else "off",
         cpu_model=sku.cpu_model,
         sockets=sku.sockets,
         cores=sku.sockets * sku.cores_per_socket,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -39,6 +40,7 @@ class HealthOptions(RoleOptions):
     """What the node's declaration does not say, thresholds, and checks to leave out."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset(NodeRole)
+    moved: ClassVar[Mapping[str, str]] = {"acs": "roles.kernel.acs"}
 
     limits: dict[str, float] = Field(default_factory=dict, description="Thresholds that differ from ours.")
     disabled: dict[str, str] = Field(
@@ -58,9 +60,6 @@ class HealthOptions(RoleOptions):
         default=None, description="The exact kernel release; the lock sets it."
     )
     kernel_arguments: tuple[str, ...] = ()
-    acs: Literal["off", "as-is"] = Field(
-        default="off", description="off: no bridge may redirect peers. HGX B300 guests need as-is."
-    )
     pkeys: tuple[str, ...] = Field(default=(), description="Partition keys every InfiniBand port must have.")
     firmware: DeclaredFirmware = DeclaredFirmware()
 

@@ -58,7 +58,7 @@ def make_boot_disk(tree: Path, target: Path, size_gib: int) -> BootDisk:
     _require_loaders(tree)
     root_uuid = str(uuid.uuid4())
     _write(tree / "etc/fstab", fstab(root_uuid))
-    _write(tree / "boot/grub/grub.cfg", grub_config(root_uuid, kernels, _arguments(settings)))
+    _write(tree / "boot/grub/grub.cfg", grub_config(root_uuid, kernels, arguments_of(settings)))
     (tree / "boot/efi").mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as staging:
@@ -129,9 +129,12 @@ def grub_settings(tree: Path) -> dict[str, str]:
     return values
 
 
-def _arguments(settings: Mapping[str, str]) -> str:
-    words = (settings.get("GRUB_CMDLINE_LINUX", ""), settings.get("GRUB_CMDLINE_LINUX_DEFAULT", ""))
-    return " ".join(word for word in words if word)
+def arguments_of(settings: Mapping[str, str]) -> str:
+    """Both lists in the order of update-grub, without what a file of ours takes out: no shell is run here."""
+    names = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
+    words = " ".join(settings.get(name, "") for name in names).split()
+    removed = settings.get("RACKWRIGHT_REMOVE", "").split()
+    return " ".join(word for word in words if word.partition("=")[0] not in removed)
 
 
 def assignments(text: str, before: Mapping[str, str]) -> dict[str, str]:

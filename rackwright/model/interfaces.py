@@ -214,6 +214,14 @@ class KeepsUnitFiles:
     """Further unit files and drop-ins that the site has on purpose."""
 
 
+class DeclaresKernel:
+    """Options of the role that installs the locked kernel, and decides how it boots."""
+
+    def turns_acs_off(self, node: Node) -> bool:
+        """Whether it clears the ACS control bits of this node's PCIe bridges."""
+        raise NotImplementedError
+
+
 class HoldsPackages:
     """Options of a role that holds packages which the lock does not name."""
 

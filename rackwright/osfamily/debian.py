@@ -14,10 +14,11 @@ from shlex import quote
 
 from rackwright.osfamily import apt, dpkg
 from rackwright.osfamily.debian_software import SOFTWARE
-from rackwright.osfamily.family import Family, PackageChange
+from rackwright.osfamily.family import KERNEL_SETTINGS, Family, PackageChange
 from rackwright.osfamily.release import NvidiaRepository, Release
 
 _KERNEL = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9a-z.+~-]*-[0-9a-z-]+")
+_MENU = "/boot/grub/grub.cfg"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -33,6 +34,7 @@ class DebianFamily(Family):
     dcgm_epoch = "1:"
     nvidia_modules_renamed = True
     grub_folder = "/etc/default/grub.d"
+    next_arguments = f"sed -n 's/^[[:space:]]*linux[[:space:]][[:space:]]*//p;T;q' {_MENU}"
     locale_gen = "/etc/locale.gen"
     locale_link = "/etc/default/locale"
     timezone_file = "/etc/timezone"
@@ -80,12 +82,19 @@ class DebianFamily(Family):
     def boots(self, kernel: str) -> tuple[str, str]:
         entry = f"with Linux {kernel}"
         return (
-            f"grep -q '^ *set default=.*{entry}\"' /boot/grub/grub.cfg && echo {quote(kernel)}",
+            f"grep -q '^ *set default=.*{entry}\"' {_MENU} && echo {quote(kernel)}",
             "update-grub",
         )
 
-    def kernel_arguments(self, arguments: Sequence[str]) -> tuple[str, str]:
-        return "grep -m1 '^[[:space:]]*linux' /boot/grub/grub.cfg", "update-grub"
+    def with_large_pages(self, kernel: str) -> str | None:
+        return kernel if "-64k" in kernel else None
+
+    def arguments_left(self, arguments: Sequence[str]) -> str:
+        settings = f"{self.grub_folder}/{KERNEL_SETTINGS}"
+        return f"[ ! -e {settings} ] || [ {_MENU} -nt {settings} ] || echo left: an older menu"
+
+    def put_arguments(self, arguments: Sequence[str], remove: Sequence[str]) -> str:
+        return "update-grub"  # the role's file in grub_folder has both
 
 
 DEBIAN = DebianFamily()

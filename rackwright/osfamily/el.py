@@ -18,6 +18,9 @@ _KERNEL = re.compile(
     r"([0-9]+\.[0-9]+\.[0-9]+-[0-9.]+\.el[0-9]+(?:_[0-9]+)?)(?:\.(?:x86_64|aarch64))?(\+64k)?"
 )
 
+_RECORD = "/var/lib/rackwright/kernel-arguments"
+"""What rackwright added with grubby, to take out again what is no longer declared."""
+
 
 class ElFamily(Family):
     """dnf and rpm, grubby, dracut, SELinux, firewalld, NetworkManager."""
@@ -31,6 +34,7 @@ class ElFamily(Family):
     dcgm_epoch = ""
     nvidia_modules_renamed = False
     grub_folder = None
+    next_arguments = "grubby --info=DEFAULT | sed -n 's/^args=//p' | tr -d '\"'"
     locale_gen = None
     locale_link = None
     timezone_file = None
@@ -78,9 +82,27 @@ class ElFamily(Family):
         read = f'[ "$(grubby --default-kernel)" = {image} ] && echo {quote(kernel)}'
         return read, f"grubby --set-default {image}"
 
-    def kernel_arguments(self, arguments: Sequence[str]) -> tuple[str, str]:
-        read = "grubby --info=DEFAULT | sed -n 's/^args=//p' | tr -d '\"'"
-        return read, f"grubby --update-kernel=ALL --args={quote(' '.join(arguments))}"
+    def with_large_pages(self, kernel: str) -> str | None:
+        return kernel if kernel.endswith("+64k") else f"{kernel}+64k"
+
+    def arguments_left(self, arguments: Sequence[str]) -> str:
+        kept = quote(f" {' '.join(arguments)} ")
+        return (
+            f"for one in $(cat {_RECORD} 2>/dev/null); do case {kept} in "
+            '*" $one "*) ;; *) echo "left: $one" ;; esac; done'
+        )
+
+    def put_arguments(self, arguments: Sequence[str], remove: Sequence[str]) -> str:
+        ours = quote(" ".join(arguments))
+        left = self.arguments_left(arguments)
+        # grubby takes arguments out before it adds those given, so a value that changes is no loss
+        return (
+            f"gone={quote(' '.join(remove))}; gone=\"$gone $({left} | sed 's/^left: //' | tr '\\n' ' ')\"\n"
+            f'set -- --update-kernel=ALL; [ -z "${{gone# }}" ] || set -- "$@" --remove-args="$gone"\n'
+            f'[ -z {ours} ] || set -- "$@" --args={ours}\n'
+            f'[ $# -eq 1 ] || grubby "$@" || exit 1\n'
+            f"mkdir -p {_RECORD.rpartition('/')[0]} && echo {ours} >{_RECORD}.new && mv {_RECORD}.new {_RECORD}"
+        )
 
 
 EL = ElFamily()

@@ -14,6 +14,8 @@ from typing import ClassVar, Literal
 from rackwright.osfamily.names import Names
 
 LOCK_WAIT_SECONDS = 300
+KERNEL_SETTINGS = "90-rackwright-kernel.cfg"
+"""What the kernel boots with, in a family's `grub_folder`: last, so that it wins over what images bring."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Family(ABC):
     # boot
     grub_folder: ClassVar[str | None]
     """Settings of GRUB's menu, one file each. None: kernel arguments are kept by grubby."""
+    next_arguments: ClassVar[str]
+    """Shell that prints the kernel arguments of the next boot, in one line."""
     nvidia_modules_renamed: ClassVar[bool]
     """Whether the distribution's own NVIDIA packages install the modules under other names."""
 
@@ -132,5 +136,13 @@ class Family(ABC):
         """Shell that prints this kernel where it boots by default, and the command that makes it so."""
 
     @abstractmethod
-    def kernel_arguments(self, arguments: Sequence[str]) -> tuple[str, str]:
-        """Shell that prints the kernel arguments of the next boot, and the command that adds these."""
+    def with_large_pages(self, kernel: str) -> str | None:
+        """The flavour of a kernel with pages of 64 KiB (Arm); None: the name has to say which flavour."""
+
+    @abstractmethod
+    def arguments_left(self, arguments: Sequence[str]) -> str:
+        """Shell that prints a line for what an earlier declaration added to the next boot and this one has not."""
+
+    @abstractmethod
+    def put_arguments(self, arguments: Sequence[str], remove: Sequence[str]) -> str:
+        """The command that gives the next boot these arguments, and takes those named `remove`, or left, out."""

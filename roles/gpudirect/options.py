@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -16,25 +16,15 @@ from rackwright.model.types import NodeRole
 
 
 class GpudirectOptions(RoleOptions):
-    """How NICs reach GPU memory, and what must not stand in between."""
+    """How NICs reach GPU memory."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER})
+    moved: ClassVar[Mapping[str, str]] = {"iommu": "roles.kernel.iommu", "acs": "roles.kernel.acs"}
 
     peermem: bool = Field(
         default=False,
         description="Load nvidia-peermem: only where dma-buf cannot be (proprietary modules). It needs the "
         "peer-memory interface of DOCA-OFED; inbox RDMA drivers do not have it.",
-    )
-    iommu: Literal["passthrough", "leave"] = Field(
-        default="passthrough",
-        description="passthrough: `iommu=pt` at the next boot, so that devices address memory directly. "
-        "leave: the site manages the kernel command line.",
-    )
-    acs: Literal["off", "leave"] = Field(
-        default="off",
-        description="off: a unit clears the ACS control bits of every PCI bridge at each boot (they come back "
-        "with a reset), as NCCL's troubleshooting guide asks for on bare metal. leave: for hosts of guests, which "
-        "ACS keeps apart, and for boards whose vendor requires it (HGX B300 guests with ATS).",
     )
 
     def runs_on(self, node: Node) -> bool:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.claims.kernel import loaded_modules
-from rackwright.claims.units import starts_at_boot
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.roles.gpudirect import bridges
 from rackwright.roles.gpudirect.options import GpudirectOptions
 
 _KERNEL = (5, 12)
@@ -42,40 +39,8 @@ def _peermem(context: CheckContext[GpudirectOptions]) -> str:
     return "nvidia_peermem is loaded" if loaded else "dma-buf alone"
 
 
-def _iommu(context: CheckContext[GpudirectOptions]) -> str:
-    there = context.output("cat /proc/cmdline").split()
-    if not there:
-        raise Undetermined("/proc/cmdline is empty")
-    missing = [one for one in bridges.kernel_arguments(context.node) if one not in there]
-    if missing:
-        fail(f"the kernel runs without {' '.join(missing)}: reboot the node, or see what its boot loader has")
-    kinds = set(context.output("cat /sys/kernel/iommu_groups/*/type").split())
-    if not kinds:
-        raise Undetermined("the kernel lists no IOMMU group")
-    if kinds != {"identity"}:
-        fail(f"IOMMU groups are {', '.join(sorted(kinds))}, not identity alone")
-    return "every IOMMU group is identity"
-
-
-def _acs(context: CheckContext[GpudirectOptions]) -> str:
-    context.output("command -v setpci")
-    found = bridges.parse(context.output("sh -c %s", bridges.READ))
-    if found.redirecting:
-        some = ", ".join(f"{bridge} ({bits})" for bridge, bits in list(found.redirecting.items())[:4])
-        fail(f"ACS is on at {len(found.redirecting)} bridges, e.g. {some}")
-    return f"{found.quiet} bridges redirect nothing"
-
-
 def _by_dmabuf(node: Node, options: GpudirectOptions) -> bool:
     return not options.peermem
-
-
-def _passthrough(node: Node, options: GpudirectOptions) -> bool:
-    return options.iommu == "passthrough"
-
-
-def _acs_off(node: Node, options: GpudirectOptions) -> bool:
-    return options.acs == "off"
 
 
 _MODULES = frozenset({Capability.KERNEL_MODULES})
@@ -86,14 +51,4 @@ CHECKS = (
         _peermem,
         needs=_MODULES,
     ),
-    Check("the IOMMU passes through", _iommu, needs=frozenset({Capability.KERNEL}), applies=_passthrough),
-    Check(
-        "ACS is turned off at every boot",
-        partial(
-            starts_at_boot, unit="rackwright-acs-off.service", why="bridges redirect peers after a reboot"
-        ),
-        needs=frozenset({Capability.HARDWARE}),
-        applies=_acs_off,
-    ),
-    Check("no PCI bridge redirects peers", _acs, needs=frozenset({Capability.HARDWARE}), applies=_acs_off),
 )

@@ -1,4 +1,4 @@
-"""nvidia_driver: the locked driver, its modules built for the locked kernel, held, and seen to be loaded.
+"""nvidia_driver: the locked driver, held, its modules built for the locked kernel, and seen to be loaded.
 
 The lock decides every version (docs/lock.md); this role installs them and verifies them. Three
 decisions. Packages never build modules while dpkg configures them: the role builds them itself, for

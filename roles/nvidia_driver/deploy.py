@@ -8,17 +8,17 @@ from rackwright.data import Site, site_of
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import component, group_for
 from rackwright.model.platforms import Capability, has
-from rackwright.operations import dkms, files, packages, settings
+from rackwright.operations import dkms, files, packages, reboots, settings
 from rackwright.osfamily.names import Names, names
 from rackwright.render import render
 from rackwright.roles.nvidia_driver import texts
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
-from rackwright.roles.nvidia_driver.sources import kernel_packages, origin, usual_headers
+from rackwright.roles.nvidia_driver.sources import origin, usual_headers
 
 
 @deploy("nvidia_driver")
 def nvidia_driver(options: NvidiaDriverOptions) -> None:
-    """Sources, what modprobe reads, kernel and driver as locked and held, modules built, a reboot noted."""
+    """Sources, what modprobe reads, the driver as locked and held, its modules built, a reboot noted."""
     site = site_of()
     group = group_for(site)
     archive = names(site.node.family, "nvidia-archive")
@@ -34,7 +34,7 @@ def nvidia_driver(options: NvidiaDriverOptions) -> None:
         kernel=group.kernel,
     )
     if has(site.node.platform, Capability.KERNEL):
-        _boot(group)
+        _initramfs(group)
     if has(site.node.platform, Capability.KERNEL_MODULES):
         _load(group)
 
@@ -91,13 +91,6 @@ def _install(site: Site, options: NvidiaDriverOptions, group: GroupLock) -> None
             name="Install kernel headers",
             packages=options.headers or usual_headers(site.node.os, site.node.sku.cpu_architecture),
         )
-    else:
-        packages.installed(
-            name="Install the locked kernel and its headers",
-            packages=kernel_packages(group, site.node),
-            hold=True,
-            build_modules=False,
-        )
     packages.installed(
         name="Install the locked driver",
         packages=component(group, *options.parts),
@@ -110,19 +103,7 @@ def _install(site: Site, options: NvidiaDriverOptions, group: GroupLock) -> None
         packages.installed(name="Install what reads Secure Boot", packages=("mokutil",))
 
 
-def _boot(group: GroupLock) -> None:
-    if group.kernel is not None:
-        if (folder := group.os.family.grub_folder) is not None:
-            files.directory(name="Create the folder of GRUB's settings", path=folder)
-            files.file(
-                name="Let GRUB boot the locked kernel",
-                path=texts.GRUB,
-                content=render("nvidia_driver/grub.cfg.j2", kernel=group.kernel),
-            )
-        read, write = group.os.family.boots(group.kernel)
-        settings.setting(
-            name="Write GRUB's menu", target="kernel that boots", read=read, want=group.kernel, write=write
-        )
+def _initramfs(group: GroupLock) -> None:
     read, write = texts.initramfs(group)
     settings.setting(
         name="Update the initramfs",
@@ -141,6 +122,12 @@ def _load(group: GroupLock) -> None:
         read=texts.load_read(group),
         want="loaded",
         write="modprobe nvidia",
+    )
+    reboots.due(
+        name="Compare the loaded driver",
+        target="loaded driver",
+        read=texts.driver_read(group),
+        want=texts.NO_REBOOT,
     )
     settings.setting(
         name="Note that a reboot is due",

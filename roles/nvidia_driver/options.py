@@ -12,7 +12,7 @@ from rackwright.lock.for_roles import Trouble, known_bad
 from rackwright.lock.lock_file import read_lock
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import SetsUpGpuRepository
+from rackwright.model.interfaces import DeclaresKernel, SetsUpGpuRepository
 from rackwright.model.options import Frozen
 from rackwright.model.strings import HttpUrl, NodePath, PackageName
 from rackwright.roles.nvidia_driver.keys import fingerprint_of
@@ -167,9 +167,22 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
         found = list(super().lock_problems(cluster))
         if stack is not None and stack.source != "distribution" and self.nodes(cluster):
             found += self._repository_problems(cluster)
+        found += self._without_kernel(cluster) if not found else ()
         if found or self.known_bad == "try" or not self.nodes(cluster):
             return found
         return list(self._known_bad(cluster))
+
+    def _without_kernel(self, cluster: Cluster) -> Iterator[Trouble]:
+        lock = read_lock(cluster)
+        for node in self.nodes(cluster):
+            group = lock.group_of(node)
+            if group is not None and group.kernel is not None and node.offers(DeclaresKernel) is None:
+                yield (
+                    "",
+                    f"The lock has the kernel {group.kernel} for {node.name}, and no role of the node installs it.",
+                    "add `kernel: {}` under `roles`",
+                )
+                return
 
     def _known_bad(self, cluster: Cluster) -> Iterator[Trouble]:
         lock = read_lock(cluster)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rackwright.lock.content import GroupLock
-from rackwright.lock.for_roles import component
-from rackwright.model.cluster import Node
-from rackwright.model.platforms import Capability, has
 from rackwright.osfamily.known import OsRelease
 
 
@@ -29,15 +26,6 @@ def origin(os: OsRelease, cpu: str = "x86_64") -> Origin:
 def usual_headers(os: OsRelease, cpu: str) -> tuple[str, ...]:
     """Packages of kernel headers where no kernel is locked; the lock names exact ones where it can."""
     return tuple(name.replace("amd64", "arm64") if cpu == "aarch64" else name for name in os.kernel_headers)
-
-
-def kernel_packages(group: GroupLock, node: Node) -> tuple[str, ...]:
-    """The locked kernel and its headers; a container has no kernel to boot, and gets headers alone."""
-    return tuple(
-        package
-        for package in component(group, "kernel")
-        if has(node.platform, Capability.KERNEL) or "-headers-" in package or "-devel-" in package
-    )
 
 
 def module_name(group: GroupLock) -> str:

@@ -13,7 +13,6 @@ from rackwright.roles.nvidia_driver.sources import module_name
 MODPROBE = "/etc/modprobe.d/rackwright-nvidia.conf"
 MODULES_LOAD = "/etc/modules-load.d/rackwright-nvidia.conf"
 DKMS_SIGNING = "/etc/dkms/framework.conf.d/rackwright.conf"
-GRUB = "/etc/default/grub.d/rackwright-kernel.cfg"
 
 REBOOT_NOTE = "rackwright-nvidia_driver"
 """Line of /run/reboot-required.pkgs, where the distributions' own tools look for it."""
@@ -69,6 +68,11 @@ def reboot_reasons(group: GroupLock) -> Iterator[str]:
     if group.kernel is not None:
         kernel = quote(group.kernel)
         yield f'[ "$(uname -r)" = {kernel} ] || due="$due; kernel $(uname -r) runs, locked is "{kernel}'
+    yield from driver_reasons(group)
+
+
+def driver_reasons(group: GroupLock) -> Iterator[str]:
+    """As reboot_reasons, without the kernel, which another role compares."""
     version = quote(group.driver_version)
     yield (
         "loaded=$(sed -n '1s/.* \\([0-9]\\{3\\}\\.[0-9.]*\\) .*/\\1/p' /proc/driver/nvidia/version 2>/dev/null)\n"
@@ -86,6 +90,12 @@ def reboot_read(group: GroupLock) -> str:
         f"grep -qsx {REBOOT_NOTE} /run/reboot-required.pkgs && due=\n"
         f'[ -n "$due" ] && echo "due: ${{due#; }}" || echo {quote(NO_REBOOT)}'
     )
+
+
+def driver_read(group: GroupLock) -> str:
+    """Shell that prints why the driver itself needs a reboot, or NO_REBOOT."""
+    reasons = "\n".join(driver_reasons(group))
+    return f'due=\n{reasons}\n[ -n "$due" ] && echo "${{due#; }}" || echo {quote(NO_REBOOT)}'
 
 
 def load_read(group: GroupLock) -> str:

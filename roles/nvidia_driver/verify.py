@@ -7,7 +7,6 @@ from functools import partial
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
 from rackwright.claims.gpu import as_locked
 from rackwright.claims.kernel import loaded_modules
-from rackwright.claims.packages import held_at
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import group_of
 from rackwright.model.cluster import Node
@@ -20,25 +19,13 @@ from rackwright.roles.nvidia_driver.readings import (
     parse_parameters,
     parse_secure_boot,
 )
-from rackwright.roles.nvidia_driver.sources import kernel_packages, module_name
+from rackwright.roles.nvidia_driver.sources import module_name
 
 _REBOOT = "a reboot is due"
 
 
 def _group(context: CheckContext[NvidiaDriverOptions]) -> GroupLock:
     return group_of(context.cluster, context.node)
-
-
-def _kernel(context: CheckContext[NvidiaDriverOptions]) -> str:
-    group = _group(context)
-    if group.kernel is None:
-        raise NotInScope(f"the lock has no kernel: `gpu_stack.kernel` names one for {group.os}")
-    return group.kernel
-
-
-def _kernel_held(context: CheckContext[NvidiaDriverOptions]) -> str:
-    _kernel(context)
-    return held_at(context, kernel_packages(_group(context), context.node))
 
 
 def _audit(context: CheckContext[NvidiaDriverOptions]) -> str:
@@ -83,13 +70,6 @@ def _module_file(context: CheckContext[NvidiaDriverOptions]) -> str:
                 f"modprobe would load {name} {found or 'not at all'} on {kernel}, not {group.driver_version}"
             )
     return f"{name} {group.driver_version} on {', '.join(kernels)}"
-
-
-def _runs_kernel(context: CheckContext[NvidiaDriverOptions]) -> str:
-    locked, found = _kernel(context), context.output("uname -r").strip()
-    if found != locked:
-        fail(f"{found} runs, the lock has {locked}: {_REBOOT}")
-    return found
 
 
 def _loaded(context: CheckContext[NvidiaDriverOptions]) -> str:
@@ -165,14 +145,11 @@ def _has_dpkg(node: Node, options: NvidiaDriverOptions) -> bool:
 
 
 _MODULES = frozenset({Capability.KERNEL_MODULES})
-_KERNEL = frozenset({Capability.KERNEL})
 CHECKS = (
     Check("the driver is installed as locked and held", as_locked),
-    Check("the locked kernel is installed and held", _kernel_held),
     Check("every package is completely installed", _audit, applies=_has_dpkg),
     Check("the driver's modules are built for the locked kernel", _built),
     Check("modprobe would load the locked driver", _module_file),
-    Check("the locked kernel runs", _runs_kernel, needs=_KERNEL),
     Check("the loaded driver is the locked one", _loaded, needs=_MODULES),
     Check("the driver's parameters are the declared ones", _parameters, needs=_MODULES),
     Check("nouveau is kept out", partial(_no_nouveau, loaded=False)),

@@ -55,7 +55,7 @@ def arguments_declared(expected: Expected) -> bool:
 
 @check(
     "os", "The kernel was started with the declared arguments", reads=("system",), applies=arguments_declared,
-    needs=("kernel",), action=Action.NONE, remedy="Apply the tuning role, reboot.",
+    needs=("kernel",), action=Action.NONE, remedy="Apply the kernel role, reboot.",
     source="the site's options; PEERS: nobody verifies /proc/cmdline",
 )  # fmt: skip
 def kernel_arguments(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -89,7 +89,7 @@ def acs_matters(expected: Expected) -> bool:
     "os", "No bridge above a GPU or fabric NIC sends peers through the root complex (ACS)", reads=("pci", "infiniband"),
     applies=acs_matters, needs=("hardware",), action=Action.NONE,
     remedy="Clear the ACS control register of the bridges at boot (setpci ECAP_ACS+6.w=0000).",
-    source="NVIDIA NCCL user guide, troubleshooting; not for B300 guests: declare acs as-is there",
+    source="NVIDIA NCCL user guide, troubleshooting; not for boards with ATS: `acs: leave` of the role kernel",
 )  # fmt: skip
 def acs_off(expected: Expected, document: Document) -> Iterator[Finding]:
     section = document.pci

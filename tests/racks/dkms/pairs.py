@@ -48,6 +48,7 @@ nodes:
 gpu_stack: {source: distribution, cuda: none}
 roles:
   base: {}
+  kernel: {}
   nvidia_driver: {}
   persistence: {}
 """

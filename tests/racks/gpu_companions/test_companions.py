@@ -21,8 +21,6 @@ from tests.racks.site import Site, operations
 pytestmark = pytest.mark.lab
 
 NO_MODULES = "a container cannot load kernel modules"
-NO_KERNEL = "a container shares its host's kernel and cannot set what is not namespaced"
-NO_HARDWARE = "a container's slots, sensors and links are its host's"
 OUT = "OUT OF SCOPE"
 ON_ALL = {
     ("dcgm", "DCGM is installed as locked and held"): (
@@ -37,11 +35,8 @@ ON_ALL = {
     ),
     ("gdrcopy", "gdrdrv is loaded at the declared version"): (OUT, NO_MODULES),
     ("gdrcopy", "every user may open /dev/gdrdrv"): (OUT, NO_MODULES),
-    ("gpudirect", "ACS is turned off at every boot"): (OUT, NO_HARDWARE),
     ("gpudirect", "NICs can reach GPU memory by dma-buf"): (OUT, NO_MODULES),
     ("gpudirect", "nvidia-peermem is loaded only as declared"): (OUT, NO_MODULES),
-    ("gpudirect", "the IOMMU passes through"): (OUT, NO_KERNEL),
-    ("gpudirect", "no PCI bridge redirects peers"): (OUT, NO_HARDWARE),
     ("mig", "the GPUs are partitioned again at boot"): ("PASS", "rackwright-mig.service is enabled"),
     ("nvidia_container_toolkit", "the container toolkit is installed as locked and held"): (
         "PASS",

@@ -47,7 +47,7 @@ skus:
 roles:
   base: {}
 """
-DRIVER: dict[str, dict[str, str]] = {"nvidia_driver": {}}
+DRIVER: dict[str, dict[str, str]] = {"kernel": {}, "nvidia_driver": {}}
 """Without the role persistence: its daemon ends at once where there is no GPU."""
 _SLURM = """\
 access: {users: [{name: ada, uid: 3000}]}

@@ -100,18 +100,18 @@ def test_a_locked_driver_brings_its_archive_its_pin_its_kernel_and_its_modules()
     Driver([Site(cluster, node, offline=True)], SITE, reports, connector=EmptyNode).plan()
     choice = choose([reports.plans[node.name].operations])
 
-    names = [step.name for step in choice.steps if step.role == "nvidia_driver"]
+    names = [step.name for step in choice.steps if step.role in ("kernel", "nvidia_driver")]
     wanted = (
+        "Install the declared kernel and its headers",
+        "Write what GRUB boots, and with which arguments",
         "Write the key of the driver's repository",
         "Write the driver's repository",
         "Keep what the driver needs at its version",
         "Write the modules' options and keep nouveau out",
-        "Install the locked kernel and its headers",
         "Install the locked driver",
         "Build the driver's modules",
     )
     assert [name for name in names if name in wanted] == list(wanted)
-    assert "Let GRUB boot the locked kernel" in names
     assert {"Load the driver", "Note that a reboot is due"} <= set(choice.left["nvidia_driver"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from rackwright.errors import LabError
 from rackwright.lab import boot_disk
 from rackwright.lab.boot_disk import (
+    arguments_of,
     assignments,
     default_first,
     fstab,
@@ -17,6 +19,7 @@ from rackwright.lab.boot_disk import (
     installed_kernels,
     make_boot_disk,
 )
+from rackwright.render import render
 
 UUID = "6c7a5a1e-0000-4000-8000-000000000001"
 
@@ -94,11 +97,8 @@ def test_the_kernel_that_a_role_chose_boots_and_not_the_newest(tmp_path: Path) -
     (tree / "etc/default/grub").write_text(
         'GRUB_DEFAULT=0\nGRUB_DISTRIBUTOR=Debian\nGRUB_CMDLINE_LINUX="console=ttyS0"\n'
     )
-    (folder / "rackwright-kernel.cfg").write_text(
-        'GRUB_DEFAULT="$GRUB_DISTRIBUTOR GNU/Linux, with Linux 6.1.0-50-amd64"\n'
-        'case "$GRUB_DISTRIBUTOR" in\n'
-        '  Ubuntu) GRUB_DEFAULT="$GRUB_DISTRIBUTOR, with Linux 6.1.0-50-amd64" ;;\n'
-        "esac\n"
+    (folder / "90-rackwright-kernel.cfg").write_text(
+        render("kernel/grub.cfg.j2", kernel="6.1.0-50-amd64", arguments=(), remove=())
     )
     (folder / "rackwright.cfg.dpkg-old").write_text("GRUB_DEFAULT=7\n")
 
@@ -111,3 +111,22 @@ def test_the_kernel_that_a_role_chose_boots_and_not_the_newest(tmp_path: Path) -
     ]
     assert settings["GRUB_CMDLINE_LINUX"] == "console=ttyS0"
     assert default_first(["a", "b"], "0") == ["a", "b"]
+
+
+def test_the_first_boot_has_the_arguments_that_update_grub_would_give_it(tmp_path: Path) -> None:
+    folder = tmp_path / "etc/default/grub.d"
+    folder.mkdir(parents=True)
+    (tmp_path / "etc/default/grub").write_text(
+        'GRUB_CMDLINE_LINUX="console=ttyS0 quiet"\nGRUB_CMDLINE_LINUX_DEFAULT="splash=1"\n'
+    )
+    text = render(
+        "kernel/grub.cfg.j2", kernel=None, arguments=("iommu=pt", "x=7"), remove=("quiet", "splash")
+    )
+    (folder / "90-rackwright-kernel.cfg").write_text(text)
+    script = f'. {tmp_path}/etc/default/grub; {text}echo $GRUB_CMDLINE_LINUX "$GRUB_CMDLINE_LINUX_DEFAULT"'
+    by_shell = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=True, timeout=60)
+
+    found = arguments_of(grub_settings(tmp_path))
+
+    assert found == "console=ttyS0 iommu=pt x=7"
+    assert found.split() == by_shell.stdout.split()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.nvidia_driver.keys import fingerprint_of
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions, Signing
 from tests.unit.roles.driver_sites import FINGERPRINT, KEY, SKU, VERSION, bad_pair, debian
@@ -14,7 +15,7 @@ AGAIN = "run: rackwright lock demo.yaml"
 
 
 def _options(**changes):
-    return {"nvidia_driver": NvidiaDriverOptions(**changes)}
+    return {"kernel": KernelOptions(), "nvidia_driver": NvidiaDriverOptions(**changes)}
 
 
 def _refusals(cluster, **changes):
@@ -33,6 +34,18 @@ def test_a_known_bad_pair_is_refused_and_can_be_tried(tmp_path):
     )
     assert hint == "lock another pair: rackwright lock demo.yaml; a patched one: `known_bad: try`"
     assert _refusals(cluster, known_bad="try") == []
+
+
+def test_a_locked_kernel_needs_the_role_that_installs_it(tmp_path):
+    cluster = debian(tmp_path, {"nvidia_driver": NvidiaDriverOptions()})
+    assert _refusals(cluster) == [
+        (
+            "",
+            "The lock has the kernel 6.1.0-50-amd64 for gpu1, and no role of the node installs it.",
+            "add `kernel: {}` under `roles`",
+        )
+    ]
+    assert _refusals(debian(tmp_path, _options())) == []
 
 
 def test_without_a_lock(tmp_path):
