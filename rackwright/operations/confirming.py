@@ -6,11 +6,9 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from pyinfra import logger
-from pyinfra.api.host import Host
-from pyinfra.api.state import State
 
 from rackwright.boundary import printable
 from rackwright.command import CommandResult
@@ -195,7 +193,7 @@ class _Confirmation:
             self.sleep(_AGAIN_SECONDS)
 
 
-def confirm(state: State, host: Host, armed: Armed) -> bool:
+def confirm(state: object, host: Any, armed: Armed) -> bool:  # noqa: ANN401 - pyinfra's Host, of the driver's side
     """Confirm a change over a new connection; False where the node has restored itself, after telling so.
 
     pyinfra takes False as this host's failure, and an exception for a mistake in the program.
