@@ -44,6 +44,8 @@ from rackwright.roles.mig.deploy import mig
 from rackwright.roles.mig.options import MigOptions
 from rackwright.roles.munge.deploy import munge
 from rackwright.roles.munge.options import MungeOptions
+from rackwright.roles.network.deploy import network
+from rackwright.roles.network.options import NetworkOptions
 from rackwright.roles.nvidia_container_toolkit.deploy import nvidia_container_toolkit
 from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
 from rackwright.roles.nvidia_driver.deploy import nvidia_driver
@@ -67,6 +69,8 @@ from rackwright.roles.tuning.options import TuningOptions
 
 if (o := options_for(host, "base", BaseOptions)) is not None:
     base(options=o)
+if (o := options_for(host, "network", NetworkOptions)) is not None:
+    network(options=o)
 if (o := options_for(host, "access", AccessOptions)) is not None:
     access(options=o)
 if (o := options_for(host, "tuning", TuningOptions)) is not None:

@@ -29,6 +29,7 @@ class Capability(StrEnum):
     GPU = "gpu"
     """GPUs, or tools that simulate them in the lab."""
     UPLINK = "uplink"
+    NETWORK_PORTS = "network-ports"
 
 
 _LACKING: dict[Platform, dict[Capability, str]] = {
@@ -47,6 +48,7 @@ _LACKING: dict[Platform, dict[Capability, str]] = {
         Capability.FIREWALL: "a lab container's network namespace has no uplink to guard",
         Capability.HARDWARE: "a container's slots, sensors and links are its host's",
         Capability.GPU: "a container has no GPU, unless the lab simulates some",
+        Capability.NETWORK_PORTS: "a lab container's interfaces are set up from outside, by the lab",
         Capability.UPLINK: "a lab container's network namespace has no default route",
     },
 }

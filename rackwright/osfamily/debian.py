@@ -120,6 +120,7 @@ def _debian(
     return Release(
         id=id,
         family=DEBIAN,
+        network="networkd",
         codename=codename,
         archive_keyring="/usr/share/keyrings/debian-archive-keyring.gpg",
         components=("main", "contrib", "non-free", "non-free-firmware"),
@@ -149,6 +150,7 @@ def _ubuntu(
     return Release(
         id=id,
         family=DEBIAN,
+        network="netplan",
         codename=codename,
         archive_keyring="/usr/share/keyrings/ubuntu-archive-keyring.gpg",
         components=("main", "restricted", "universe", "multiverse"),

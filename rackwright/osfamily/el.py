@@ -202,6 +202,7 @@ def _el(
         yield Release(
             id=f"{distribution}-{major}",
             family=EL,
+            network="networkmanager",
             tuned_profiles=tuned_profiles,
             sshd_has_penalties=sshd_has_penalties,
             slurm=slurm,

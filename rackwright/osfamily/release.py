@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from rackwright.osfamily.family import Family
 
@@ -45,6 +46,8 @@ class Release:
 
     tuned_profiles: str
     """Where tuned looks for profiles of the site: it moved with tuned 2.24 (EL 9 kept the old place)."""
+    network: Literal["networkd", "netplan", "networkmanager"]
+    """What configures the network on its servers."""
     sshd_has_penalties: bool
     """Whether sshd (from OpenSSH 9.8) blocks addresses after failed logins, and takes exemptions."""
     slurm: str | None
