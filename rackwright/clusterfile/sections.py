@@ -8,10 +8,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from rackwright.clusterfile.fields import known_keys
-from rackwright.clusterfile.messages import explain
+from rackwright.clusterfile.messages import Sentence, explain
 from rackwright.clusterfile.report import Report
 from rackwright.documents.document import DataPath
 from rackwright.documents.yaml_data import Data
+from rackwright.model.options import RoleOptions
 from rackwright.model.plain_text import REFUSED
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -58,8 +59,20 @@ def note_errors(
             other[: len(below)] == below != other for other in grouped
         ):
             continue  # pydantic counts the valid items only; the others are noted already
-        for sentence in explain(group, known_keys(model, below[:-1])):
+        sentences = _moved(model, below, group) or explain(group, known_keys(model, below[:-1]))
+        for sentence in sentences:
             report.add(path + below, sentence.message, sentence.hint, key=sentence.about_key)
+
+
+def _moved(model: type[BaseModel], below: DataPath, errors: list[ErrorDetails]) -> list[Sentence]:
+    """What to say of a key that belongs to another role since an earlier release; empty: it does not."""
+    if not issubclass(model, RoleOptions) or errors[0]["type"] != "extra_forbidden":
+        return []
+    place = model.moved.get(".".join(str(part) for part in below))
+    if place is None:
+        return []
+    message = f"`{below[-1]}` has moved: it is `{place}` now."
+    return [Sentence(message, f"declare it under `{place}` and remove it here", about_key=True)]
 
 
 def data_path(raw: Data, error: ErrorDetails) -> DataPath:

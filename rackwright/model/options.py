@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
@@ -40,6 +40,8 @@ class RoleOptions(Frozen):
     """A group that holds none of these cannot have options of this role."""
     secrets: ClassVar[tuple[str, ...]] = ()
     """Names of the secrets this role needs; generated on first use (see rackwright.secrets.store)."""
+    moved: ClassVar[Mapping[str, str]] = {}
+    """Keys that this role had in an earlier release, with dots where nested, and where each is now, e.g. `roles.dns`."""
 
     @property
     def supplied_secrets(self) -> tuple[str, ...]:

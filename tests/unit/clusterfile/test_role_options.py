@@ -13,6 +13,7 @@ from tests.unit.clusterfile.base_file import change, problems_of
 
 OPTIONS = """
 from __future__ import annotations
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 from rackwright.model.types import NodeRole
@@ -31,6 +32,7 @@ class Flat(Frozen):
 
 class ProbeOptions(RoleOptions):
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.WORKER, NodeRole.LOGIN})
+    moved: ClassVar[Mapping[str, str]] = {"colour": "roles.paint", "shape.edge": "roles.edges.kind"}
     size: int
     shape: Tree | Flat | None = Field(default=None, discriminator="kind")
     ratio: float | Literal["auto"] = "auto"
@@ -153,6 +155,32 @@ def test_mistake_in_the_section(tmp_path, section, problem):
 )
 def test_mistake_in_an_override_is_noted_there(tmp_path, override, problem):
     assert found(tmp_path, "{size: 2, queues: {a: {nodes: w1}}}", override) == [problem]
+
+
+_MOVED = ("`colour` has moved: it is `roles.paint` now.", "declare it under `roles.paint` and remove it here")
+
+
+def test_a_key_that_moved_to_another_role(tmp_path):
+    assert found(tmp_path, "{size: 2, colour: red}") == [("roles.probe.colour", *_MOVED)]
+
+
+def test_a_key_that_moved_from_below_another_one(tmp_path):
+    assert found(tmp_path, "{size: 2, shape: {kind: flat, edge: sharp}}") == [
+        (
+            "roles.probe.shape.edge",
+            "`edge` has moved: it is `roles.edges.kind` now.",
+            "declare it under `roles.edges.kind` and remove it here",
+        )
+    ]
+
+
+def test_a_key_that_moved_in_an_override(tmp_path):
+    assert found(tmp_path, "{size: 2}", "{colour: {red: 1}}") == [("nodes[1].options.probe.colour", *_MOVED)]
+
+
+def test_only_the_whole_path_of_a_moved_key_counts(tmp_path):
+    section = "{size: 2, queues: {a: {colour: red}}}"
+    assert [message for _, message, _ in found(tmp_path, section)] == ["Unknown key `colour`."]
 
 
 def test_what_only_the_section_says_is_noted_there_once(tmp_path):
