@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
-from typing import Literal
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 
@@ -64,6 +64,8 @@ class Resolver(Frozen):
 class BaseOptions(RoleOptions):
     """What every node has before anything else."""
 
+    moved: ClassVar[Mapping[str, str]] = {"firewall": "roles.firewall"}
+
     locale: str = Field(
         default="C.UTF-8", description="System locale, UTF-8 only; C.UTF-8 needs nothing generated."
     )
@@ -77,13 +79,6 @@ class BaseOptions(RoleOptions):
     )
     resolver: Resolver | None = Field(
         default=None, description="Content of /etc/resolv.conf; left as installed when not declared."
-    )
-
-    firewall: Literal["trust-cluster", "leave"] = Field(
-        default="trust-cluster",
-        description="EL: firewalld, where it is installed, lets everything from the cluster's own networks in, "
-        "since MPI, NCCL and job launchers use ephemeral ports. `leave`: its rules are the site's own affair. Debian and "
-        "Ubuntu come without rules, and get none.",
     )
 
     forwarding: bool = Field(

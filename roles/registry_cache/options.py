@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import RegistryAuth
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.interfaces import Listener, Listens, WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import NodePath, Slug
 from rackwright.model.text import mistake
@@ -77,7 +77,7 @@ class Registry(Frozen):
         return self
 
 
-class RegistryCacheOptions(RoleOptions, WritesUnitFiles):
+class RegistryCacheOptions(RoleOptions, Listens, WritesUnitFiles):
     """Registries on the primary head; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
@@ -156,6 +156,11 @@ class RegistryCacheOptions(RoleOptions, WritesUnitFiles):
                 f"mirrors.containers is {cluster.mirrors.containers}, and no cache listens there.",
                 f"caches listen on {', '.join(map(str, caches)) or 'no port'}",
             )
+
+    def listeners(self, node: Node) -> tuple[Listener, ...]:
+        """One port for each registry."""
+        ports = sorted(registry.port for registry in self.registries.values())
+        return tuple(Listener("docker-registry", (port, port)) for port in ports)
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """The unit of each registry."""
