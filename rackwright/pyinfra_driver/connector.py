@@ -9,9 +9,11 @@ breaks fails its own node only (pyinfra's own connector lets an EOFError abort t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import gevent
 import paramiko
 from pyinfra.api.arguments import ConnectorArguments
 from pyinfra.api.command import StringCommand
@@ -27,7 +29,7 @@ from rackwright.factcache.fetch import Opened
 from rackwright.model.cluster import Node
 from rackwright.model.selection import pick
 from rackwright.pyinfra_driver.connector_state import APART, ConnectorState, as_bytes, text_of
-from rackwright.ssh import connect, run
+from rackwright.ssh import NodeClient, connect, run
 
 SEPARATOR = "::"
 
@@ -54,6 +56,22 @@ def groups_of(node: Node) -> list[str]:
         ("platform", node.platform),
     )
     return sorted(role.value for role in node.roles) + [f"{kind}_{name}" for kind, name in named if name]
+
+
+@dataclass(frozen=True)
+class Another:
+    """A further connection to a node, as root."""
+
+    client: NodeClient
+    sudo: bool
+
+    def run(self, command: str, stdin: str, timeout: float) -> CommandResult:
+        """Run one command; ConnectionFailed when the connection is lost."""
+        return run(self.client, command, sudo=self.sudo, stdin=stdin, timeout=timeout)
+
+    def close(self) -> None:
+        """Close it."""
+        self.client.close()
 
 
 class RackwrightConnector(ConnectorState, SSHConnector):
@@ -97,6 +115,21 @@ class RackwrightConnector(ConnectorState, SSHConnector):
         """Take over a connection and the answers prefetched over it."""
         super().adopt(opened)
         self.client = opened.client
+
+    def another(self, timeout: float) -> Another:
+        """A new connection; ConnectionFailed where none is open within `timeout` seconds."""
+        site = site_of(self.host)
+        limit = max(1, min(site.cluster.ssh.connect_timeout_seconds, int(timeout)))
+        ssh = site.cluster.ssh.model_copy(update={"connect_timeout_seconds": limit})
+        cluster = site.cluster.model_copy(update={"ssh": ssh})
+        late = ConnectionFailed(f"No connection to {site.node.name} was open within {timeout:.0f} s.")
+        with gevent.Timeout(max(timeout, 1), late):
+            return Another(connect(cluster, site.node), sudo=ssh.become == "sudo")
+
+    def go_on_with(self, connection: Another) -> None:
+        """Use it from now on; answers prefetched over the one before are asked for one by one again."""
+        self.disconnect()
+        self.client, self.answers = connection.client, None
 
     def execute(self, command: StringCommand, arguments: ConnectorArguments) -> CommandResult:
         """Run one command. A lost connection is an OSError, as pyinfra expects."""

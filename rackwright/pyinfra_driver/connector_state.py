@@ -36,6 +36,8 @@ class ConnectorState:
     """The last command that failed, for the report on this node."""
     lost: str | None = None
     """Why the connection broke, once it has."""
+    failure: str | None = None
+    """Why an operation failed, where that is known better than by its last command."""
     answers: Answers | None = None
     executions: int = 0
     """Commands run on the node."""

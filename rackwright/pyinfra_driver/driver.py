@@ -241,7 +241,7 @@ class Driver:
         role, name = self._title(host, op_hash)
         self._changes[host.name] = []
         self._reporter.started(host.name, role, name)
-        _connector_state(host).last = None
+        _connector_state(host).last = _connector_state(host).failure = None
         error = None
         changed = False
         try:

@@ -19,7 +19,9 @@ _OUR_ROOMS = {"roles", "deploys", "operations", "facts"}
 
 
 def what_failed(connector: ConnectorState) -> str | None:
-    """The lost connection, or the last failed command with its output; None if neither is known."""
+    """What the operation itself said, the lost connection, or the last failed command with its output; None if neither is known."""
+    if connector.failure:
+        return connector.failure
     if connector.lost:
         return connector.lost
     last = connector.last

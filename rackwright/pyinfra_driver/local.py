@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import dataclass
 
 from pyinfra.api.arguments import ConnectorArguments
 from pyinfra.api.command import StringCommand
@@ -14,8 +15,30 @@ from rackwright.pyinfra_driver.connector_state import ConnectorState, as_bytes
 from rackwright.ssh import TIMED_OUT
 
 
+@dataclass(frozen=True)
+class _Here:
+    """This machine needs no connection."""
+
+    connector: ConnectorState
+
+    def run(self, command: str, stdin: str, timeout: float) -> CommandResult:
+        """Run one command."""
+        arguments = ConnectorArguments(_stdin=stdin, _timeout=max(1, int(timeout)))
+        return self.connector.execute(StringCommand(command), arguments)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
 class ThisMachineConnector(ConnectorState, LocalConnector):
     """Executes here. Unlike pyinfra's own it never asks for a password: sudo has to do without."""
+
+    def another(self, timeout: float) -> _Here:
+        """No network lies between: commands run here."""
+        return _Here(self)
+
+    def go_on_with(self, connection: _Here) -> None:
+        """There is nothing to replace."""
 
     def execute(self, command: StringCommand, arguments: ConnectorArguments) -> CommandResult:
         """Run one command."""

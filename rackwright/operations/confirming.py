@@ -1,0 +1,252 @@
+"""The control side of a guarded change: a new connection that works confirms it; otherwise the node restores itself."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+from pyinfra import logger
+
+from rackwright.boundary import printable
+from rackwright.command import CommandResult
+from rackwright.errors import ConnectionFailed
+
+ECHO_BYTES = 128 * 1024
+"""Sent to the node and back: more than one packet of any MTU, and more than a window."""
+_AGAIN_SECONDS = 1.0
+_CONFIRMING_SECONDS = 3.0
+"""Kept back for the confirmation itself: a probe is not repeated any more when less time is left."""
+_GRACE_SECONDS = 60.0
+"""How much longer than armed a node may take to be back; emulated machines and DHCP are slow."""
+_SAID_MAX = 600
+
+
+class Connection(Protocol):
+    """A connection that was opened for one purpose."""
+
+    def run(self, command: str, stdin: str, timeout: float) -> CommandResult:
+        """Run a command as root; ConnectionFailed when the connection is lost."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Reaches(Protocol):
+    """What a connector of rackwright offers beside pyinfra's interface."""
+
+    failure: str | None
+
+    def another(self, timeout: float) -> Connection:
+        """A new connection to the node; ConnectionFailed where none is open within `timeout` seconds."""
+
+    def go_on_with(self, connection: Connection) -> None:
+        """Use it from now on: the one before may be dead without anyone having noticed."""
+
+
+@dataclass(frozen=True)
+class Armed:
+    """A change that a node is making, and undoes in `seconds`."""
+
+    key: str
+    seconds: int
+    paths: tuple[str, ...]
+    program: str
+    probe: str | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`rackwright-rollback state`."""
+
+    phase: str = ""
+    result: str = ""
+    seconds: str = ""
+    restored: str = ""
+    failed: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
+    restoring: tuple[str, ...] = ()
+
+
+def parse_state(text: str) -> Outcome:
+    """Read what the node's program printed; unknown lines are left out."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        name, _, rest = line.partition(" ")
+        found.setdefault(name, []).append(printable(rest, _SAID_MAX))
+
+    def last(name: str) -> str:
+        return found.get(name, [""])[-1]
+
+    return Outcome(
+        phase=last("phase"),
+        result=last("result"),
+        seconds=last("seconds"),
+        restored=last("restored"),
+        failed=tuple(found.get("failed", ())),
+        output=tuple(found.get("output", ())),
+        restoring=tuple(found.get("restoring", ())),
+    )
+
+
+class _OverError(Exception):
+    """The change is over on the node, or has to be: the rest of the time would change nothing."""
+
+
+@dataclass
+class _Confirmation:
+    """One attempt to confirm a change within its time."""
+
+    armed: Armed
+    reaches: Reaches
+    deadline: float
+    reason: str = "no connection to the node could be opened"
+    reached: bool = False
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = field(default=time.sleep)
+
+    @property
+    def left(self) -> float:
+        return self.deadline - self.clock()
+
+    def run(self) -> bool:
+        """Whether the change was confirmed; `reason` says why not."""
+        while self.left > 0:
+            try:
+                self._await_result()
+                if self._prove():
+                    return True
+            except _OverError:
+                return False
+            except ConnectionFailed as error:
+                self.reason = error.message
+            self.sleep(min(_AGAIN_SECONDS, max(self.left, 0)))
+        return False
+
+    def _await_result(self) -> None:
+        """Return when the change is in force; a connection opened before that would prove nothing."""
+        connection = self.reaches.another(self.left)
+        try:
+            self.reached = True
+            seconds = max(1, int(self.left))
+            command = f"{self.armed.program} await {self.armed.key} {seconds}"
+            state = parse_state(connection.run(command, "", self.left + 1).stdout)
+            if state.phase != "armed":
+                self.reason = "the node had put it back already"
+                raise _OverError
+            if state.result not in ("", "0"):
+                self.reason = f"putting it in force failed with status {state.result}: {_said(state.output)}"
+                self._restore_now(connection, "failed")
+                raise _OverError
+            if not state.result:
+                self.reason = "putting it in force took too long"
+                raise ConnectionFailed(self.reason)
+        finally:
+            connection.close()
+
+    def _restore_now(self, connection: Connection, why: str) -> None:
+        """Under systemd, since this connection may end by it."""
+        command = (
+            f"systemd-run --quiet --collect --no-block {self.armed.program} restore {self.armed.key} {why}"
+        )
+        connection.run(command, "", min(30.0, max(self.left, 5.0)))
+
+    def _prove(self) -> bool:
+        connection = self.reaches.another(self.left)
+        kept = False
+        try:
+            sent = random.randbytes(ECHO_BYTES // 2).hex()
+            echoed = connection.run("cat", sent, max(self.left, 1))
+            if echoed.stdout != sent:
+                self.reason = f"a new connection opened, but {ECHO_BYTES // 1024} KiB did not get through and back: the MTU?"
+                return False
+            if not self._probed(connection):
+                return False
+            done = connection.run(f"{self.armed.program} confirm {self.armed.key}", "", max(self.left, 5))
+            if done.exit_status != 0:
+                self.reason = (
+                    f"the node refused the confirmation: {printable(done.stderr.strip(), _SAID_MAX)}"
+                )
+                return False
+            self.reaches.go_on_with(connection)
+            kept = True
+            return True
+        finally:
+            if not kept:
+                connection.close()
+
+    def _probed(self, connection: Connection) -> bool:
+        """Again and again: neighbours, switch ports and daemons need their time."""
+        if self.armed.probe is None:
+            return True
+        while True:
+            done = connection.run(self.armed.probe, "", max(self.left, 1))
+            if done.exit_status == 0:
+                return True
+            said = (done.stdout.strip() or done.stderr.strip() or "nothing").splitlines()
+            self.reason = f"the probe failed: {_said(tuple(said))}"
+            if self.left <= _CONFIRMING_SECONDS:
+                self._restore_now(connection, "unconfirmed")
+                raise _OverError
+            self.sleep(_AGAIN_SECONDS)
+
+
+def confirm(state: object, host: Any, armed: Armed) -> bool:  # noqa: ANN401 - pyinfra's Host, of the driver's side
+    """Confirm a change over a new connection; False where the node has restored itself, after telling so.
+
+    pyinfra takes False as this host's failure, and an exception for a mistake in the program.
+    """
+    reaches = cast(Reaches, host.connector)
+    began = time.monotonic()
+    attempt = _Confirmation(armed, reaches, began + armed.seconds)
+    if attempt.run():
+        return True
+    after = _after(armed, reaches, began + armed.seconds + _GRACE_SECONDS)
+    reaches.failure = outcome(armed, attempt.reason, after)
+    logger.error(f"{host.print_prefix}{reaches.failure}")
+    return False
+
+
+def _after(armed: Armed, reaches: Reaches, deadline: float) -> Outcome | None:
+    """What became of the change, once the node is back; None where it does not come back."""
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            connection = reaches.another(left)
+            try:
+                found = connection.run(f"{armed.program} state {armed.key}", "", max(left, 1))
+            finally:
+                connection.close()
+            state = parse_state(found.stdout)
+            if state.phase in ("restored", "confirmed"):
+                return state
+        except ConnectionFailed:
+            pass
+        time.sleep(_AGAIN_SECONDS)
+    return None
+
+
+def outcome(armed: Armed, reason: str, after: Outcome | None) -> str:
+    """The operator's sentence about a change that was not confirmed."""
+    what = f"the change of {armed.key} was not confirmed ({reason})"
+    paths = ", ".join(armed.paths) or "no files"
+    if after is None:
+        return (
+            f"{what}, and the node cannot be reached to ask what became of it. It should have restored {paths} "
+            f"{armed.seconds} s after the change began; look at its console: {armed.program} state {armed.key}"
+        )
+    if after.phase == "confirmed":
+        return f"{what}, but the node has recorded the confirmation: run again to see what is left to do"
+    said = f"{what}; the node restored itself after {after.seconds} s: {paths}"
+    if after.failed:
+        said += f". Not restored: {'; '.join(after.failed)}"
+    if after.restored not in ("", "0"):
+        said += (
+            f". Putting the old files in force ended with status {after.restored}: {_said(after.restoring)}"
+        )
+    return said
+
+
+def _said(lines: tuple[str, ...]) -> str:
+    return printable(" / ".join(lines[-5:]), _SAID_MAX) or "it printed nothing"
