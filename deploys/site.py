@@ -24,6 +24,8 @@ from rackwright.roles.enroot_pyxis.deploy import enroot_pyxis
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 from rackwright.roles.fabricmanager.deploy import fabricmanager
 from rackwright.roles.fabricmanager.options import FabricmanagerOptions
+from rackwright.roles.firewall.deploy import firewall
+from rackwright.roles.firewall.options import FirewallOptions
 from rackwright.roles.gdrcopy.deploy import gdrcopy
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
 from rackwright.roles.gpudirect.deploy import gpudirect
@@ -73,6 +75,8 @@ if (o := options_for(host, "network", NetworkOptions)) is not None:
     network(options=o)
 if (o := options_for(host, "access", AccessOptions)) is not None:
     access(options=o)
+if (o := options_for(host, "firewall", FirewallOptions)) is not None:
+    firewall(options=o)
 if (o := options_for(host, "tuning", TuningOptions)) is not None:
     tuning(options=o)
 if (o := options_for(host, "time", TimeOptions)) is not None:

@@ -53,6 +53,9 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "rollout": ("waves",),
     "batch": ("waves", "size"),
     # networks
+    "from": ("source",),
+    "saddr": ("source",),
+    "sourceip": ("source",),
     "subnet": ("cidr", "networks"),
     "prefix": ("cidr", "rail_prefix"),
     "router": ("gateway",),

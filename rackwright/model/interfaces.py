@@ -6,6 +6,7 @@ Options classes implement these interfaces; no role names or imports another one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from rackwright.model.types import NetworkPurpose, WorkloadManager
@@ -234,12 +235,14 @@ class Listener(NamedTuple):
     """Ports on which a program of a role listens, on the nodes that it runs on."""
 
     program: str
-    """As the kernel names the process, e.g. `slurmctld`; systemd for a socket unit."""
+    """As the kernel names the process, 15 characters at most, e.g. `slurmctld`; systemd for a socket unit."""
     ports: tuple[int, int]
     """First and last."""
     protocol: Literal["tcp", "udp"] = "tcp"
     purposes: frozenset[NetworkPurpose] = frozenset({NetworkPurpose.MANAGEMENT})
     """Networks from which it is to be reached. Empty: from the node itself alone."""
+    sources: tuple[IPv4Network, ...] = ()
+    """Further addresses from which it is to be reached, whatever network they come by."""
 
 
 class Listens:

@@ -24,7 +24,6 @@ class Capability(StrEnum):
     CGROUP_V2 = "cgroup-v2"
     SWAP = "swap"
     KERNEL_MODULES = "kernel-modules"
-    FIREWALL = "firewall"
     HARDWARE = "hardware"
     GPU = "gpu"
     """GPUs, or tools that simulate them in the lab."""
@@ -45,7 +44,6 @@ _LACKING: dict[Platform, dict[Capability, str]] = {
         Capability.CGROUP_V2: "slurmd cannot own a cgroup v2 tree inside a container",
         Capability.SWAP: "a container shares its host's swap",
         Capability.KERNEL_MODULES: "a container cannot load kernel modules",
-        Capability.FIREWALL: "a lab container's network namespace has no uplink to guard",
         Capability.HARDWARE: "a container's slots, sensors and links are its host's",
         Capability.GPU: "a container has no GPU, unless the lab simulates some",
         Capability.NETWORK_PORTS: "a lab container's interfaces are set up from outside, by the lab",

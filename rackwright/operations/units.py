@@ -69,7 +69,7 @@ def unit(
     """
     there: UnitState = host.get_fact(Unit, unit=unit, watch=(*restart_on, *reload_on))
     if masked:
-        yield from _mask(unit, there)
+        yield from _mask(unit, there, disruptive)
         return
     foreign = foreign_unit_files(site_of().node, there.fragment, there.drop_ins)
     restart, reload = _cause(there, restart_on), _cause(there, reload_on)
@@ -110,11 +110,19 @@ def _commands(
         yield _systemctl(verb, unit)
 
 
-def _mask(unit: str, there: UnitState) -> Generator[StringCommand, None, None]:
+def _mask(unit: str, there: UnitState, disruptive: bool) -> Generator[StringCommand, None, None]:
     if there.masked and not there.active:
         host.noop(f"{unit} is masked")
         return
-    record(Change("unit", unit, there.file_state or there.active_state, "masked", disruptive=there.active))
+    record(
+        Change(
+            "unit",
+            unit,
+            there.file_state or there.active_state,
+            "masked",
+            disruptive=disruptive and there.active,
+        )
+    )
     yield _systemctl("mask --now", unit)
 
 

@@ -24,6 +24,7 @@ SOFTWARE = {
         "ssh.service",
         {"keysign": "/usr/lib/openssh/ssh-keysign"},
     ),
+    "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),
     "chrony": Names(
         ("chrony",),

@@ -21,6 +21,7 @@ SOFTWARE = {
         "sshd.service",
         {"keysign": "/usr/libexec/openssh/ssh-keysign"},
     ),
+    "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),
     "chrony": Names(
         ("chrony",),

@@ -27,19 +27,6 @@ def base(options: BaseOptions) -> None:
     _locale(site, options)
     _timezone(site, options)
     _forwarding(site, options)
-    if site.node.family.has_firewalld and options.firewall == "trust-cluster":
-        _firewall(site)
-
-
-def _firewall(site: Site) -> None:
-    networks = texts.cluster_networks(site.cluster)
-    settings.setting(
-        name="Let firewalld trust the cluster's networks",
-        target="firewalld's trust in the cluster's networks",
-        read=texts.firewall_read(networks),
-        want="trusted",
-        write=texts.firewall_write(networks),
-    )
 
 
 def _forwarding(site: Site, options: BaseOptions) -> None:

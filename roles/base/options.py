@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 
@@ -29,7 +29,7 @@ def _example(network: Network) -> IPv4Address:
 class BaseOptions(RoleOptions, NamesHosts):
     """What every node has before anything else."""
 
-    moved: ClassVar[Mapping[str, str]] = {"resolver": "roles.dns"}
+    moved: ClassVar[Mapping[str, str]] = {"firewall": "roles.firewall", "resolver": "roles.dns"}
 
     locale: str = Field(
         default="C.UTF-8", description="System locale, UTF-8 only; C.UTF-8 needs nothing generated."
@@ -41,12 +41,6 @@ class BaseOptions(RoleOptions, NamesHosts):
     )
     extra_hosts: tuple[ExtraHost, ...] = Field(
         default=(), description="Lines added to the /etc/hosts that is generated from the cluster file."
-    )
-    firewall: Literal["trust-cluster", "leave"] = Field(
-        default="trust-cluster",
-        description="EL: firewalld, where it is installed, lets everything from the cluster's own networks in, "
-        "since MPI, NCCL and job launchers use ephemeral ports. `leave`: its rules are the site's own affair. Debian and "
-        "Ubuntu come without rules, and get none.",
     )
 
     forwarding: bool = Field(

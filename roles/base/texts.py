@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from shlex import quote
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.host_names import host_names
@@ -95,27 +93,6 @@ def _dnf_files(os: OsRelease, mirrors: Mirrors) -> dict[str, str | None]:
 
 
 _SOURCE_FILES = {"apt": _apt_files, "dnf": _dnf_files}
-
-
-_FIREWALL = "f=firewall-cmd; systemctl -q is-active firewalld || f=firewall-offline-cmd"
-_PERMANENT = "$([ $f = firewall-offline-cmd ] || echo --permanent)"
-
-
-def firewall_read(networks: Iterable[str]) -> str:
-    """Shell: `trusted` when firewalld, running or not, trusts each network, or is not installed."""
-    asked = "".join(f" && $f {_PERMANENT} --zone=trusted --query-source={quote(net)} >&2" for net in networks)
-    return f"rpm -q firewalld >&2 || {{ echo trusted; exit; }}; {_FIREWALL}; true{asked} && echo trusted"
-
-
-def firewall_write(networks: Iterable[str]) -> str:
-    """Shell: firewalld trusts each network, from now on and after a restart."""
-    added = "".join(f"$f {_PERMANENT} --zone=trusted --add-source={quote(net)}; " for net in networks)
-    return f"set -e; {_FIREWALL}; {added}[ $f = firewall-offline-cmd ] || firewall-cmd --reload"
-
-
-def cluster_networks(cluster: Cluster) -> tuple[str, ...]:
-    """Every network of the cluster in CIDR form, in file order; the outside is not the cluster's own."""
-    return tuple(str(network.cidr) for network in cluster.inner_networks)
 
 
 def archives_to_read(printed: str) -> str:

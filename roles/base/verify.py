@@ -7,7 +7,7 @@ import hashlib
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
 from rackwright.claims.files import as_rendered, links_to
 from rackwright.claims.packages import database_is_whole, installed, package_state
-from rackwright.claims.units import is_masked, state_of
+from rackwright.claims.units import is_masked
 from rackwright.facts.files import AtPath
 from rackwright.model.cluster import Node
 from rackwright.model.host_names import host_names
@@ -152,20 +152,6 @@ def _no_dnf_upgrades(context: CheckContext[BaseOptions]) -> str:
     return "dnf-automatic is not installed, dnf-makecache.timer is masked"
 
 
-def _firewall(context: CheckContext[BaseOptions]) -> str:
-    if "firewalld" not in package_state(context, ("firewalld",)).installed:
-        return "firewalld is not installed"
-    state = state_of(context, "firewalld.service")
-    if state.active_state in ("inactive", "failed"):
-        return "firewalld does not run"
-    if not state.active:
-        raise Undetermined(f"firewalld.service is {state.active_state}")
-    trusted = context.output("firewall-cmd --zone=trusted --list-sources").split()
-    if missing := [net for net in texts.cluster_networks(context.cluster) if net not in trusted]:
-        fail(f"firewalld does not trust {', '.join(missing)}")
-    return f"firewalld trusts {', '.join(trusted)}"
-
-
 def _locale(context: CheckContext[BaseOptions]) -> str:
     locale = context.options.locale
     as_rendered(context, {"/etc/locale.conf": f"LANG={locale}\n"})
@@ -213,12 +199,6 @@ CHECKS: tuple[Check, ...] = (
     Check("the base packages are installed", _packages),
     Check("no package upgrades by itself", _no_apt_upgrades, applies=_uses_apt),
     Check("no package upgrades by itself (dnf)", _no_dnf_upgrades, applies=_uses_dnf),
-    Check(
-        "the firewall lets the cluster's own networks in",
-        _firewall,
-        needs=frozenset({Capability.FIREWALL}),
-        applies=lambda node, options: node.family.has_firewalld and options.firewall == "trust-cluster",
-    ),
     Check("the system locale is set and works", _locale),
     Check("the timezone is set", _timezone),
 )

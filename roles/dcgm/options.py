@@ -9,10 +9,11 @@ from pydantic import Field
 
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Node
-from rackwright.model.interfaces import RunsDcgm, WritesUnitFiles
+from rackwright.model.interfaces import Listener, Listens, RunsDcgm, WritesUnitFiles
+from rackwright.model.types import NetworkPurpose
 
 
-class DcgmOptions(StackOptions, RunsDcgm, WritesUnitFiles):
+class DcgmOptions(StackOptions, Listens, RunsDcgm, WritesUnitFiles):
     """DCGM's host engine (nvidia-dcgm.service) on nodes with GPUs; versions are the lock's."""
 
     role: ClassVar[str] = "dcgm"
@@ -31,6 +32,13 @@ class DcgmOptions(StackOptions, RunsDcgm, WritesUnitFiles):
     def dcgm_host(self) -> str:
         """Where dcgmi on the node reaches the host engine."""
         return f"{'127.0.0.1' if self.listen.is_unspecified else self.listen}:{self.port}"
+
+    def listeners(self, node: Node) -> tuple[Listener, ...]:
+        """The host engine; on loopback the node alone reaches it."""
+        purposes = (
+            frozenset[NetworkPurpose]() if self.listen.is_loopback else frozenset({NetworkPurpose.MANAGEMENT})
+        )
+        return (Listener("nv-hostengine", (self.port, self.port), purposes=purposes),)
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """Where the host engine listens."""

@@ -15,13 +15,14 @@ from rackwright.documents.nearest import suggest
 from rackwright.lock.for_roles import Trouble, has_stack
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import ManagesImexChannels
+from rackwright.model.interfaces import Listener, Listens, ManagesImexChannels
 from rackwright.model.ranges import RangeMistake, expand
 from rackwright.model.sku import NvSwitch
 from rackwright.model.strings import Identifier
+from rackwright.model.types import NetworkPurpose
 
 
-class ImexOptions(StackOptions):
+class ImexOptions(StackOptions, Listens):
     """nvidia-imex.service where the SKU's NVLink domain spans nodes; nothing anywhere else."""
 
     role: ClassVar[str] = "imex"
@@ -49,6 +50,17 @@ class ImexOptions(StackOptions):
         description="Channel files made at boot, which any user may open: every job can then reach every other "
         "one's exported memory. 0: the scheduler makes one for each job (Slurm: SwitchType=switch/nvidia_imex).",
     )
+
+    def listeners(self, node: Node) -> tuple[Listener, ...]:
+        """The daemon, for those of its domain; on another network than management where `network` says so."""
+        if not self.needed_on(node):
+            return ()
+        inner = frozenset({NetworkPurpose.MANAGEMENT, NetworkPurpose.FABRIC, NetworkPurpose.STORAGE})
+        purposes = frozenset({NetworkPurpose.MANAGEMENT}) if self.network is None else inner
+        return tuple(
+            Listener("nvidia-imex", (port, port), purposes=purposes)
+            for port in (self.server_port, self.command_port)
+        )
 
     @classmethod
     def needed_on(cls, node: Node) -> bool:

@@ -11,6 +11,8 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import (
     AccountingDatabase,
     GoesFirst,
+    Listener,
+    Listens,
     ReservesMemory,
     UsesAccountingDatabase,
     WritesUnitFiles,
@@ -22,7 +24,7 @@ from rackwright.osfamily.names import names
 _IDENTIFIER = r"^[a-z][a-z0-9_]{0,31}$"
 
 
-class MariadbOptions(AccountingDatabase, GoesFirst, ReservesMemory, WritesUnitFiles, RoleOptions):
+class MariadbOptions(AccountingDatabase, GoesFirst, Listens, ReservesMemory, WritesUnitFiles, RoleOptions):
     """MariaDB on one head for Slurm's accounting; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
@@ -74,6 +76,10 @@ class MariadbOptions(AccountingDatabase, GoesFirst, ReservesMemory, WritesUnitFi
         heads = [node.name for node in cluster.holding(NodeRole.HEAD)]
         if self.node is not None and self.node not in heads:
             yield "node", f"{self.node} is not a head of this cluster.", f"one of: {', '.join(heads)}"
+
+    def listeners(self, node: Node) -> tuple[Listener, ...]:
+        """The server, on loopback alone unless slurmdbd is on another node; no X Protocol as in MySQL."""
+        return (Listener("mariadbd", (self.port, self.port)),)
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """When MariaDB starts where it listens on an address of the node."""

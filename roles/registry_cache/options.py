@@ -13,6 +13,8 @@ from rackwright.model.interfaces import (
     Certificate,
     FetchesFromOutside,
     IssuesCertificates,
+    Listener,
+    Listens,
     NeedsCertificates,
     ServesRegistries,
     WritesUnitFiles,
@@ -85,7 +87,7 @@ class Registry(Frozen):
 
 
 class RegistryCacheOptions(
-    RoleOptions, FetchesFromOutside, WritesUnitFiles, NeedsCertificates, ServesRegistries
+    RoleOptions, FetchesFromOutside, Listens, NeedsCertificates, ServesRegistries, WritesUnitFiles
 ):
     """Registries on the primary head; other heads are left alone."""
 
@@ -222,6 +224,11 @@ class RegistryCacheOptions(
                 f"mirrors.containers is {cluster.mirrors.containers}, and no cache listens there.",
                 f"caches listen on {', '.join(map(str, caches)) or 'no port'}",
             )
+
+    def listeners(self, node: Node) -> tuple[Listener, ...]:
+        """One port for each registry."""
+        ports = sorted(registry.port for registry in self.registries.values())
+        return tuple(Listener("docker-registry", (port, port)) for port in ports)
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """The unit of each registry."""

@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 
 from rackwright.model.interfaces import (
     GoesFirst,
+    Listener,
+    Listens,
     ManagesImexChannels,
     ReservesMemory,
     RunsWorkloadManager,
@@ -53,6 +55,7 @@ Private = Literal["accounts", "events", "jobs", "nodes", "partitions", "reservat
 
 class SlurmOptions(
     GoesFirst,
+    Listens,
     ManagesImexChannels,
     ReservesMemory,
     UsesAccountingDatabase,
@@ -284,6 +287,12 @@ class SlurmOptions(
         return (share if runs_slurmctld(node, self) else 0) + (
             share // 2 if self.accounting.runs_slurmdbd(node) else 0
         )
+
+    def listeners(self, node: Node) -> tuple[Listener, ...]:
+        """Daemons, and steps of jobs."""
+        from rackwright.roles.slurm.listening import listeners_of
+
+        return listeners_of(self, node)
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """The guard of the mount of its state."""

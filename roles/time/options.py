@@ -8,14 +8,14 @@ from ipaddress import IPv4Network
 from pydantic import Field, field_validator
 
 from rackwright.model.cluster import Node
-from rackwright.model.interfaces import ServesTime, WritesUnitFiles
+from rackwright.model.interfaces import Listener, Listens, ServesTime, WritesUnitFiles
 from rackwright.model.options import RoleOptions
 from rackwright.osfamily.names import names
 
 _SERVER = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?")
 
 
-class TimeOptions(RoleOptions, ServesTime, WritesUnitFiles):
+class TimeOptions(RoleOptions, Listens, ServesTime, WritesUnitFiles):
     """One clock for the whole cluster; the primary head is its server."""
 
     servers: tuple[str, ...] = Field(
@@ -69,6 +69,10 @@ class TimeOptions(RoleOptions, ServesTime, WritesUnitFiles):
     def own_clock_stratum(self) -> int | None:
         """What the head serves at where no server is declared."""
         return None if self.servers else self.local_stratum
+
+    def listeners(self, node: Node) -> tuple[Listener, ...]:
+        """NTP on the primary head; the port of commands is on loopback alone (chrony.conf(5), bindcmdaddress)."""
+        return (Listener("chronyd", (123, 123), protocol="udp", sources=self.allow),) if node.primary else ()
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """How chronyd starts where the clock is not its own."""

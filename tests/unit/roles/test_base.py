@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from ipaddress import IPv4Address
 
 import pytest
@@ -183,7 +182,6 @@ def test_what_el9_gets():
         "Set the timezone",
         "Set what the node forwards at boot",
         "Turn packet forwarding off",
-        "Let firewalld trust the cluster's networks",
     ]
     (install,) = commands(plan, "Install the base packages")
     assert "dnf -q -y --setopt=install_weak_deps=False install ca-certificates ethtool jq" in install
@@ -230,43 +228,3 @@ def test_readings():
         "apt": "",
         "apt::periodic::unattended-upgrade": "0",
     }
-
-
-_FAKE_FIREWALL = """\
-case "$*" in
-  *--query-source=*) grep -qx "${*##*--query-source=}" "$RULES" ;;
-  *--add-source=*) echo "${*##*--add-source=}" >>"$RULES" ;;
-  --reload) echo reloaded >>"$RULES" ;;
-esac
-"""
-
-
-@pytest.mark.parametrize(
-    ("installed", "running", "rules"),
-    [(0, 0, ["10.0.0.0/24", "10.1.0.0/16", "reloaded"]), (0, 3, ["10.0.0.0/24", "10.1.0.0/16"]), (1, 3, [])],
-    ids=["firewalld runs", "it is stopped", "it is not installed"],
-)
-def test_firewalld_ends_up_trusting_the_networks(tmp_path, installed, running, rules):
-    """The commands themselves, in a real shell, against a firewall of paper."""
-    tools = {
-        "rpm": f"exit {installed}",
-        "systemctl": f"exit {running}",
-        "firewall-cmd": _FAKE_FIREWALL,
-        "firewall-offline-cmd": _FAKE_FIREWALL,
-    }
-    for name, text in tools.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
-    known = tmp_path / "rules"
-    known.touch()
-    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RULES": str(known)}
-    networks = ("10.0.0.0/24", "10.1.0.0/16")
-
-    def shell(text):
-        return subprocess.run(["sh", "-c", text], env=env, capture_output=True, text=True, check=False)
-
-    if installed == 0:
-        assert shell(texts.firewall_read(networks)).stdout == ""
-        assert shell(texts.firewall_write(networks)).returncode == 0
-    assert shell(texts.firewall_read(networks)).stdout == "trusted\n"
-    assert known.read_text().split() == rules

@@ -116,9 +116,6 @@ HEALTHY = {
     **unit("apt-daily-upgrade.timer", *MASKED),
     **unit("dnf-makecache.timer", *MASKED),
     **dnf_automatic("dnf-automatic"),
-    **installed(os_family("el"), ("firewalld",)),
-    **unit("firewalld.service"),
-    "firewall-cmd --zone=trusted --list-sources": " ".join(texts.cluster_networks(EL)) + "\n",
     **file("/etc/locale.conf", "LANG=C.UTF-8\n"),
     "env LC_ALL=C.UTF-8 locale charmap": "UTF-8\n",
     **link("/etc/localtime", "/usr/share/zoneinfo/UTC"),
@@ -246,11 +243,6 @@ FAILURES = [
 ]
 EL_FAILURES = [
     (
-        "the firewall lets the cluster's own networks in",
-        {"firewall-cmd --zone=trusted --list-sources": "192.0.2.0/24\n"},
-        f"firewalld does not trust {', '.join(texts.cluster_networks(EL))}",
-    ),
-    (
         "no package upgrades by itself (dnf)",
         dnf_automatic(),
         "dnf-automatic 1 is installed",
@@ -290,24 +282,6 @@ def test_a_false_claim_fails(cluster, name, wrong, evidence):
     result = judged("base", CHECKS, name, cluster, worker(cluster), FakeHost({**HEALTHY, **wrong}))
     assert result.status == "FAIL"
     assert result.evidence == evidence
-
-
-@pytest.mark.parametrize(
-    ("there", "status", "evidence"),
-    [
-        (
-            installed(os_family("el"), ("firewalld",), missing=("firewalld",)),
-            "PASS",
-            "firewalld is not installed",
-        ),
-        (unit("firewalld.service", "inactive"), "PASS", "firewalld does not run"),
-        (unit("firewalld.service", "activating"), "UNKNOWN", "firewalld.service is activating"),
-    ],
-)
-def test_a_firewall_that_does_not_run_lets_the_cluster_in(there, status, evidence):
-    name = "the firewall lets the cluster's own networks in"
-    result = judged("base", CHECKS, name, EL, worker(EL), FakeHost({**HEALTHY, **there}))
-    assert (result.status, result.evidence) == (status, evidence)
 
 
 def test_every_check_was_seen_to_fail():

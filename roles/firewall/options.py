@@ -1,0 +1,166 @@
+"""Options of the firewall role."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv4Network
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator
+
+from rackwright.documents.nearest import suggest
+from rackwright.model.cluster import Cluster, Network, Node
+from rackwright.model.interfaces import Listener, Listens, WritesUnitFiles
+from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.text import Cidr, mistake
+from rackwright.model.types import NetworkPurpose
+
+UNIT = "rackwright-firewall.service"
+UNIT_FILE = f"/etc/systemd/system/{UNIT}"
+PROGRAM_LENGTH = 15
+"""TASK_COMM_LEN - 1 (include/linux/sched.h): the kernel keeps no more of a process's name."""
+_PORTS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+Zone = Literal["trusted", "services", "closed"]
+DEFAULT_ZONES: dict[NetworkPurpose, Zone] = {
+    NetworkPurpose.MANAGEMENT: "trusted",
+    NetworkPurpose.STORAGE: "trusted",
+    NetworkPurpose.FABRIC: "trusted",
+    NetworkPurpose.EXTERNAL: "services",
+}
+"""What a network is where `zones` does not name it; a purpose that is not here is closed."""
+
+
+def _ports(value: object) -> str:
+    text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+    found = _PORTS.fullmatch(text)
+    first = int(found[1]) if found else 0
+    last = int(found[2]) if found and found[2] else first
+    if not 1 <= first <= last <= 65535:
+        raise mistake("Not a port or a range of ports.", "e.g. `8080` or `60000-60100`")
+    return f"{first}" if first == last else f"{first}-{last}"
+
+
+Ports = Annotated[str, BeforeValidator(_ports)]
+Comment = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 .,:/()_+-]{1,100}$")]
+
+
+def first_and_last(ports: str) -> tuple[int, int]:
+    """`8000-8010` or `8080` as two numbers."""
+    first, _, last = ports.partition("-")
+    return int(first), int(last or first)
+
+
+class Allow(Frozen):
+    """A rule that lets more in than the zones do."""
+
+    ports: Ports = Field(description="A port or a range, e.g. 8080 or 60000-60100.")
+    protocol: Literal["tcp", "udp"] = "tcp"
+    source: str = Field(
+        description="Who may: a network of this file by its name, or addresses such as 192.0.2.0/24."
+    )
+    comment: Comment = Field(description="Why; it stands beside the rule on the node.")
+
+    def addresses(self, cluster: Cluster) -> IPv4Network | None:
+        """Addresses of the source; None: it is neither a network of this cluster nor an address range."""
+        if self.source in cluster.networks:
+            return cluster.networks[self.source].cidr
+        try:
+            return IPv4Network(self.source)
+        except ValueError:
+            return None
+
+
+class SiteListener(Frozen):
+    """Something that the site itself lets listen on the nodes."""
+
+    program: str = Field(
+        pattern=r"^[A-Za-z0-9_.:+-]{1,64}$",
+        description="Its process name as `ss -p` shows it; `kernel` for a socket that no process holds (NFS, RoCE).",
+    )
+    ports: Ports = Field(description="A port or a range.")
+    protocol: Literal["tcp", "udp"] = "tcp"
+    purposes: frozenset[NetworkPurpose] = Field(
+        default=frozenset({NetworkPurpose.MANAGEMENT}),
+        description="Networks from which it is to be reached; none: from the node itself alone.",
+    )
+
+
+class FirewallOptions(Listens, WritesUnitFiles, RoleOptions):
+    """Who may reach what on a node: nftables, in the table `inet rackwright` and nowhere else."""
+
+    zones: dict[str, Zone] = Field(
+        default_factory=dict,
+        description="By name of a network. `trusted`: its addresses reach everything but what is declared for other "
+        "networks alone. `services`: only what is declared for it. `closed`: nothing. Not named: management, storage and "
+        "fabric are trusted, since MPI, NCCL and job launchers use ephemeral ports; external networks get services.",
+    )
+    ssh_from: tuple[Cidr, ...] = Field(
+        default=(),
+        description="Addresses that reach sshd besides the zones, e.g. those of a control node or jump host that is on "
+        "none of the nodes' networks. Where they are wrong, the node takes its old rules back by itself.",
+    )
+    allow: tuple[Allow, ...] = Field(default=(), description="Rules that let more in than the zones do.")
+    site_listeners: tuple[SiteListener, ...] = Field(
+        default=(), description="What listens on the nodes and is the site's, not rackwright's."
+    )
+    log_refused: bool = Field(
+        default=True,
+        description="The kernel log names what was refused, at most six packets a minute (`rackwright refused:`).",
+    )
+    confirm_seconds: int = Field(
+        default=60,
+        ge=20,
+        le=600,
+        description="New rules are taken back by the node unless a new connection confirms them within this time, "
+        "which is multiplied by `ssh.time_factor`.",
+    )
+
+    @field_validator("ssh_from")
+    @classmethod
+    def _once(cls, sources: tuple[IPv4Network, ...]) -> tuple[IPv4Network, ...]:
+        return tuple(dict.fromkeys(sources))
+
+    def zone(self, network: Network) -> Zone:
+        """What a network is to the nodes on it."""
+        return self.zones.get(network.name, DEFAULT_ZONES.get(network.purpose, "closed"))
+
+    def listeners(self, node: Node) -> tuple[Listener, ...]:
+        """What the site added."""
+        return tuple(
+            Listener(
+                one.program[:PROGRAM_LENGTH],
+                first_and_last(one.ports),
+                protocol=one.protocol,
+                purposes=one.purposes,
+            )
+            for one in self.site_listeners
+        )
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Networks that are not there, and rules that let nobody log in."""
+        for name in self.zones:
+            if name not in cluster.networks:
+                yield (
+                    f"zones.{name}",
+                    f"There is no network {name}.",
+                    suggest(name, cluster.networks, what="networks"),
+                )
+        for number, rule in enumerate(self.allow):
+            if rule.addresses(cluster) is None:
+                yield (
+                    f"allow[{number}].source",
+                    f"{rule.source} is neither a network of this file nor a range of addresses.",
+                    suggest(rule.source, cluster.networks, what="networks"),
+                )
+        if self.zone(cluster.management) == "closed" and not self.ssh_from:
+            yield (
+                f"zones.{cluster.management.name}",
+                "Nobody could log in to the nodes: their management network is closed, and `ssh_from` names no other way.",
+                "leave it trusted, or name in `ssh_from` where rackwright comes from",
+            )
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """What loads the rules at boot."""
+        return (UNIT_FILE,)
