@@ -12,6 +12,7 @@ from rackwright.roles.base.options import BaseOptions
 from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.gpudirect.options import GpudirectOptions
+from rackwright.roles.network.options import NetworkOptions
 from rackwright.roles.nvidia_driver.sources import origin, usual_headers
 from rackwright.roles.podman.options import PodmanOptions
 from rackwright.roles.slurm.options import Packages, SlurmOptions
@@ -35,6 +36,9 @@ def test_it_is_planned_whole(os):
         "containerd": ContainerdOptions(source="docker"),
         "docker": DockerOptions(source="docker"),
         "gpudirect": GpudirectOptions(),
+        "network": NetworkOptions.model_validate(
+            {"interfaces": {"mgmt0": {"pci": "0000:21:00.0"}}, "networks": {"management": {"on": "mgmt0"}}}
+        ),
         "podman": PodmanOptions(),
         "time": TimeOptions(),
         "tuning": TuningOptions(),
