@@ -14,6 +14,7 @@ from rackwright.roles.dns.options import DnsOptions
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.kernel.options import KernelOptions, Modules
+from rackwright.roles.network.options import NetworkOptions
 from rackwright.roles.nvidia_driver.sources import origin, usual_headers
 from rackwright.roles.podman.options import PodmanOptions
 from rackwright.roles.site_ca.options import SiteCaOptions
@@ -44,6 +45,9 @@ def test_it_is_planned_whole(os):
             remove=("quiet",),
             hugepages={"2M": 16},
             modules=Modules(load=("dummy",), options={"dummy": {"numdummies": 2}}, blacklist=("pcspkr",)),
+        ),
+        "network": NetworkOptions.model_validate(
+            {"interfaces": {"mgmt0": {"pci": "0000:21:00.0"}}, "networks": {"management": {"on": "mgmt0"}}}
         ),
         "podman": PodmanOptions(),
         "site_ca": SiteCaOptions(),
