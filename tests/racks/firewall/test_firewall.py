@@ -22,9 +22,16 @@ SOCKETS = "nothing listens that is not declared"
 FOREIGN = """\
 nft -f - <<'EOF'
 table ip nat {
-    chain DOCKER { type nat hook prerouting priority dstnat; tcp dport 8080 dnat to 172.17.0.2:80 }
+    chain DOCKER {
+        type nat hook prerouting priority dstnat;
+        tcp dport 8080 dnat to 172.17.0.2:80
+    }
 }
-table inet kube-proxy { chain services { tcp dport 10250 accept; } }
+table inet kube-proxy {
+    chain services {
+        tcp dport 10250 accept
+    }
+}
 EOF
 """
 
