@@ -11,6 +11,7 @@ _ON_ALL = {
     "access",
     "base",
     "enroot_pyxis",
+    "firewall",
     "health",
     "integrity",
     "kernel",

@@ -24,6 +24,14 @@ PATTERNS: dict[str, tuple[str, str]] = {
     r"^\d{1,3}(hour|day|month)s?$": ("Not a valid age: a number with hours, days or months.", "12months"),
     r"^[a-z]+(/[A-Za-z0-9:_.-]+)?$": ("Not a valid resource of Slurm.", "gres/gpu"),
     r"^\d{4,5}-\d{4,5}$": ("Not a valid range of ports.", "60001-63000"),
+    r"^[A-Za-z0-9_.:+-]{1,64}$": (
+        "Not a valid name of a process: letters, digits, `_`, `.`, `:`, `+` and `-`, at most 64 characters.",
+        "node_exporter",
+    ),
+    r"^[A-Za-z0-9 .,:/()_+-]{1,100}$": (
+        "Not a valid comment: letters, digits, spaces and `.,:/()_+-`, at most 100 characters.",
+        "Prometheus of the site",
+    ),
     r"^(/[A-Za-z0-9._%-]+)+$": (
         f"Not a valid absolute path: {_FILE_RULE}; `%` is allowed.",
         "/var/spool/slurmctld",

@@ -23,7 +23,7 @@ def firewall(options: FirewallOptions) -> None:
         key="firewall",
         files={rules.RULES: rules.rules(site.cluster, site.node, options), UNIT_FILE: rules.unit()},
         activate=rules.ACTIVATE,
-        live=(rules.LIVE, rules.IN_FORCE),
+        live=(rules.READ, rules.IN_FORCE),
         check=rules.CHECK,
         seconds=options.confirm_seconds,
     )

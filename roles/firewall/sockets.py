@@ -158,9 +158,10 @@ def _wrong(
 
 
 def _fits(socket: Socket, listener: Listener) -> bool:
+    """Children share what their parent opened: jobs inherit sockets of slurmstepd."""
     first, last = listener.ports
     return (
         listener.protocol == socket.protocol
         and first <= socket.port <= last
-        and set(socket.programs) <= {listener.program, "systemd"}
+        and listener.program in socket.programs
     )

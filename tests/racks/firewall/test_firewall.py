@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rackwright.lab import names
-from rackwright.roles.firewall.rules import LIVE, TABLE
+from rackwright.roles.firewall.rules import LIVE, READ, TABLE
 from tests.racks.firewall.stranger import plugged_in
 from tests.racks.site import Site, operations
 
@@ -22,9 +22,16 @@ SOCKETS = "nothing listens that is not declared"
 FOREIGN = """\
 nft -f - <<'EOF'
 table ip nat {
-    chain DOCKER { type nat hook prerouting priority dstnat; tcp dport 8080 dnat to 172.17.0.2:80 }
+    chain DOCKER {
+        type nat hook prerouting priority dstnat;
+        tcp dport 8080 dnat to 172.17.0.2:80
+    }
 }
-table inet kube-proxy { chain services { tcp dport 10250 accept; } }
+table inet kube-proxy {
+    chain services {
+        tcp dport 10250 accept
+    }
+}
 EOF
 """
 
@@ -219,3 +226,17 @@ def test_the_rules_are_there_after_a_reboot(site: Site):
     site.cli("lab", "reboot", "worker1", "-f", str(site.file))
     assert site.on("worker1", LIVE).strip() == "as declared"
     assert operations(site.plan(0)) == set()
+
+
+def test_who_may_only_read_files_sees_no_drift_where_there_is_none(site: Site):
+    """The drift check in pull mode has one capability, and no netlink."""
+    site.on("worker1", f"cat >/run/read.sh <<'EOF'\n{READ}\nEOF")
+    limits = "-p CapabilityBoundingSet=CAP_DAC_READ_SEARCH -p RestrictNamespaces=yes"
+    families = "-p RestrictAddressFamilies='AF_UNIX AF_INET AF_INET6'"
+    ask = f"systemd-run -q --collect --wait --pipe {limits} {families} sh /run/read.sh"
+    assert site.on("worker1", ask).strip() == "as declared"
+    site.on("worker1", "systemctl stop rackwright-firewall")
+    try:
+        assert site.on("worker1", ask).strip() == "rackwright-firewall.service does not run"
+    finally:
+        site.on("worker1", "systemctl start rackwright-firewall")

@@ -351,6 +351,16 @@ def test_ports_of_users_and_jobs_are_counted_and_not_judged():
     assert (found.wrong, found.of_users, found.local) == ((), 1, 1)
 
 
+# Seen on a Debian 13 container while a job of MPI ran (Slurm 24.11, PMIx 5.0.7), 2026-11-24: no control group of its own.
+INHERITED = """\
+tcp LISTEN 0      4096     0.0.0.0:33181 0.0.0.0:* users:(("python3",pid=7486,fd=16),("slurmstepd",pid=7467,fd=16)) ino:389812 sk:c cgroup:/system.slice/slurmd.service <->
+"""
+
+
+def test_a_job_that_inherited_a_socket_of_its_step_opened_nothing():
+    assert verdict(INHERITED, node="gpu1").wrong == ()
+
+
 @pytest.mark.parametrize(
     "printed", ["State Recv-Q", "tcp LISTEN 0 5 nowhere 0.0.0.0:*", "tcp LISTEN 0 5 x.y:80 *:*"]
 )
