@@ -15,6 +15,7 @@ from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.nvidia_driver.sources import origin, usual_headers
 from rackwright.roles.podman.options import PodmanOptions
+from rackwright.roles.proxy.options import ProxyOptions
 from rackwright.roles.slurm.options import Packages, SlurmOptions
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.tuning.options import TuningOptions
@@ -38,6 +39,7 @@ def test_it_is_planned_whole(os):
         "docker": DockerOptions(source="docker"),
         "gpudirect": GpudirectOptions(),
         "podman": PodmanOptions(),
+        "proxy": ProxyOptions(http="http://proxy.example.com:3128"),
         "time": TimeOptions(),
         "tuning": TuningOptions(),
     }
