@@ -1,0 +1,1 @@
+"""What a node has below its applications, on racks of one node or two."""
