@@ -16,7 +16,11 @@ AT_ONCE = 200
 PROGRAM = """\
 import socket, sys, time
 source, server, seconds = sys.argv[1:4]
+failed = 0
 for question in sys.argv[4:]:
+    if failed == 2:
+        print("0", said, flush=True)
+        continue
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     began = time.monotonic()
     try:
@@ -25,13 +29,15 @@ for question in sys.argv[4:]:
         s.connect((server, 53))
         s.send(bytes.fromhex(question))
         said = s.recv(65535).hex()
+        failed = 0
     except OSError as error:
+        failed += 1
         said = "! " + (error.strerror or str(error) or type(error).__name__)
     print("%.3f" % (time.monotonic() - began), said, flush=True)
     s.close()
 """
 """Source address, server, seconds for each answer, questions in hex. Prints a line for each: seconds, then the answer in
-hex or `!` and an error."""
+hex or `!` and an error. Two failures in a row count for all further questions, each of which would cost the seconds."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,8 @@ def ask(
             answered(line, question, number)
             for number, (line, question) in enumerate(zip(lines, some, strict=True), 1)
         ]
-        if all(one.reply is None for one in found):
-            return found  # a dead resolver costs SECONDS for each further question
+        if found[-1].reply is None:
+            break
     return found
 
 

@@ -39,6 +39,7 @@ def dns(options: DnsOptions) -> None:
         name="Write /etc/resolv.conf",
         path=texts.RESOLV_CONF,
         content=texts.resolv_conf(site.cluster, site.node, options),
+        validate=texts.some_answer(site.cluster),  # nodes of one wave are applied at the same time
     )
     units.unit(name="Mask systemd-resolved", unit=RESOLVED, masked=True)
 

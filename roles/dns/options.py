@@ -184,6 +184,12 @@ class DnsOptions(RoleOptions, GoesFirst, Listens):
                 f"Nodes ask the first {MOST_NAMESERVERS} of {len(serving)} heads that run a resolver, up to {last}.",
                 None,
             )
+        if cluster.waves.order == "workers-first":
+            yield (
+                "resolver",
+                "Workers are applied first, and wait for resolvers that the heads do not run yet.",
+                "write `waves: {order: heads-first}`, or apply the heads once with `--limit`",
+            )
         if not self.forward_to:
             for key, name in _mirror_names(cluster):
                 yield (

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from rackwright.model.cluster import Cluster, Node
 from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.dns import names as known
 from rackwright.roles.dns.options import MOST_NAMESERVERS, DnsOptions, servers
+from rackwright.roles.dns.wire import Question
 
 RESOLV_CONF = "/etc/resolv.conf"
 NETWORKMANAGER = "/etc/NetworkManager/conf.d/90-rackwright-dns.conf"
 LOOPBACK = "127.0.0.1"
+WAIT_SECONDS = 300
+"""How long a node waits for a resolver that a head installs in the same run."""
+WAIT = """\
+import socket, sys, time
+lines = [line.split() for line in open(sys.argv[1])]
+servers = [line[1] for line in lines if line[:1] == ["nameserver"]]
+end = time.monotonic() + float(sys.argv[2])
+while True:
+    for server in servers:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.settimeout(1)
+            try:
+                s.connect((server, 53))
+                s.send(bytes.fromhex(sys.argv[3]))
+                s.recv(512)
+                sys.exit()
+            except OSError:
+                pass
+    if time.monotonic() > end:
+        sys.exit("no resolver answers: " + ", ".join(servers) + "; apply the heads first, or correct the addresses")
+    time.sleep(1)
+"""
+"""A resolv.conf, seconds, a question in hex. Ends with an error where none of its resolvers answers by then."""
 
 
 def nameservers(cluster: Cluster, node: Node, options: DnsOptions) -> tuple[str, ...]:
@@ -30,6 +56,12 @@ def resolv_conf(cluster: Cluster, node: Node, options: DnsOptions) -> str:
         nameservers=nameservers(cluster, node, options),
         options=options.options,
     )
+
+
+def some_answer(cluster: Cluster) -> str:
+    """Shell, `%s` being a resolv.conf: fails unless one of its resolvers answers, whatever it answers."""
+    question = Question(cluster.domain).message(1).hex()
+    return f"python3 -IS -c {quote(WAIT)} %s {WAIT_SECONDS} {question}"
 
 
 def writers_off(node: Node) -> dict[str, str]:

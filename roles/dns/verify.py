@@ -86,7 +86,7 @@ def _cluster_names(context: CheckContext[DnsOptions]) -> str:
     """The node's own name and the next node's, by each resolver, and back."""
     node, cluster = context.node, context.cluster
     place = cluster.nodes.index(node)
-    asked = {each.name: each for each in (node, cluster.nodes[(place + 1) % len(cluster.nodes)])}
+    asked = {one.name: one for one in (node, cluster.nodes[(place + 1) % len(cluster.nodes)])}
     wanted: dict[Question, set[str]] = {}
     for one in asked.values():
         address = str(cluster.management_address(one))

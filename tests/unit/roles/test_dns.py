@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+import threading
 from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
 from rackwright.model.host_names import ExtraHost
 from rackwright.model.interfaces import Listener
-from rackwright.model.settings import Mirrors
+from rackwright.model.settings import Mirrors, Waves
 from rackwright.model.types import NodeRole
 from rackwright.osfamily.known import os_release
 from rackwright.roles.base.options import BaseOptions
@@ -230,6 +234,59 @@ def test_what_a_worker_of_el_gets():
         "Mask systemd-resolved",
     ]
     assert content(plan, texts.NETWORKMANAGER) == expected("dns/networkmanager.conf")
+
+
+class Resolver:
+    """A program that answers each datagram, or is silent."""
+
+    def __init__(self, answers: bool) -> None:
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        if answers:
+            threading.Thread(target=self._answer, daemon=True).start()
+
+    def _answer(self) -> None:
+        question, client = self.socket.recvfrom(512)
+        self.socket.sendto(question, client)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (True, ""),
+        (
+            False,
+            "no resolver answers: 127.0.0.1; apply the heads first, or correct the addresses\n",
+        ),
+    ],
+)
+def test_a_file_lands_once_a_resolver_answers(tmp_path, answers, said):
+    resolver = Resolver(answers)
+    file = tmp_path / "resolv.conf"
+    file.write_text(expected("dns/resolv-head.conf"))
+    program = texts.WAIT.replace(", 53)", f", {resolver.port})")
+    done = subprocess.run(
+        [sys.executable, "-IS", "-c", program, str(file), "0", "00"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0 if answers else 1, said)
+
+
+def test_a_node_waits_for_a_resolver_before_it_asks_it():
+    cluster = site({"dns": ALONE})
+    (write,) = commands(planned(cluster, worker(cluster)), "Write /etc/resolv.conf")
+    assert "no resolver answers" in write
+    assert '"$t" 300 ' in write
+
+
+def test_workers_that_go_first_would_wait():
+    cluster = heads(1).model_copy(update={"waves": Waves(order="workers-first")})
+    assert [text for _, text, _ in ALONE.warnings(cluster)] == [
+        "Workers are applied first, and wait for resolvers that the heads do not run yet."
+    ]
 
 
 def test_what_keeps_dhcp_clients_off():

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import shlex
+import socket
+import subprocess
+import sys
+import time
 from ipaddress import IPv4Address
 
 import pytest
@@ -230,6 +234,25 @@ def test_a_resolver_whose_forwarders_fail_is_a_warning():
         "WARN",
         "example.com is answered at once, and not resolved: head1 (10.9.0.10) SERVFAIL in 0.002 s",
     )
+
+
+@pytest.mark.parametrize(("questions", "errors"), [(1, 1), (5, 5)])
+def test_a_silent_resolver_costs_two_waits_at_most(questions, errors):
+    silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    silent.bind(("127.0.0.1", 0))
+    program = PROGRAM.replace(", 53)", f", {silent.getsockname()[1]})")
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-IS", "-c", program, "0.0.0.0", "127.0.0.1", "0.3", *["00"] * questions],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    lines = done.stdout.splitlines()
+    assert [line.partition(" ")[2] for line in lines] == ["! timed out"] * errors
+    assert sum(float(line.split()[0]) for line in lines) < 0.9
+    assert time.monotonic() - began < 10
 
 
 def test_given_resolvers_need_not_know_the_cluster():

@@ -17,6 +17,7 @@ from rackwright.roles.kernel.options import KernelOptions, Modules
 from rackwright.roles.network.options import NetworkOptions
 from rackwright.roles.nvidia_driver.sources import origin, usual_headers
 from rackwright.roles.podman.options import PodmanOptions
+from rackwright.roles.proxy.options import ProxyOptions
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.options import Packages, SlurmOptions
 from rackwright.roles.time.options import TimeOptions
@@ -51,6 +52,7 @@ def test_it_is_planned_whole(os):
         ),
         "podman": PodmanOptions(),
         "site_ca": SiteCaOptions(),
+        "proxy": ProxyOptions(http="http://proxy.example.com:3128"),
         "time": TimeOptions(),
         "tuning": TuningOptions(),
     }
