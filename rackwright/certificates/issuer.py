@@ -78,6 +78,8 @@ class Issuer:
             return f"it cannot be read: {error}"
         if not is_signed_by(there, self.certificate):
             return "it is not signed by the site's CA"
+        if found.key_sha256 is None:
+            return "the key on the node cannot be read"
         if found.key_sha256 != key_digest(there):
             return "the key on the node is not its key"
         if there.not_valid_before_utc > now + _SLACK:

@@ -25,9 +25,12 @@ def certificates_in(text: str, limit: int = PEM_MAX_BYTES) -> list[x509.Certific
     if not blocks or text.count("-----BEGIN") != len(blocks):
         raise Refused("it does not hold certificates alone")
     try:
-        return [x509.load_pem_x509_certificate(block.encode("ascii")) for block in blocks]
+        found = [x509.load_pem_x509_certificate(block.encode("ascii")) for block in blocks]
+        for one in found:  # what is read only now, and later must not fail
+            _ = (one.extensions, one.not_valid_before_utc, one.not_valid_after_utc, one.public_key())
     except Exception as error:  # noqa: BLE001 - ValueError, and what an odd certificate makes of it
         raise Refused(f"it is not a certificate: {error}") from None
+    return found
 
 
 def pem(certificate: x509.Certificate) -> str:
@@ -47,13 +50,11 @@ def key_digest(certificate: x509.Certificate) -> str:
 
 
 def names_of(certificate: x509.Certificate) -> frozenset[str]:
-    """DNS names and addresses that it is for; Refused where they cannot be read."""
+    """DNS names and addresses that it is for."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return frozenset()
-    except ValueError as error:
-        raise Refused(f"its names cannot be read: {error}") from None
     addresses = map(str, found.get_values_for_type(x509.IPAddress))
     return frozenset((*found.get_values_for_type(x509.DNSName), *addresses))
 

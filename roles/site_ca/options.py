@@ -99,7 +99,16 @@ class SiteCaOptions(RoleOptions, IssuesCertificates):
         return self.secrets if self.authority == "given" else ()
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Files that cannot be read, or hold something else than the certificate of a CA."""
+        """Several CAs; files that cannot be read, or hold something else than the certificate of a CA."""
+        for node in cluster.nodes:
+            other = node.offers(SiteCaOptions)
+            if other is not None and other._identity != self._identity:
+                yield (
+                    "",
+                    f"{node.name} would have another CA than nodes with these options, and trust none of theirs.",
+                    "declare authority, certificate, organization, ca_days and extra_trust once, for all nodes",
+                )
+                break
         if self.certificate is not None:
             yield from _file_problems(cluster, self.certificate, "certificate", signs=True)
         for index, path in enumerate(self.extra_trust):
@@ -121,6 +130,10 @@ class SiteCaOptions(RoleOptions, IssuesCertificates):
     def even_expired(self, cluster: Cluster, secret: str) -> Issuer:
         """As `issuer`, whatever the CA's own dates: to judge what a node has."""
         return self._issuer(cluster, *self._authority(cluster, secret))
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return self.authority, self.certificate, self.organization, self.ca_days, self.extra_trust
 
     def _issuer(self, cluster: Cluster, key: SigningKey, certificate: x509.Certificate) -> Issuer:
         trusted = "".join([pem(certificate), *self.extra(cluster)])

@@ -30,7 +30,7 @@ defaults:
   os: debian-13
   platform: container
   sku: lab-node
-  lab: {cpus: 1, memory_mib: 1024, containers: true}
+  lab: {cpus: 2, memory_mib: 2048, containers: true}
 networks:
   management: {purpose: management, cidr: 10.77.0.0/24, gateway: 10.77.0.1}
 ssh: {user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts}
@@ -44,13 +44,15 @@ roles:
   registry_cache:
     registries:
       site: {port: 5001, storage: /scratch/registry, anonymous: true}
+  containerd: {root: /scratch/containerd, memlock_mib: 4, nofile: 16384}
+  docker: {data_root: /scratch/docker, memlock_mib: 4, nofile: 16384}
   podman:
     graph_root: /scratch/podman
     memlock_mib: 4
     nofile: 16384
     pids_limit: 0
 """
-ROLES = frozenset({"site_ca", "registry_cache", "podman"})
+ROLES = frozenset({"site_ca", "registry_cache", "containerd", "docker", "podman"})
 ISSUE = ("head1", "registry_cache", "Issue the certificate registry")
 RESTART = ("head1", "registry_cache", "Run registry site")
 VALID = "certificates are valid, and not due for renewal"
@@ -149,7 +151,12 @@ def test_a_worker_pushes_and_pulls_by_https(site: Site):
     site.on(
         "worker1", f"podman import -q /tmp/one.tar {IMAGE} && podman push -q {IMAGE} && podman rmi {IMAGE}"
     )
-    site.on("worker1", f"podman pull -q {IMAGE}")
+    for pull in (
+        f"podman pull -q {IMAGE}",
+        f"docker pull -q {IMAGE}",
+        f"ctr images pull --hosts-dir /etc/containerd/certs.d {IMAGE}",
+    ):
+        site.on("worker1", pull)
     other = "/tmp/other.crt"
     with site.here():
         options = site.cluster.primary.offers(IssuesCertificates)
@@ -222,8 +229,9 @@ def test_a_certificate_of_another_ca_is_found_and_replaced(site: Site):
     found = bad(site)
     assert found["head1", "certificates are signed by the site's CA"][0] == "FAIL"
     assert found["head1", "services serve these certificates"][0] == "FAIL"
-    refused = site.on("worker1", f"podman pull -q {IMAGE} 2>&1 || :")
-    assert "certificate signed by unknown authority" in refused
+    for pull in (f"podman pull -q {IMAGE}", f"docker pull -q {IMAGE}"):
+        refused = site.on("worker1", f"{pull} 2>&1 || :")
+        assert "certificate signed by unknown authority" in refused
     site.converge()
     assert bad(site) == {}
 

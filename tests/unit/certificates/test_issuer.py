@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
+from base64 import b64encode
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from rackwright.boundary import Refused
 from rackwright.certificates.authority import ca_problem, given_key, own_certificate
@@ -94,7 +96,7 @@ def test_a_ca_of_the_future():
         (on_node(CA, names=("head1",)), "its names are not those declared"),
         (on_node(issuer(generate("site_ca_key"))), "it is not signed by the site's CA"),
         (replace(GOOD, key_sha256="0" * 64), "the key on the node is not its key"),
-        (replace(GOOD, key_sha256=None), "the key on the node is not its key"),
+        (replace(GOOD, key_sha256=None), "the key on the node cannot be read"),
         (on_node(CA, until=NOW - timedelta(hours=1)), "it has expired"),
         (on_node(CA, until=NOW + 30 * DAY), "it expires within 30 days"),
         (on_node(CA, until=NOW + 30 * DAY + timedelta(seconds=1)), None),
@@ -183,6 +185,23 @@ def test_a_plan_describes_what_is_there():
 def test_what_cannot_be_read_is_refused(text, message):
     with pytest.raises(Refused, match=message):
         certificates_in(text)
+
+
+def test_whatever_a_node_has_is_judged_or_refused():
+    """Bytes changed at random: what can still be loaded has a reason, a description, and ends no run."""
+    chance = random.Random(14)
+    der = GOOD.certificate().public_bytes(Encoding.DER)
+    loaded = 0
+    for _ in range(2000):
+        changed = bytearray(der)
+        for _ in range(chance.choice((1, 1, 2, 8))):
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+        text = f"-----BEGIN CERTIFICATE-----\n{b64encode(changed).decode()}\n-----END CERTIFICATE-----\n"
+        found = replace(GOOD, pem=text)
+        reason = CA.reason(found, NAMES, NOW)
+        assert reason is not None or bytes(changed) == der
+        loaded += described(found) != "a file that is not a certificate"
+    assert loaded > 100
 
 
 def test_several_certificates_are_read_in_their_order():

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rackwright.certificates.issuer import described
+from rackwright.facts.certificates import Anchors, CertificateAt
 from rackwright.facts.files import AtPath, Tree, tree_differences
 from rackwright.facts.kernel import Sysctls
 from rackwright.facts.mariadb import MariadbServer
@@ -54,6 +56,15 @@ FACTS: dict[str, tuple[Callable[[list[str]], Any], tuple[str, ...]]] = {
         ("LoadState=loaded", "ActiveState=active", "UnitFileState=enabled",
          "StateChangeTimestamp=Fri 2026-11-20 19:50:11.123456 UTC", "newest 1763668211.1 /etc/x"),
     ),
+    "CertificateAt": (
+        CertificateAt().process,
+        ("chain 644 root:root", "key 640 root:x", f"public {DIGEST}", "left 30", "openssl is missing",
+         "-----BEGIN CERTIFICATE-----", "AAAA", "-----END CERTIFICATE-----"),
+    ),
+    "Anchors": (
+        Anchors().process,
+        ("folder", f"anchor rackwright-site-ca.crt yes {'0' * 64} regular file 644 root:root"),
+    ),
     "User": (User().process, ("ada:x:3000:3000::/home/ada:/bin/bash", "ada", "ada sudo")),
     "UnixGroup": (UnixGroup().process, ("ada:x:3000:",)),
 }  # fmt: skip
@@ -71,6 +82,8 @@ def _whatever_the_facts_are_told(name: str, said: list[str]) -> None:
         raise
     except Exception:  # noqa: BLE001 - it becomes that node's error, see tests/unit/pyinfra_driver/test_hostile_nodes.py
         found = None
+    if name == "CertificateAt" and found is not None:
+        described(found)
     if name == "Tree" and found is not None:
         tree_differences(found, ("d 755 root:root .",))
     assert time.process_time() - began < SECONDS

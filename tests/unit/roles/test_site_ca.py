@@ -13,6 +13,7 @@ import yaml
 from rackwright.certificates.issuer import OnNode
 from rackwright.certificates.read import pem
 from rackwright.containers import RegistryAccess, site_registries
+from rackwright.engine.new_secrets import needed_secrets
 from rackwright.errors import SecretsError
 from rackwright.facts.certificates import Anchors, CertificateAt
 from rackwright.model.types import NodeRole
@@ -140,6 +141,20 @@ def test_a_given_ca_has_a_supplied_key(tmp_path):
     assert GIVEN.issuer(site, key_pem(KEY)).certificate.subject.rfc4514_string() == "CN=Site Root"
     with pytest.raises(SecretsError, match="is not the key of its certificate"):
         GIVEN.issuer(site, key_pem(new_key()))
+
+
+def test_one_cluster_has_one_ca():
+    """Leaves may live shorter on some nodes; the CA is the same on all."""
+    for other, count in ((SiteCaOptions(organization="x"), 1), (SiteCaOptions(days=60), 0)):
+        odd = worker(SITE).model_copy(update={"options": {"site_ca": other}})
+        site = SITE.model_copy(update={"nodes": (HEAD, odd)})
+        found = sentences(site, "site_ca", "head1")
+        assert [message.partition(" would have another CA")[0] for _, message, _ in found] == ["gpu1"] * count
+
+
+def test_the_key_of_a_given_ca_is_never_generated(tmp_path):
+    assert needed_secrets(beside(tmp_path, pem(self_signed(KEY))), None, None) == ()
+    assert needed_secrets(runtimes(site_ca=OPTIONS), None, None) == ("site_ca_key",)
 
 
 def test_an_expired_ca_issues_nothing(monkeypatch):

@@ -9,9 +9,11 @@ import subprocess
 import sys
 import traceback
 from base64 import b64decode
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pyrage.x25519 import Identity
 
 from rackwright.errors import SecretsError
@@ -110,6 +112,11 @@ class TestStore:
     )
     def test_kinds_by_name(self, file, name, length):
         assert len(made(file, name).reveal()) == length
+
+    def test_the_key_of_a_ca_is_one_of_p_384_with_its_date(self, file):
+        first, _, key = made(file, "site_ca_key").reveal().partition("\n")
+        assert datetime.fromisoformat(first.removeprefix("made ")).tzinfo is not None
+        assert load_pem_private_key(key.encode(), None).curve.name == "secp384r1"
 
     def test_munge_key_is_1024_bytes(self, file):
         assert len(b64decode(made(file, "munge_key").reveal())) == 1024
