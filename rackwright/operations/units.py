@@ -18,7 +18,7 @@ from rackwright.data import site_of
 from rackwright.facts.units import Unit, UnitState
 from rackwright.model.unit_files import foreign_unit_files
 from rackwright.operations.quarantine import take_away
-from rackwright.plan.changes import Change, caused_by, pending, record, removed
+from rackwright.plan.changes import Change, caused_by, pending, record, removed, waits_for_reboot
 
 _BRINGS_UP = ("start", "restart", "reload")
 
@@ -59,6 +59,7 @@ def unit(
     restart_on: tuple[str, ...] = (),
     reload_on: tuple[str, ...] = (),
     disruptive: bool = True,
+    after_reboot: bool = False,
 ) -> Generator[StringCommand, None, None]:
     """A unit runs, is enabled, and has read its files.
 
@@ -66,6 +67,7 @@ def unit(
     + restart_on, reload_on: files or folders; when one is newer than the unit's last start (reload),
       the unit is restarted (reloaded)
     + disruptive: whether its restart or stop disturbs users or jobs; such a change drains a worker
+    + after_reboot: while a reboot is due it cannot work: it is enabled now, and brought up by the boot or after it
     """
     there: UnitState = host.get_fact(Unit, unit=unit, watch=(*restart_on, *reload_on))
     if masked:
@@ -88,6 +90,8 @@ def unit(
         )
         if due
     ]
+    if after_reboot and not set(_BRINGS_UP).isdisjoint(wanted) and waits_for_reboot(host):
+        wanted = [verb for verb in wanted if verb not in _BRINGS_UP]
     must_reload_manager = there.needs_daemon_reload
     if not wanted and not must_reload_manager and not foreign:
         host.noop(f"{unit} is as declared")
