@@ -84,20 +84,10 @@ def reboot(
         if not agree(_shown(cluster, waves)):
             return None
         session = _NothingToApply(cluster, limit=limit, watch=watch)
-        journal = Journal(
-            cluster.name,
-            cluster.path,
-            limit=limit,
-            roles=None,
-            deploy=REBOOT,
-            policy={"boot_timeout": asked.boot_timeout_seconds},
-        )
-        plan = PlanResult(
-            cluster.name,
-            str(cluster.path),
-            cluster.sha256,
-            {node.name: NodePlan(node.name, reboot=(_ASKED,)) for node in nodes},
-        )
+        policy = {"boot_timeout": asked.boot_timeout_seconds}
+        journal = Journal(cluster.name, cluster.path, limit=limit, roles=None, deploy=REBOOT, policy=policy)
+        due = {node.name: NodePlan(node.name, reboot=(_ASKED,)) for node in nodes}
+        plan = PlanResult(cluster.name, str(cluster.path), cluster.sha256, due)
         head = HeadLock(cluster, {"run": journal.run, **who()}, lost=session.stop, notice=notice)
         with head as held:
             journal.mirror = held.send

@@ -98,10 +98,9 @@ def apply(
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is another
-    operator's run to continue; `new_secrets` generates secrets where the store was lost; with `reboots`, nodes whose
-    reboot is due are rebooted in their wave. Holds the lock here, and on a
-    head once there is something to change (RunLocked). A node that fails is in the result; the others go on.
+    `waves` replaces the cluster file's; `parallel`: nodes per worker at a time; `resumed`: another operator's run to
+    continue; `new_secrets` generates lost ones; `reboots`: nodes whose reboot is due are rebooted. Holds the lock here,
+    and on a head once there is something to do (RunLocked). A node that fails is in the result.
     """
     with (
         run_lock(cluster.name),
@@ -109,18 +108,16 @@ def apply(
         ExitStack() as locks,
         ExitStack() as sessions,
     ):
-        policy = waves or cluster.waves
+        policy, began = waves or cluster.waves, time.monotonic()
         request = _Request(cluster, limit, roles, deploy, watch, policy, parallel, code, reboots)
-        began = time.monotonic()
         session = sessions.enter_context(request.session())
         planned = session.plan()
         secrets.refuse_replacing(planned, apply=True)
         if not request.has_work(planned) and resumed is None:
             return request.unchanged(planned)
         journal = request.journal()
-        held = HeadLock(
-            cluster, {"run": journal.run, **who()}, lost=lambda why: session.stop(why), notice=notice
-        )
+        by = {"run": journal.run, **who()}
+        held = HeadLock(cluster, by, lost=lambda why: session.stop(why), notice=notice)
         head = locks.enter_context(held)
         if head.another_ran_within(time.monotonic() - began):
             notice("Another run ended while this one was planned: planning again.")

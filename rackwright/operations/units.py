@@ -67,16 +67,16 @@ def unit(
     + restart_on, reload_on: files or folders; when one is newer than the unit's last start (reload),
       the unit is restarted (reloaded)
     + disruptive: whether its restart or stop disturbs users or jobs; such a change drains a worker
-    + after_reboot: while a reboot is due it cannot work: it is enabled now, and brought up by the boot or after it
+    + after_reboot: it cannot work while a reboot is due: it is enabled now, and brought up after that
     """
     there: UnitState = host.get_fact(Unit, unit=unit, watch=(*restart_on, *reload_on))
     if masked:
         yield from _mask(unit, there)
         return
     foreign = foreign_unit_files(site_of().node, there.fragment, there.drop_ins)
-    restart, reload = _cause(there, restart_on), _cause(there, reload_on)
-    if foreign and running is True:
-        restart = caused_by(foreign)  # what runs was started with them
+    # what runs was started with foreign unit files
+    restart = caused_by(foreign) if foreign and running is True else _cause(there, restart_on)
+    reload = _cause(there, reload_on)
     wanted = [
         verb
         for verb, due in (
@@ -90,17 +90,23 @@ def unit(
         )
         if due
     ]
-    if after_reboot and not set(_BRINGS_UP).isdisjoint(wanted) and waits_for_reboot(host):
-        wanted = [verb for verb in wanted if verb not in _BRINGS_UP]
+    wanted = _before_reboot(wanted) if after_reboot else wanted
     must_reload_manager = there.needs_daemon_reload
     if not wanted and not must_reload_manager and not foreign:
-        host.noop(f"{unit} is as declared")
+        host.noop(f"{unit} is as declared")  # or waits for the reboot
         return
     record(*(Change("file", path, f"unit file of {unit} that nothing declares", None) for path in foreign))
     record(*(_change(verb, unit, there, restart or reload, disruptive) for verb in wanted))
     if must_reload_manager:
         record(Change("unit", unit, "unit file changed on disk", "unit file read again"))
     yield from _commands(unit, wanted, foreign, must_reload_manager)
+
+
+def _before_reboot(verbs: list[str]) -> list[str]:
+    """Those that can be done although a reboot is due; the plan counts the operation where some have to wait."""
+    if set(_BRINGS_UP).isdisjoint(verbs) or not waits_for_reboot(host):
+        return verbs
+    return [verb for verb in verbs if verb not in _BRINGS_UP]
 
 
 def _commands(

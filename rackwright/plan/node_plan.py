@@ -79,10 +79,6 @@ class NodePlan:
 
     node: str
     operations: tuple[PlannedOperation, ...] = ()
-    reboot: tuple[Change, ...] = ()
-    """What only a reboot brings; no operation carries it out."""
-    after_reboot: tuple[str, ...] = ()
-    """Operations, `ROLE: NAME`, that are due and cannot work before the reboot."""
     evaluated: int = 0
     """How many operations were compared with the node; 0 when its digest was unchanged."""
     error: str | None = None
@@ -90,6 +86,10 @@ class NodePlan:
     executions: int = 0
     """Remote executions it took."""
     note: str | None = None
+    reboot: tuple[Change, ...] = ()
+    """What only a reboot brings; no operation carries it out."""
+    after_reboot: tuple[str, ...] = ()
+    """Operations, `ROLE: NAME`, that are due and cannot work before the reboot."""
 
     def __post_init__(self) -> None:
         """What a node said becomes printable."""

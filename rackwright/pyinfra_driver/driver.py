@@ -176,13 +176,13 @@ class Driver:
         return NodePlan(
             host.name,
             operations,
-            () if error else tuple(self._reboots[host.name]),
-            () if error else tuple(self._after_reboot[host.name]),
             evaluated=len(host.op_hash_order),
             error=error,
             unreachable=connector.lost is not None,
             executions=connector.executions + batches,
             note=connector.answers.note if connector.answers else None,
+            reboot=() if error else tuple(self._reboots[host.name]),
+            after_reboot=() if error else tuple(self._after_reboot[host.name]),
         )
 
     def _on_prepared(self, host: Host, op_hash: str, data: StateOperationHostData) -> None:

@@ -8,7 +8,7 @@ from rackwright.data import Site, site_of
 from rackwright.lock.content import GroupLock
 from rackwright.lock.for_roles import component, group_for
 from rackwright.model.platforms import Capability, has
-from rackwright.operations import dkms, files, packages, settings
+from rackwright.operations import dkms, files, packages, reboots, settings
 from rackwright.osfamily.names import Names, names
 from rackwright.render import render
 from rackwright.roles.nvidia_driver import texts
@@ -135,6 +135,13 @@ def _boot(group: GroupLock) -> None:
 
 
 def _load(group: GroupLock) -> None:
+    # first, so that what needs the driver waits where only a reboot brings it
+    reboots.due(
+        name="See whether the driver needs a reboot",
+        target="loaded driver",
+        read=texts.loaded_read(group),
+        want=texts.LOADED,
+    )
     settings.setting(
         name="Load the driver",
         target="driver",

@@ -69,6 +69,11 @@ def reboot_reasons(group: GroupLock) -> Iterator[str]:
     if group.kernel is not None:
         kernel = quote(group.kernel)
         yield f'[ "$(uname -r)" = {kernel} ] || due="$due; kernel $(uname -r) runs, locked is "{kernel}'
+    yield from driver_reasons(group)
+
+
+def driver_reasons(group: GroupLock) -> Iterator[str]:
+    """Those of the modules: another driver in use cannot be replaced under its users, nor nouveau under a console."""
     version = quote(group.driver_version)
     yield (
         "loaded=$(sed -n '1s/.* \\([0-9]\\{3\\}\\.[0-9.]*\\) .*/\\1/p' /proc/driver/nvidia/version 2>/dev/null)\n"
@@ -86,6 +91,16 @@ def reboot_read(group: GroupLock) -> str:
         f"grep -qsx {REBOOT_NOTE} /run/reboot-required.pkgs && due=\n"
         f'[ -n "$due" ] && echo "due: ${{due#; }}" || echo {quote(NO_REBOOT)}'
     )
+
+
+LOADED = "as locked, or none yet"
+"""What `loaded_read` prints where no reboot is needed for the driver."""
+
+
+def loaded_read(group: GroupLock) -> str:
+    """Shell that prints which driver or nouveau is loaded that only a reboot replaces, or LOADED."""
+    reasons = "\n".join(driver_reasons(group))
+    return f'due=\n{reasons}\n[ -n "$due" ] && echo "${{due#; }}" || echo {quote(LOADED)}'
 
 
 def load_read(group: GroupLock) -> str:
