@@ -98,6 +98,8 @@ class Reboots:
         self._verified = verified
         self.notes: list[str] = []
         """Why nodes were not rebooted."""
+        self.refused: list[str] = []
+        """Nodes that were to be rebooted whatever is due, and were not touched."""
         self.failed: list[str] = []
         """Nodes that were, and did not return, or are not as declared or do not pass their checks after it."""
 
@@ -124,7 +126,9 @@ class Reboots:
             if before.why_not is None:
                 boots[name] = before.boot
             elif self._asked.whether_due_or_not:
-                found[name] = replace(due[name], ok=False, reboot=(), error=f"not rebooted: {before.why_not}")
+                why = f"not rebooted: {before.why_not}; it was left as it is"
+                found[name] = replace(due[name], ok=False, reboot=(), error=why)
+                self.refused.append(name)
             else:
                 self.notes.append(f"{name}: not rebooted: {before.why_not}.")
         if boots:

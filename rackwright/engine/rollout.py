@@ -116,7 +116,8 @@ class Rollout:
         if self._reboots is not None:
             drained += self._reboot(self._reboots, manager, wave, drained)
         if manager is not None:
-            self._resume(manager, [name for name in drained if self._outcomes[name].ok])
+            untouched = self._reboots.refused if self._reboots is not None else []
+            self._resume(manager, [name for name in drained if self._outcomes[name].ok or name in untouched])
 
     def _drain(
         self, manager: Manager, names: list[str], wave: Iterable[str], killing: Iterable[str] = ()
