@@ -56,7 +56,7 @@ class _Run:
         self._note(StageResult(StageName.VALIDATE, Status.PASS, valid))
         applied = self._stage(StageName.APPLY, stages.apply, judge_applied, raises=True)
         second: PlanResult | None = None
-        if applied is not None and not applied.plan.changes and not applied.plan.failed:
+        if applied is not None and all(node.as_declared for node in applied.plan.nodes.values()):
             self._note(StageResult(StageName.PLAN, Status.PASS, "the plan of the apply was empty already"))
         else:
             second = self._stage(StageName.PLAN, stages.plan, judge_second_plan)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rackwright.burnin.report import BurninReport
 from rackwright.engine.run import Applied
 from rackwright.model.cluster import Cluster
-from rackwright.plan.node_plan import PlanResult
+from rackwright.plan.changes import Change
+from rackwright.plan.node_plan import PlanResult, reboot_text
 from rackwright.status import Status
 from rackwright.verify.report import VerifyReport
 
@@ -58,15 +59,16 @@ def judge_applied(applied: Applied) -> StageResult:
         if applied.plan.changes:
             said = f"the plan of {applied.plan.changes} changes was declined"
             return StageResult(StageName.APPLY, Status.UNKNOWN, said, (said, *_texts(planned)), ends=True)
-        return _stage(StageName.APPLY, "nothing to change", planned)
+        return _stage(StageName.APPLY, "nothing to change", [*planned, *_reboots(applied.plan.reboots)])
     troubles = {node: (status, text) for node, status, text in planned}
     for outcome in result.failed:
         status = Status.UNKNOWN if outcome.unreachable else Status.FAIL
         troubles[outcome.node] = (status, f"{outcome.node}: {outcome.error or 'failed without saying why'}")
+    troubles |= {node: (status, text) for node, status, text in _reboots(result.reboots)}
     if result.interrupted:
         troubles[""] = (Status.UNKNOWN, "the apply was interrupted")
     done = sum(outcome.changed for outcome in result.nodes.values())
-    nodes = sum(outcome.ok for outcome in result.nodes.values())
+    nodes = sum(outcome.as_declared for outcome in result.nodes.values())
     summary = f"{done} changes made, {nodes} of {len(applied.plan.nodes)} nodes as declared"
     stage = _stage(StageName.APPLY, summary, [(node, *found) for node, found in troubles.items()])
     return replace(stage, ends=result.interrupted)
@@ -74,7 +76,7 @@ def judge_applied(applied: Applied) -> StageResult:
 
 def judge_second_plan(plan: PlanResult) -> StageResult:
     """FAIL when something would still change: what was applied does not hold, or is not idempotent."""
-    troubles = _plan_troubles(plan)
+    troubles = [*_plan_troubles(plan), *_reboots(plan.reboots)]
     for node in plan.nodes.values():
         for operation in node.operations:
             said = f"{node.node}: {operation.role}: {operation.name} would change again"
@@ -113,6 +115,10 @@ def _plan_troubles(plan: PlanResult) -> list[tuple[str, Status, str]]:
         )
         for node in plan.failed
     ]
+
+
+def _reboots(due: Mapping[str, tuple[Change, ...]]) -> list[tuple[str, Status, str]]:
+    return [(node, Status.FAIL, f"{node}: a reboot is due: {reboot_text(due[node])}") for node in due]
 
 
 def _texts(troubles: list[tuple[str, Status, str]]) -> tuple[str, ...]:

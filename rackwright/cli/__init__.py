@@ -32,6 +32,7 @@ _COMMANDS = {
     "render": "Print the files a node would get, without a connection.",
     "plan": "Show what apply would change. Changes nothing.",
     "apply": "Show the plan, confirm, and bring nodes to the declared state.",
+    "reboot": "Reboot nodes in waves; drained first, verified after.",
     "runs": "List the runs that changed something, or show one.",
     "resume": "Finish a run that was interrupted.",
     "secrets": "Share, back up and rotate the secrets of a cluster.",

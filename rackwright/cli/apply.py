@@ -15,11 +15,14 @@ from rackwright.cli.arguments import ClusterFile, Limit, Role
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
+from rackwright.cli.reboot_consent import BootTimeout, Confirm, KillJobs, agree_to_kill, asked_for
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.install import update_digests
+from rackwright.engine.reboots import Asked
 from rackwright.engine.run import Applied, apply
 from rackwright.errors import RackwrightError
+from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.model.settings import Waves
@@ -54,17 +57,31 @@ def apply_command(
     parallel: Annotated[int | None, typer.Option(min=1, help="Nodes at a time, per worker process.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files in full.")] = False,
     new_secrets: NewSecrets = False,
+    reboot: Annotated[
+        bool,
+        typer.Option("--reboot", help="Reboot nodes whose reboot is due, in their wave, and verify them."),
+    ] = False,
+    kill_jobs: KillJobs = False,
+    confirm: Confirm = None,
+    boot_timeout: BootTimeout = None,
 ) -> None:
     """Show the plan, ask for confirmation, and bring the nodes to the declared state.
 
-    Exit status: 0 every node is as declared, 4 a node was unreachable, 1 a node failed.
+    Exit status: 0 every node is as declared, 2 a reboot is due, 4 a node was unreachable, 1 a node failed.
     """
+    if not reboot and (kill_jobs or boot_timeout is not None):
+        flag = "--kill-jobs" if kill_jobs else "--boot-timeout"
+        raise RackwrightError(
+            f"{flag} is about reboots.", hint=f"rackwright apply {file} --reboot {flag} ..."
+        )
     reviewed = _read_plan(plan_file) if plan_file is not None else None
     flags = {"canary": canary, "size": wave, "stop_after": stop_after, "pause_seconds": pause}
     if reviewed is not None:
         limit = fold(reviewed.nodes)
         role = list(reviewed.roles) if reviewed.roles is not None else None
-    carry_out(file, limit, role, Consent(reviewed, yes, verbose), flags, parallel, new_secrets=new_secrets)
+    asked = asked_for(file, kill_jobs, boot_timeout) if reboot else None
+    consent = Consent(reviewed, yes, verbose, asked, confirm)
+    carry_out(file, limit, role, consent, flags, parallel, new_secrets=new_secrets)
 
 
 def carry_out(
@@ -86,27 +103,39 @@ def carry_out(
         say(note, err=True)
     if applied.result is not None:
         show_outcome(applied.result, out)
+        if applied.result.reboots and consent.reboots is None:
+            say(f"hint: rackwright apply {file} --reboot")
         raise typer.Exit(applied.result.exit_code)
     if reviewed is not None:
         _refuse_if_moved(reviewed, applied.plan)
-    if not applied.plan.changes:  # otherwise it has been shown, and was declined
+    if consent.shown is None:  # otherwise it was declined
         show_plan(applied.plan, out)
+        if applied.plan.reboots:
+            say(f"hint: rackwright apply {file} --reboot")
     raise typer.Exit(applied.plan.exit_code)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Consent:
     """Shows the plan and asks for confirmation; refuses a plan other than the reviewed one."""
 
     reviewed: PlanResult | None
     yes: bool
     verbose: bool
+    reboots: Asked | None = None
+    """None: no node is rebooted."""
+    confirm: str | None = None
+    """What an operator would type to have jobs cancelled."""
+    shown: PlanResult | None = None
 
-    def __call__(self, plan: PlanResult) -> bool:
+    def __call__(self, plan: PlanResult, cluster: Cluster) -> bool:
+        self.shown = plan
         if self.reviewed is not None:
             _refuse_if_moved(self.reviewed, plan)
         show_plan(plan, Console(soft_wrap=True), verbose=self.verbose)
-        return self.yes or _ask(plan)
+        if self.reboots is not None and self.reboots.kill_jobs and plan.reboots:
+            agree_to_kill(cluster, plan.reboots, self.confirm)
+        return self.yes or _ask(plan, reboots=len(plan.reboots) if self.reboots is not None else 0)
 
 
 def _run(
@@ -125,7 +154,7 @@ def _run(
 
     def agree(plan: PlanResult) -> bool:
         progress.pause()
-        agreed = consent(plan)
+        agreed = consent(plan, cluster)
         progress.resume()
         return agreed
 
@@ -146,18 +175,20 @@ def _run(
             parallel=parallel,
             resumed=resumed,
             new_secrets=new_secrets,
+            reboots=consent.reboots,
         )
         notes = (*applied.notes, update_digests(cluster, applied))
     return applied, [note for note in notes if note is not None]
 
 
-def _ask(plan: PlanResult) -> bool:
+def _ask(plan: PlanResult, *, reboots: int = 0) -> bool:
     if not sys.stdin.isatty():
         raise RackwrightError(
             "apply asks for confirmation, and standard input is not a terminal.",
             hint="review the plan above and run again with --yes",
         )
-    return typer.confirm(f"Apply {plan.changes} changes?", default=False)
+    also = f" and reboot {reboots} nodes" if reboots else ""
+    return typer.confirm(f"Apply {plan.changes} changes{also}?", default=False)
 
 
 def _read_plan(path: Path) -> PlanResult:

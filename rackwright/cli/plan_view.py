@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from rackwright.model.ranges import fold
 from rackwright.plan.changes import Change
-from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlannedOperation, PlanResult
+from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlannedOperation, PlanResult, reboot_text
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -23,6 +23,7 @@ def show_plan(plan: PlanResult, console: Console, *, verbose: bool = False) -> N
         console.print(f"  {escape(fold(nodes))}: {escape(operation.name)}{mark}")
         for change in operation.changes:
             _show_change(change, console, verbose)
+    _show_reboots(plan, console)
     for note, nodes in _notes(plan).items():
         console.print(f"\n[yellow]{escape(fold(nodes))}[/yellow]: {escape(note)}")
     for failed in plan.failed:
@@ -40,20 +41,25 @@ def summary(plan: PlanResult) -> str:
         if plan.changes
         else f"nothing to change on {len(plan.nodes) - len(plan.failed)} of {len(plan.nodes)} nodes"
     )
+    if plan.reboots:
+        words += f"; reboot due on {fold(plan.reboots)}"
     if plan.failed:
         words += f"; unknown: {fold(node.node for node in plan.failed)}"
     return f"plan: {words}"
 
 
-def show_outcome(result: ApplyResult, console: Console) -> None:
+def show_outcome(result: ApplyResult, console: Console, *, verb: str = "apply") -> None:
     """One line per node that had something to do or failed, then one for the whole."""
     for outcome in result.nodes.values():
-        if not outcome.ok or outcome.changed:
+        if not outcome.ok or outcome.changed or outcome.reboot:
             console.print(_outcome_line(outcome), highlight=False)
-    done = sum(outcome.ok for outcome in result.nodes.values())
-    words = f"apply: {done} of {len(result.nodes)} nodes are as declared"
+    done = sum(outcome.as_declared for outcome in result.nodes.values())
+    became = "are as declared" if verb == "apply" else "were rebooted and pass their checks"
+    words = f"{verb}: {done} of {len(result.nodes)} nodes {became}"
     if result.failed:
         words += f"; not: {fold(outcome.node for outcome in result.failed)}"
+    if result.reboots:
+        words += f"; reboot due on {fold(result.reboots)}"
     if result.interrupted:
         words += "; interrupted, run again to finish"
     console.print(words, highlight=False)
@@ -62,7 +68,10 @@ def show_outcome(result: ApplyResult, console: Console) -> None:
 def _outcome_line(outcome: NodeOutcome) -> str:
     name = escape(outcome.node)
     if outcome.ok:
-        return f"[green]{name}[/green]: {outcome.changed} changed in {outcome.seconds:.1f} s"
+        due = (
+            f"; [yellow]reboot due[/yellow]: {escape(reboot_text(outcome.reboot))}" if outcome.reboot else ""
+        )
+        return f"[green]{name}[/green]: {outcome.changed} changed in {outcome.seconds:.1f} s{due}"
     state = "lost" if outcome.unreachable else "failed"
     before = f" after {outcome.changed} changes" if outcome.changed else ""
     return f"[red]{name}[/red]: {state}{before}: {escape(outcome.error or '')}"
@@ -80,6 +89,20 @@ def _grouped(plan: PlanResult) -> list[tuple[PlannedOperation, list[str]]]:
             place[key] = min(place.get(key, index), index)
             roles.setdefault(operation.role, len(roles))
     return [groups[key] for key in sorted(groups, key=lambda key: (roles[str(key[0])], place[key]))]
+
+
+def _show_reboots(plan: PlanResult, console: Console) -> None:
+    """Reboots that are due, equal ones once, and how many operations wait for them."""
+    groups: dict[tuple[str, int], list[str]] = {}
+    for name, reboot in plan.reboots.items():
+        groups.setdefault((reboot_text(reboot), len(plan.nodes[name].after_reboot)), []).append(name)
+    for (text, waiting), nodes in groups.items():
+        console.print(
+            f"\n[yellow]{escape(fold(nodes))}: reboot due[/yellow]: {escape(text)}", highlight=False
+        )
+        if waiting:
+            words = f"{waiting} operations wait" if waiting > 1 else "1 operation waits"
+            console.print(f"  {words} for the reboot", highlight=False)
 
 
 def _notes(plan: PlanResult) -> dict[str, list[str]]:

@@ -23,7 +23,8 @@ class Progress:
         self._nodes = nodes
         self._console = console
         self._doing: dict[str, str] = {}
-        self._counts = {"planned": 0, "applied": 0}
+        self._done: dict[str, set[str]] = {"planned": set(), "applied": set()}
+        """Nodes: one that reboots is planned and applied again."""
         self._live = (
             Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
         )
@@ -53,9 +54,9 @@ class Progress:
         if kind == "started":
             self._doing[event["node"]] = f"{event['role']}: {event['name']}"
         elif kind == "planned":
-            self._counts["planned"] += 1
+            self._done["planned"].add(event["plan"]["node"])
         elif kind == "applied":
-            self._counts["applied"] += 1
+            self._done["applied"].add(event["outcome"]["node"])
             self._doing.pop(event["outcome"]["node"], None)
             if self._live is None:
                 self._print_done(event["outcome"])
@@ -73,7 +74,7 @@ class Progress:
     def _table(self) -> Table:
         table = Table.grid(padding=(0, 2))
         table.add_row(
-            f"planned {self._counts['planned']}/{self._nodes}", f"applied {self._counts['applied']}"
+            f"planned {len(self._done['planned'])}/{self._nodes}", f"applied {len(self._done['applied'])}"
         )
         for node, doing in list(self._doing.items())[:_SHOWN_NODES]:
             table.add_row(node, escape(doing))

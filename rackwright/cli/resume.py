@@ -12,12 +12,17 @@ from rackwright.boundary import printable
 from rackwright.cli.apply import Consent, carry_out
 from rackwright.cli.drift import install_as_declared, uninstall_command
 from rackwright.cli.lines import say
+from rackwright.cli.reboot import carry_out_reboot
+from rackwright.cli.reboot_consent import asked_for
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.install import INSTALL, UNINSTALL
 from rackwright.engine.head_runs import run_of_others
 from rackwright.engine.journal import known_run, read_run
 from rackwright.engine.journal_lines import Run
+from rackwright.engine.reboot_run import REBOOT
 from rackwright.errors import RackwrightError
+from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
 
 _UNINSTALLS = (UNINSTALL.stem, "removed")
 _INSTALLS = (INSTALL.stem, "placed")
@@ -58,21 +63,39 @@ def resume_command(
 
 
 def _continue(known: Run, file: Path, yes: bool, *, resumed: str | None) -> None:
+    if known.begin.get("deploy") == REBOOT:
+        _reboot(known, file, yes)
+        return
     if known.begin.get("deploy") is not None:
         _drift_check(known, file, yes)
         return
     policy = known.begin.get("policy") or {}
     flags = {name: policy.get(name) for name in ("canary", "size", "stop_after", "pause_seconds")}
-    parallel = policy.get("parallel")
+    parallel, boot_timeout = policy.get("parallel"), policy.get("boot_timeout")
+    reboots = asked_for(file, False, boot_timeout) if isinstance(boot_timeout, int) else None
     carry_out(
         file,
         known.begin["limit"],
         known.begin["roles"],
-        Consent(None, yes, verbose=False),
+        Consent(None, yes, verbose=False, reboots=reboots),
         {name: value if isinstance(value, int | str) else None for name, value in flags.items()},
         parallel if isinstance(parallel, int) and parallel > 0 else None,
         resumed=resumed,
     )
+
+
+def _reboot(known: Run, file: Path, yes: bool) -> None:
+    """Reboot the nodes that the run did not see through."""
+    cluster = load_cluster(file)
+    done = {name for name, node in known.nodes.items() if node["ok"]}
+    limit = known.begin["limit"]
+    left = [node.name for node in pick(cluster, limit) if node.name not in done]
+    if not left:
+        say(f"run {known.run} rebooted {limit or 'all nodes'}, and all of them passed")
+        return
+    boot_timeout = (known.begin.get("policy") or {}).get("boot_timeout")
+    asked = asked_for(file, False, boot_timeout if isinstance(boot_timeout, int) else None)
+    carry_out_reboot(cluster, fold(left), asked, yes=yes, confirm=None, resumed=known.run)
 
 
 def _drift_check(known: Run, file: Path, yes: bool) -> None:

@@ -92,7 +92,7 @@ def plan_metrics(plan: PlanResult, seconds: float, last_in_sync: LastInSync, now
             gauges.set("operations", count, node=name, role=role)
         if node.error is None and not node.operations:
             gauges.set("operations", 0, node=name, role="")
-        gauges.set("drifted", node.error is None and bool(node.changes), node=name)
+        gauges.set("drifted", node.error is None and not node.as_declared, node=name)
         gauges.set("unreachable", node.error is not None, node=name)
         if name in last_in_sync.times:
             gauges.set("last_in_sync_timestamp_seconds", round(last_in_sync.times[name]), node=name)

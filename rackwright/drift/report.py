@@ -43,7 +43,7 @@ class LastInSync:
 
 def in_sync(plan: PlanResult) -> list[str]:
     """Nodes that are as declared."""
-    return [name for name, node in plan.nodes.items() if node.error is None and not node.changes]
+    return [name for name, node in plan.nodes.items() if node.as_declared]
 
 
 def document(plan: PlanResult, seconds: float, last_in_sync: LastInSync) -> dict[str, Any]:
@@ -63,6 +63,7 @@ def document(plan: PlanResult, seconds: float, last_in_sync: LastInSync) -> dict
                 "note": node.note,
                 "evaluated": node.evaluated,
                 "last_in_sync": last_in_sync.times.get(name),
+                "reboot": [change.to_json() for change in node.reboot],
                 "operations": [operation.to_json() for operation in node.operations],
             }
             for name, node in plan.nodes.items()
@@ -75,4 +76,4 @@ def state(plan: PlanResult, name: str) -> str:
     node = plan.nodes[name]
     if node.error is not None:
         return "unreachable" if node.unreachable else "unknown"
-    return "drifted" if node.changes else "in sync"
+    return "in sync" if node.as_declared else "drifted"

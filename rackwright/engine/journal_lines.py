@@ -54,6 +54,11 @@ class Run:
                     out.pop(node, None)
         return list(out)
 
+    @property
+    def rebooted(self) -> set[str]:
+        """Nodes that it rebooted, or was about to."""
+        return {name for event in self.events if event["event"] == "reboot" for name in event["nodes"]}
+
 
 def gather(run: str, lines: Iterable[str], alive: Callable[[dict[str, Any]], bool]) -> Run:
     """A run from its journal; `alive` is asked of its first event where the journal has no end."""
@@ -135,6 +140,9 @@ _WANTED: dict[str, _Wanted] = {
     "drained": _NODES,
     "resume": _NODES,
     "released": _NODES,
+    "reboot": _NODES,
+    "rebooted": _NODES,
+    "verified": _NODES,
     "node": {"node": _text, "ok": _flag, "error": _text_or_none},
     "start": _OPERATION,
     "finish": {**_OPERATION, "outcome": _text},

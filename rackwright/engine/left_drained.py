@@ -2,15 +2,17 @@
 
 A run that is killed, or that fails on a node, leaves it drained, so that no job starts there. The journals of this
 machine list those nodes, and the reasons in the workload manager name the run, whichever operator ran it; once a later run finds
-such a node as declared, it is put back, if its reason is still that run's.
+such a node as declared, it is put back, if its reason is still that run's. One that the run rebooted, or may have, has
+to pass its checks as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rackwright.engine.journal import append, runs
+from rackwright.engine.journal import append, known_run, runs
 from rackwright.engine.lock_holder import RUN_NAME
+from rackwright.engine.reboots import not_passed
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
@@ -109,11 +111,17 @@ def _put_back(
     nodes: list[str],
     noted: Noted = lambda run, event, nodes: None,
 ) -> str:
+    bad = _not_passed(cluster, run, nodes)
+    texts = [
+        f"{name}: still drained by run {run}: it does not pass its checks: {why}" for name, why in bad.items()
+    ]
+    nodes = [name for name in nodes if name not in bad]
+    if not nodes:
+        return "; ".join(texts)
     try:
         resumed = list(manager.resume(nodes, run))
     except RackwrightError as error:
         return _not_resumed(run, nodes, error)
-    texts = []
     for event, those, text in (
         ("resume", resumed, "back in service, drained by run"),
         ("released", [name for name in nodes if name not in resumed], "left as is, no longer drained by run"),
@@ -123,6 +131,14 @@ def _put_back(
             noted(run, event, those)
             texts.append(f"{fold(those)}: {text} {run}")
     return "; ".join(texts)
+
+
+def _not_passed(cluster: Cluster, run: str, nodes: list[str]) -> dict[str, str]:
+    """Why nodes that the run rebooted, or may have where its journal is not here, do not pass; those that do are left out."""
+    known = known_run(run)
+    rebooted = nodes if known is None else [name for name in nodes if name in known.rebooted]
+    found = not_passed(cluster, rebooted) if rebooted else {}
+    return {name: why for name, why in found.items() if why is not None}
 
 
 def _not_resumed(run: str, nodes: list[str], error: RackwrightError) -> str:

@@ -1,15 +1,18 @@
-"""Carrying out a plan wave by wave: drain, apply, resume, judge, go on or stop."""
+"""Carrying out a plan wave by wave: drain, apply, reboot where asked, resume, judge, go on or stop."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
 
+from rackwright.engine.boots import Boots
 from rackwright.engine.journal import Journal
+from rackwright.engine.reboots import Asked, Reboots
 from rackwright.engine.session import Session
 from rackwright.engine.waves import must_stop, plan_waves
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
 from rackwright.model.types import NodeRole
 from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlanResult
@@ -30,8 +33,11 @@ class Rollout:
         journal: Journal,
         *,
         confirm: Callable[[], None] = lambda: None,
+        reboots: Asked | None = None,
     ) -> None:
-        """`confirm` returns once it is known whether this run still has its lock."""
+        """`confirm` returns once it is known whether this run still has its lock; `reboots`: None: there are none."""
+        self._asked = reboots
+        self._reboots: Reboots | None = None
         self._confirm = confirm
         self._session = session
         self._cluster = cluster
@@ -39,27 +45,42 @@ class Rollout:
         self._policy = policy
         self._journal = journal
         self._outcomes = {
-            name: NodeOutcome(name, node.error is None, error=node.error, unreachable=node.unreachable)
+            name: NodeOutcome(
+                name, node.error is None, error=node.error, unreachable=node.unreachable, reboot=node.reboot
+            )
             for name, node in plan.nodes.items()
         }
+        self._failed_reboot: str | None = None
         self.left_drained: set[str] = set()
         """Nodes that this run took out of service, or may have, and has not put back."""
         self.stopped: str | None = None
         """Why waves were not begun."""
+        self.notes: list[str] = []
+        """Nodes that were not rebooted, and why."""
 
     def run(self) -> ApplyResult:
         """Wave after wave until all are done, the policy says stop, or Ctrl-C does."""
         due = [
             self._cluster.by_name[name]
             for name, node in self._plan.nodes.items()
-            if node.error is None and node.changes
+            if node.error is None and (node.changes or (node.reboot and self._asked is not None))
         ]
-        waves = plan_waves(due, self._policy)
+        waves = plan_waves(due, self._policy, heads_alone=self._asked is not None)
         with Pool(self._cluster) as pool:
             manager = manager_of(self._cluster, pool)
+            if self._asked is not None:
+                self._reboots = Reboots(
+                    self._cluster,
+                    self._asked,
+                    Boots(self._cluster, pool, self._asked.boot_timeout_seconds),
+                    self._session,
+                    self._journal,
+                    forget=pool.forget,
+                )
+                self.notes = self._reboots.notes
             for number, wave in enumerate(waves):
                 done = [self._outcomes[name].ok for one in waves[:number] for name in one]
-                why = self._broken_off() or must_stop(self._policy, done)
+                why = self._broken_off() or self._failed_reboot or must_stop(self._policy, done)
                 if why is None and number:
                     time.sleep(self._policy.pause_seconds)
                 if why is None:
@@ -82,32 +103,79 @@ class Rollout:
         return self._journal.failure
 
     def _wave(self, wave: tuple[str, ...], manager: Manager | None) -> None:
-        if manager is None or not (drained := self._must_drain(wave)):
-            self._outcomes.update(self._session.apply(list(wave)))
-            return
+        rebooted = self._reboots.planned(self._plan, wave) if self._reboots is not None else []
+        drained: list[str] = []
+        if manager is not None and (first := self._must_drain(wave, rebooted)):
+            killing = rebooted if self._reboots is not None and self._reboots.kill_jobs else []
+            if (gone := self._drain(manager, first, wave, killing)) is None:
+                return
+            drained, wave = gone, tuple(name for name in wave if name in gone or name not in first)
+        changing = [name for name in wave if self._plan.nodes[name].changes]
+        if changing:
+            self._outcomes.update(self._session.apply(changing))
+        if self._reboots is not None:
+            drained += self._reboot(self._reboots, manager, wave, drained)
+        if manager is not None:
+            untouched = self._reboots.refused if self._reboots is not None else []
+            self._resume(manager, [name for name in drained if self._outcomes[name].ok or name in untouched])
+
+    def _drain(
+        self, manager: Manager, names: list[str], wave: Iterable[str], killing: Iterable[str] = ()
+    ) -> list[str] | None:
+        """Those of these nodes that may be touched now; None: the run is broken off, and none of the wave is."""
         # journaled first, so that a later run knows what this one may have drained before it was killed
-        self._journal.write("drain", sync=True, nodes=drained)
+        self._journal.write("drain", sync=True, nodes=names)
         if (why := self._broken_off()) is not None:
             self.stopped = why
             self._leave([wave], why)
-            return
-        self.left_drained.update(drained)
-        try:
-            refused = manager.drain(drained, self._journal.run, self._policy.drain_deadline_seconds)
-        except RackwrightError as error:
-            refused = dict.fromkeys(drained, f"it could not be drained: {error.message.rstrip('.')}")
-        names = [name for name in drained if name not in refused]
-        self._journal.write("drained", sync=True, nodes=names, refused=refused)
+            return None
+        self.left_drained.update(names)
+        refused: dict[str, str] = {}
+        of_killing = [name for name in names if name in killing]
+        for some, kill in ((of_killing, True), ([name for name in names if name not in killing], False)):
+            if some:
+                refused |= self._drained(manager, some, kill=kill)
+        ready = [name for name in names if name not in refused]
+        self._journal.write("drained", sync=True, nodes=ready, refused=refused)
         self.left_drained.difference_update(refused)
         for name, why in refused.items():
-            self._outcomes[name] = NodeOutcome(name, False, error=f"{why}; it was left as it is")
+            done = self._outcomes[name].operations
+            self._outcomes[name] = NodeOutcome(name, False, done, error=f"{why}; it was left as it is")
         if (why := self._broken_off()) is not None:  # while their jobs ended
             self.stopped = why
             self._leave([[name for name in wave if name not in refused]], why)
-            self._resume(manager, names)
-            return
-        self._outcomes.update(self._session.apply([name for name in wave if name not in refused]))
-        self._resume(manager, [name for name in drained if self._outcomes[name].ok])
+            self._resume(manager, ready)
+            return None
+        return ready
+
+    def _drained(self, manager: Manager, names: list[str], *, kill: bool) -> dict[str, str]:
+        seconds = self._policy.drain_deadline_seconds
+        try:
+            return manager.drain(names, self._journal.run, seconds, **({"kill_jobs": True} if kill else {}))
+        except RackwrightError as error:
+            return dict.fromkeys(names, f"it could not be drained: {error.message.rstrip('.')}")
+
+    def _reboot(
+        self, reboots: Reboots, manager: Manager | None, wave: Iterable[str], drained: list[str]
+    ) -> list[str]:
+        """Reboot what is due by now; the nodes that had to be drained for it only now."""
+        due = [name for name in wave if self._outcomes[name].ok and self._outcomes[name].reboot]
+        workers = [name for name in due if self._cluster.by_name[name].holds(NodeRole.WORKER)]
+        late: list[str] = []
+        if not due or self._broken_off() is not None:
+            return late
+        if manager is not None and (undrained := [name for name in workers if name not in drained]):
+            if (gone := self._drain(manager, undrained, ())) is None:
+                return late
+            late = gone
+        outcomes = {name: self._outcomes[name] for name in due if self._outcomes[name].ok}
+        for name, outcome in reboots.carry_out(outcomes).items():
+            self._outcomes[name] = outcome
+            data = {"ok": outcome.ok, "changed": outcome.changed, "error": outcome.error}
+            self._journal.write("node", sync=True, node=name, **data)
+        if reboots.failed:
+            self._failed_reboot = f"{fold(reboots.failed)} did not come through the reboot"
+        return late
 
     def _resume(self, manager: Manager, good: list[str]) -> None:
         """What cannot be resumed stays drained and failed; a later run that finds it as declared resumes it."""
@@ -127,16 +195,17 @@ class Rollout:
             if nodes:
                 self._journal.write(event, sync=True, nodes=nodes)
 
-    def _must_drain(self, wave: Iterable[str]) -> list[str]:
-        """Workers of this wave on which something disruptive is planned."""
-        if not self._policy.drain:
-            return []
+    def _must_drain(self, wave: Iterable[str], rebooted: Iterable[str]) -> list[str]:
+        """Workers of this wave that are rebooted, or on which something disruptive is planned."""
         return [
             name
             for name in wave
             if self._cluster.by_name[name].holds(NodeRole.WORKER)
-            and any(operation.disruptive for operation in self._plan.nodes[name].operations)
+            and (name in rebooted or (self._policy.drain and self._is_disruptive(name)))
         ]
+
+    def _is_disruptive(self, name: str) -> bool:
+        return any(operation.disruptive for operation in self._plan.nodes[name].operations)
 
     def _leave(self, waves: Iterable[Iterable[str]], why: str) -> None:
         for name in (name for wave in waves for name in wave):

@@ -12,6 +12,7 @@ from rackwright.engine.head_lock import HeadLock
 from rackwright.engine.journal import Journal, event_line
 from rackwright.engine.left_drained import put_back, put_back_all
 from rackwright.engine.new_secrets import NewSecrets, generated, imagined, refuse_unfinished_rotation
+from rackwright.engine.reboots import Asked
 from rackwright.engine.rollout import Rollout
 from rackwright.engine.run_lock import run_lock, who
 from rackwright.engine.session import SITE, Session, Watcher
@@ -47,11 +48,7 @@ class Applied:
     def in_sync(self) -> list[str]:
         """Nodes known to be as declared after this run."""
         outcomes = self.result.nodes if self.result is not None else {}
-        return [
-            name
-            for name, node in self.plan.nodes.items()
-            if (outcomes[name].ok if name in outcomes else node.error is None and not node.changes)
-        ]
+        return [name for name, node in self.plan.nodes.items() if outcomes.get(name, node).as_declared]
 
 
 def plan(
@@ -97,12 +94,13 @@ def apply(
     parallel: int | None = None,
     resumed: str | None = None,
     new_secrets: bool = False,
+    reboots: Asked | None = None,
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is another
-    operator's run to continue; `new_secrets` generates secrets where the store was lost. Holds the lock here, and on a
-    head once there is something to change (RunLocked). A node that fails is in the result; the others go on.
+    `waves` replaces the cluster file's; `parallel`: nodes per worker at a time; `resumed`: another operator's run to
+    continue; `new_secrets` generates lost ones; `reboots`: nodes whose reboot is due are rebooted. Holds the lock here,
+    and on a head once there is something to do (RunLocked). A node that fails is in the result.
     """
     with (
         run_lock(cluster.name),
@@ -110,24 +108,23 @@ def apply(
         ExitStack() as locks,
         ExitStack() as sessions,
     ):
-        request = _Request(cluster, limit, roles, deploy, watch, waves or cluster.waves, parallel, code)
-        began = time.monotonic()
+        policy, began = waves or cluster.waves, time.monotonic()
+        request = _Request(cluster, limit, roles, deploy, watch, policy, parallel, code, reboots)
         session = sessions.enter_context(request.session())
         planned = session.plan()
         secrets.refuse_replacing(planned, apply=True)
-        if not planned.changes and resumed is None:
+        if not request.has_work(planned) and resumed is None:
             return request.unchanged(planned)
         journal = request.journal()
-        held = HeadLock(
-            cluster, {"run": journal.run, **who()}, lost=lambda why: session.stop(why), notice=notice
-        )
+        by = {"run": journal.run, **who()}
+        held = HeadLock(cluster, by, lost=lambda why: session.stop(why), notice=notice)
         head = locks.enter_context(held)
         if head.another_ran_within(time.monotonic() - began):
             notice("Another run ended while this one was planned: planning again.")
             session = sessions.enter_context(request.session())
             planned = session.plan()
             secrets.refuse_replacing(planned, apply=True)
-        if planned.changes:
+        if request.has_work(planned):
             if not agree(planned):
                 return Applied(planned, None)
             secrets.mark_applied()
@@ -148,6 +145,11 @@ class _Request:
     parallel: int | None
     code: str | None
     """What a plan names as its code where secrets were generated for it."""
+    reboots: Asked | None = None
+
+    def has_work(self, planned: PlanResult) -> bool:
+        """Whether there is something to apply, or to reboot where that was asked for."""
+        return bool(planned.changes or (self.reboots is not None and planned.reboots))
 
     def session(self) -> Session:
         return Session(
@@ -167,7 +169,11 @@ class _Request:
             limit=self.limit,
             roles=self.roles,
             deploy=None if self.deploy == SITE else self.deploy.stem,
-            policy={**self.policy.model_dump(include=OF_FLAGS), "parallel": self.parallel},
+            policy={
+                **self.policy.model_dump(include=OF_FLAGS),
+                "parallel": self.parallel,
+                "boot_timeout": self.reboots.boot_timeout_seconds if self.reboots is not None else None,
+            },
         )
 
     def unchanged(self, planned: PlanResult) -> Applied:
@@ -180,16 +186,18 @@ class _Request:
 def _carry_out(
     request: _Request, session: Session, planned: PlanResult, journal: Journal, head: HeadLock
 ) -> Applied:
-    if not planned.changes:
+    if not request.has_work(planned):
         return Applied(planned, None)
     journal.mirror = head.send
     with journal:
         journal.planned(planned)
         session.add_watcher(journal)
         cluster, policy = request.cluster, request.policy
-        rollout = Rollout(session, cluster, planned, policy, journal, confirm=head.confirm)
+        rollout = Rollout(
+            session, cluster, planned, policy, journal, confirm=head.confirm, reboots=request.reboots
+        )
         result = rollout.run()
-    notes = []
+    notes = [*rollout.notes]
     if rollout.stopped is not None:
         notes.append(f"The run stopped: {rollout.stopped}.")
     if rollout.left_drained:

@@ -10,7 +10,8 @@ The connections of plan are those of apply. This process never loads pyinfra.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -29,6 +30,7 @@ from rackwright.factcache.cache import FactCache, version_key
 from rackwright.factcache.host_classes import host_class
 from rackwright.factcache.quick_check import QUICK_CHECK_MAX, quick_check
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlanResult
 from rackwright.state_folder import state_folder
@@ -72,6 +74,32 @@ class Session:
         """Ctrl-C was pressed: running operations were finished, no other was begun."""
         self.stopped: str | None = None
         """Why the run had to stop, as after Ctrl-C."""
+        self._again: Session | None = None
+
+    @contextmanager
+    def again(self, nodes: Iterable[str]) -> Iterator[Session]:
+        """A session like this one for some of its nodes, e.g. once they were rebooted: with connections of its own.
+
+        What stops or interrupts one of the two does so to both.
+        """
+        session = Session(
+            self._cluster,
+            limit=fold(nodes),
+            roles=frozenset(self._roles) if self._roles is not None else None,
+            deploy=self._deploy,
+            full=self._full,
+            parallel=self._parallel,
+        )
+        session._watchers = self._watchers
+        with session:
+            self._again = session
+            if self.stopped is not None:
+                session.stop(self.stopped)
+            try:
+                yield session
+            finally:
+                self._again = None
+                self.interrupted = self.interrupted or session.interrupted
 
     def __enter__(self) -> Self:
         refuse_missing(self._cluster, self._nodes, self._roles)
@@ -154,6 +182,8 @@ class Session:
     def stop(self, why: str) -> None:
         """Begin no further operation, as after Ctrl-C; may be called by another thread."""
         self.stopped = why
+        if (again := self._again) is not None:
+            again.stop(why)
         for worker in list(self._workers.all):
             worker.order(stop=True)
 

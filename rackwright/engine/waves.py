@@ -10,18 +10,21 @@ from rackwright.model.settings import Waves
 from rackwright.model.types import NodeRole
 
 
-def plan_waves(nodes: Sequence[Node], policy: Waves) -> list[tuple[str, ...]]:
+def plan_waves(nodes: Sequence[Node], policy: Waves, *, heads_alone: bool = False) -> list[tuple[str, ...]]:
     """Waves of node names: canaries first, then by the policy's order and size; before others those they wait for.
+
+    `heads_alone`, where nodes may reboot: each head is a wave, first where the policy has no order.
 
     >>> # 10 workers, canary 1, size "50%": waves of 1, 5 and 4
     """
     nodes = sorted(nodes, key=lambda node: not _goes_first(node))
-    if policy.order == "together":
+    if policy.order == "together" and not heads_alone:
         stages = [list(nodes)]
     else:
         heads = [node for node in nodes if node.holds(NodeRole.HEAD)]
         others = [node for node in nodes if not node.holds(NodeRole.HEAD)]
-        stages = [heads, others] if policy.order == "heads-first" else [others, heads]
+        one_by_one = [[head] for head in heads] if heads_alone else [heads]
+        stages = [others, *one_by_one] if policy.order == "workers-first" else [*one_by_one, others]
     canaries = [node for node in nodes if not node.holds(NodeRole.HEAD)][: policy.canary]
     waves = [canaries] if canaries else []
     for stage in stages:

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from rackwright.factcache.host_classes import shards
 from rackwright.model.cluster import Node
-from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation
+from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation, changes_from_json
 from rackwright.state_folder import state_folder
 
 IN_SYNC_PER_WORKER = 150
@@ -113,7 +113,7 @@ def _event_of(line: str) -> Event | None:
 def outcome_of(data: dict[str, Any]) -> NodeOutcome:
     """The outcome in an `applied` event."""
     operations = tuple(PlannedOperation.from_json(operation) for operation in data["operations"])
-    return NodeOutcome(**{**data, "operations": operations})
+    return NodeOutcome(**{**data, "operations": operations, "reboot": changes_from_json(data["reboot"])})
 
 
 class Workers:

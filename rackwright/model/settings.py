@@ -89,6 +89,13 @@ class Waves(Frozen):
     drain_deadline_seconds: int = Field(
         default=3600, ge=1, description="A worker whose jobs run longer is left as it is and reported."
     )
+    boot_timeout_seconds: int = Field(
+        default=1800,
+        ge=10,
+        le=86400,
+        description="Seconds that a node may take from the order to reboot to the end of its boot. The firmware of a GPU "
+        "server tests its memory and devices for several minutes.",
+    )
 
     @field_validator("size", "stop_after")
     @classmethod

@@ -18,7 +18,7 @@ from rackwright.data import site_of
 from rackwright.facts.units import Unit, UnitState
 from rackwright.model.unit_files import foreign_unit_files
 from rackwright.operations.quarantine import take_away
-from rackwright.plan.changes import Change, caused_by, pending, record, removed
+from rackwright.plan.changes import Change, caused_by, pending, record, removed, waits_for_reboot
 
 _BRINGS_UP = ("start", "restart", "reload")
 
@@ -59,6 +59,7 @@ def unit(
     restart_on: tuple[str, ...] = (),
     reload_on: tuple[str, ...] = (),
     disruptive: bool = True,
+    after_reboot: bool = False,
 ) -> Generator[StringCommand, None, None]:
     """A unit runs, is enabled, and has read its files.
 
@@ -66,15 +67,16 @@ def unit(
     + restart_on, reload_on: files or folders; when one is newer than the unit's last start (reload),
       the unit is restarted (reloaded)
     + disruptive: whether its restart or stop disturbs users or jobs; such a change drains a worker
+    + after_reboot: it cannot work while a reboot is due: it is enabled now, and brought up after that
     """
     there: UnitState = host.get_fact(Unit, unit=unit, watch=(*restart_on, *reload_on))
     if masked:
         yield from _mask(unit, there, disruptive)
         return
     foreign = foreign_unit_files(site_of().node, there.fragment, there.drop_ins)
-    restart, reload = _cause(there, restart_on), _cause(there, reload_on)
-    if foreign and running is True:
-        restart = caused_by(foreign)  # what runs was started with them
+    # what runs was started with foreign unit files
+    restart = caused_by(foreign) if foreign and running is True else _cause(there, restart_on)
+    reload = _cause(there, reload_on)
     wanted = [
         verb
         for verb, due in (
@@ -88,15 +90,23 @@ def unit(
         )
         if due
     ]
+    wanted = _before_reboot(wanted) if after_reboot else wanted
     must_reload_manager = there.needs_daemon_reload
     if not wanted and not must_reload_manager and not foreign:
-        host.noop(f"{unit} is as declared")
+        host.noop(f"{unit} is as declared")  # or waits for the reboot
         return
     record(*(Change("file", path, f"unit file of {unit} that nothing declares", None) for path in foreign))
     record(*(_change(verb, unit, there, restart or reload, disruptive) for verb in wanted))
     if must_reload_manager:
         record(Change("unit", unit, "unit file changed on disk", "unit file read again"))
     yield from _commands(unit, wanted, foreign, must_reload_manager)
+
+
+def _before_reboot(verbs: list[str]) -> list[str]:
+    """Those that can be done although a reboot is due; the plan counts the operation where some have to wait."""
+    if set(_BRINGS_UP).isdisjoint(verbs) or not waits_for_reboot(host):
+        return verbs
+    return [verb for verb in verbs if verb not in _BRINGS_UP]
 
 
 def _commands(

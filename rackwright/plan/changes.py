@@ -95,6 +95,7 @@ _collector: Collector | None = None
 _pending: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
 _removed: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
 _reboots: WeakKeyDictionary[Host, list[Change]] = WeakKeyDictionary()
+_waiting: WeakKeyDictionary[Host, bool] = WeakKeyDictionary()
 
 
 def collect_with(collector: Collector | None) -> None:
@@ -146,6 +147,19 @@ def removed(host: Host, targets: tuple[str, ...]) -> tuple[str, ...]:
 def reboot_is_due(host: Host) -> bool:
     """Whether an earlier operation of this run found something on this host that only a reboot brings."""
     return bool(_reboots.get(host))
+
+
+def waits_for_reboot(host: Host) -> bool:
+    """As `reboot_is_due`; where it is, the plan counts the operation at hand among those that wait for the reboot."""
+    if not reboot_is_due(host):
+        return False
+    _waiting[host] = True
+    return True
+
+
+def took_to_waiting(host: Host) -> bool:
+    """Whether the operation that was just prepared waits for a reboot; asked once for each operation."""
+    return _waiting.pop(host, False)
 
 
 def caused_by(targets: tuple[str, ...]) -> str:

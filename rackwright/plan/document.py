@@ -60,6 +60,13 @@ class NodeDocument(_Document):
     error: str | None = Field(description="Why its plan is not known; null: it is known.")
     executions: int = Field(ge=0, description="Remote executions that it took.")
     note: str | None = Field(description="Why they were more than one, where the node is the reason.")
+    reboot: tuple[ChangeDocument, ...] = Field(
+        description="What only a reboot brings, each of kind `reboot`; `apply --reboot` reboots the node once."
+    )
+    after_reboot: tuple[str, ...] = Field(
+        description="Operations, `ROLE: NAME`, that are due and cannot work before the reboot; "
+        "`apply --reboot` plans them again after it."
+    )
     operations: tuple[OperationDocument, ...]
 
 

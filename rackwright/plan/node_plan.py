@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,8 +50,20 @@ class PlannedOperation:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PlannedOperation:
         """Inverse of to_json."""
-        changes = tuple(Change(**{**change, "diff": tuple(change["diff"])}) for change in data["changes"])
+        changes = changes_from_json(data["changes"])
         return cls(data["role"], data["name"], changes, tuple(data["commands"]))
+
+
+def changes_from_json(data: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
+    """Inverse of Change.to_json, for a list of them."""
+    return tuple(Change(**{**change, "diff": tuple(change["diff"])}) for change in data)
+
+
+def reboot_text(reboot: Iterable[Change]) -> str:
+    """What only a reboot brings, e.g. `running kernel 6.12.1 -> 6.12.107`."""
+    return ", ".join(
+        f"{change.target} {change.before or 'none'} -> {change.after or 'none'}" for change in reboot
+    )
 
 
 def _make_printable(one: NodePlan | NodeOutcome, *names: str) -> None:
@@ -74,15 +86,25 @@ class NodePlan:
     executions: int = 0
     """Remote executions it took."""
     note: str | None = None
+    reboot: tuple[Change, ...] = ()
+    """What only a reboot brings; no operation carries it out."""
+    after_reboot: tuple[str, ...] = ()
+    """Operations, `ROLE: NAME`, that are due and cannot work before the reboot."""
 
     def __post_init__(self) -> None:
         """What a node said becomes printable."""
         _make_printable(self, "error", "note")
+        object.__setattr__(self, "after_reboot", tuple(map(printable, self.after_reboot)))
 
     @property
     def changes(self) -> int:
         """Number of operations that would change something."""
         return len(self.operations)
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether nothing is left to do there, a reboot included."""
+        return self.error is None and not self.operations and not self.reboot
 
     def gated_on(self, operation: PlannedOperation) -> tuple[str, ...]:
         """What this operation triggers later on the same node: restarts and reloads."""
@@ -103,6 +125,8 @@ class NodePlan:
             "error": self.error,
             "executions": self.executions,
             "note": self.note,
+            "reboot": [change.to_json() for change in self.reboot],
+            "after_reboot": list(self.after_reboot),
             "operations": [
                 {**operation.to_json(), "gates": list(self.gated_on(operation))}
                 for operation in self.operations
@@ -113,7 +137,9 @@ class NodePlan:
     def from_json(cls, data: Mapping[str, Any]) -> NodePlan:
         """Inverse of to_json."""
         operations = tuple(PlannedOperation.from_json(operation) for operation in data["operations"])
-        return cls(**{**data, "operations": operations})
+        reboot = changes_from_json(data["reboot"])
+        waiting = tuple(data["after_reboot"])
+        return cls(**{**data, "operations": operations, "reboot": reboot, "after_reboot": waiting})
 
 
 @dataclass(frozen=True)
@@ -135,6 +161,11 @@ class PlanResult:
         return sum(plan.changes for plan in self.nodes.values())
 
     @property
+    def reboots(self) -> dict[str, tuple[Change, ...]]:
+        """What only a reboot brings, by node; nodes without are not in it."""
+        return {name: plan.reboot for name, plan in self.nodes.items() if plan.reboot}
+
+    @property
     def failed(self) -> tuple[NodePlan, ...]:
         """Nodes whose plan is not known."""
         return tuple(plan for plan in self.nodes.values() if plan.error is not None)
@@ -146,7 +177,7 @@ class PlanResult:
             return ExitCode.ERROR
         if self.failed:
             return ExitCode.UNKNOWN
-        return ExitCode.CHANGES_PENDING if self.changes else ExitCode.CLEAN
+        return ExitCode.CHANGES_PENDING if self.changes or self.reboots else ExitCode.CLEAN
 
     def to_json(self) -> dict[str, Any]:
         """The document `rackwright plan --out` writes."""
@@ -189,7 +220,7 @@ def moved_since(planned: PlanResult, now: PlanResult) -> list[str]:
         moved.append("the plan is for other nodes than this run")
     for name, then in planned.nodes.items():
         today = now.nodes.get(name)
-        if today is not None and then.operations != today.operations:
+        if today is not None and (then.operations, then.reboot) != (today.operations, today.reboot):
             moved.append(f"{name}: {_difference(then, today)}")
     return moved
 
@@ -200,6 +231,9 @@ def _difference(then: NodePlan, today: NodePlan) -> str:
     before, after = set(then.operations), set(today.operations)
     gone = [f"`{operation.role}: {operation.name}` is not needed any more" for operation in before - after]
     new = [f"`{operation.role}: {operation.name}` is needed now" for operation in after - before]
+    if then.reboot != today.reboot:
+        reasons = (reboot_text(plan.reboot) or "nothing" for plan in (then, today))
+        new.append("a reboot is due for another reason: {}, now {}".format(*reasons))
     return "; ".join(sorted(gone) + sorted(new)) or "the order of its operations changed"
 
 
@@ -215,10 +249,17 @@ class NodeOutcome:
     """Failed operation with its last command and output, or why the node was lost."""
     unreachable: bool = False
     seconds: float = 0.0
+    reboot: tuple[Change, ...] = ()
+    """What only a reboot brings, as of the end of the apply."""
 
     def __post_init__(self) -> None:
         """What a node said becomes printable."""
         _make_printable(self, "error")
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether it is as declared now, with no reboot due."""
+        return self.ok and not self.reboot
 
     @property
     def changed(self) -> int:
@@ -235,13 +276,20 @@ class ApplyResult:
     interrupted: bool = False
 
     @property
+    def reboots(self) -> dict[str, tuple[Change, ...]]:
+        """What only a reboot brings, by node that is as declared apart from that."""
+        return {name: outcome.reboot for name, outcome in self.nodes.items() if outcome.ok and outcome.reboot}
+
+    @property
     def failed(self) -> tuple[NodeOutcome, ...]:
-        """Nodes that are not as declared now."""
+        """Nodes that are not as declared now, whether rebooted or not."""
         return tuple(outcome for outcome in self.nodes.values() if not outcome.ok)
 
     @property
     def exit_code(self) -> ExitCode:
-        """ERROR if a node failed, UNKNOWN if one was unreachable, else CLEAN."""
+        """ERROR if a node failed, UNKNOWN if one was unreachable, else CHANGES_PENDING for a reboot due, or CLEAN."""
         if self.interrupted or any(not outcome.unreachable for outcome in self.failed):
             return ExitCode.ERROR
-        return ExitCode.UNKNOWN if self.failed else ExitCode.CLEAN
+        if self.failed:
+            return ExitCode.UNKNOWN
+        return ExitCode.CHANGES_PENDING if self.reboots else ExitCode.CLEAN

@@ -31,7 +31,7 @@ from rackwright.data import Site
 from rackwright.factcache.cache import ClassCache, FactCache
 from rackwright.factcache.fetch import Opened
 from rackwright.factcache.quick_check import PARALLEL
-from rackwright.plan.changes import Change, collect_with
+from rackwright.plan.changes import Change, collect_with, took_to_waiting
 from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation
 from rackwright.pyinfra_driver.connector import RackwrightConnector, groups_of, host_data
 from rackwright.pyinfra_driver.connector_state import ConnectorState
@@ -98,8 +98,13 @@ class Driver:
         self._reporter = reporter
         self._changes: dict[str, list[Change]] = {name: [] for name in names}
         self._plans: dict[str, list[PlannedOperation]] = {name: [] for name in names}
+        self._reboots: dict[str, list[Change]] = {name: [] for name in names}
+        self._after_reboot: dict[str, list[str]] = {name: [] for name in names}
         self.stopping = False
-        collect_with(lambda host, change: self._changes[host.name].append(change))
+        collect_with(self._collect)
+
+    def _collect(self, host: Host, change: Change) -> None:
+        (self._reboots if change.kind == "reboot" else self._changes)[host.name].append(change)
 
     def _make_state(self, sites: dict[str, Site], connector: type[Any]) -> _State:
         groups: dict[str, tuple[list[str], dict[str, Any]]] = {}
@@ -149,7 +154,7 @@ class Driver:
             error = why(_connector_state(host), problem, failed=host in self._state.failed_hosts)
         operations = () if error else tuple(self._plans[host.name])
         if error is None:
-            self._store(host, in_sync=not operations)
+            self._store(host, in_sync=not operations and not self._reboots[host.name])
         self._reporter.planned(self._node_plan(host, operations, error))
 
     def _evaluate(self, host: Host) -> None:
@@ -176,11 +181,18 @@ class Driver:
             unreachable=connector.lost is not None,
             executions=connector.executions + batches,
             note=connector.answers.note if connector.answers else None,
+            reboot=() if error else tuple(self._reboots[host.name]),
+            after_reboot=() if error else tuple(self._after_reboot[host.name]),
         )
 
     def _on_prepared(self, host: Host, op_hash: str, data: StateOperationHostData) -> None:
         self._changes[host.name] = []
-        if self._state.is_executing or not data.operation_meta.will_change:
+        waits = took_to_waiting(host)
+        if self._state.is_executing:
+            return
+        if waits:
+            self._after_reboot[host.name].append(": ".join(filter(None, self._title(host, op_hash))))
+        if not data.operation_meta.will_change:
             return
         answers = _connector_state(host).answers
         if answers is not None:
@@ -222,6 +234,9 @@ class Driver:
         began = time.monotonic()
         applied: list[PlannedOperation] = []
         error = None
+        self._reboots[
+            host.name
+        ] = []  # as of now: an operation may bring what a reboot was due for, or need one
         answers = _connector_state(host).answers
         if answers is not None:
             answers.begin_apply()
@@ -234,7 +249,10 @@ class Driver:
                     break
         lost = _connector_state(host).lost is not None
         seconds = time.monotonic() - began
-        self._reporter.applied(NodeOutcome(host.name, error is None, tuple(applied), error, lost, seconds))
+        reboot = tuple(self._reboots[host.name])
+        self._reporter.applied(
+            NodeOutcome(host.name, error is None, tuple(applied), error, lost, seconds, reboot)
+        )
 
     def _apply_operation(self, host: Host, op_hash: str, applied: list[PlannedOperation]) -> str | None:
         """Run one operation; None, or the error."""

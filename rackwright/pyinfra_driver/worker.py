@@ -77,6 +77,7 @@ class _Events:
             "error": outcome.error,
             "unreachable": outcome.unreachable,
             "seconds": outcome.seconds,
+            "reboot": [change.to_json() for change in outcome.reboot],
             "operations": [operation.to_json() for operation in outcome.operations],
         }
         self.send("applied", outcome=data)

@@ -110,6 +110,14 @@ class Pool:
             hint="rackwright needs passwordless sudo (NOPASSWD: ALL) for ssh.user",
         )
 
+    def forget(self, node: str) -> None:
+        """Close the connection to a node that was rebooted, and try it at once when it is asked again."""
+        connection = self._connections[node]
+        with connection.opening:
+            if connection.client is not None:
+                connection.client.close()
+            connection.client, connection.failure = None, None
+
     def close(self) -> None:
         """Close every connection; commands still running fail with ConnectionFailed."""
         self._closed = True

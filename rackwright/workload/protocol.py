@@ -141,13 +141,16 @@ class Manager(Protocol):
         """What runs on a node now."""
         ...
 
-    def drain(self, nodes: Collection[str], run: str, deadline_seconds: float) -> dict[str, str]:
+    def drain(
+        self, nodes: Collection[str], run: str, deadline_seconds: float, *, kill_jobs: bool = False
+    ) -> dict[str, str]:
         """Take nodes out of service for a run and wait for their jobs; {node: why it may not be touched}.
 
         Nodes that are out of service already keep their reason, and nodes the manager does not know are left
         alone; neither is refused once empty. A node whose jobs do not end in time goes back into service,
         unless another user has taken its drain over. A manager that does not run (before its installation, or
         stopped) cannot drain: nothing is, and the run goes on, as its own plan may be what starts the manager.
+        `kill_jobs`: once no new job can start there, those that run on these nodes are cancelled.
         """
         ...
 

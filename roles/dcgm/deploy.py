@@ -33,4 +33,10 @@ def dcgm(options: DcgmOptions) -> None:
         start_daemons=False,
         hold=True,
     )
-    units.unit(name="Run the host engine", unit=UNIT, restart_on=(DROP_IN,), disruptive=False)
+    units.unit(
+        name="Run the host engine",
+        unit=UNIT,
+        restart_on=(DROP_IN,),
+        disruptive=False,
+        after_reboot=True,  # it finds the GPUs when it starts, through the loaded driver
+    )

@@ -38,7 +38,8 @@ def fabricmanager(options: FabricmanagerOptions) -> None:
     )
     files.directory(name="Create Fabric Manager's folder", path=FOLDER)
     files.file(name="Write fabricmanager.cfg", path=CONF, content=fabricmanager_cfg(options))
-    units.unit(name="Run Fabric Manager", unit=UNIT, restart_on=(CONF,))
+    # it refuses a loaded driver of another version
+    units.unit(name="Run Fabric Manager", unit=UNIT, restart_on=(CONF,), after_reboot=True)
 
 
 def fabricmanager_cfg(options: FabricmanagerOptions) -> str:
@@ -64,4 +65,5 @@ def _subnet_manager_access() -> None:
         read="grep -c '^ib_umad ' /proc/modules",
         want="1",
         write="modprobe ib_umad",
+        after_reboot=True,  # of the kernel that will run
     )

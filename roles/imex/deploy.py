@@ -38,7 +38,7 @@ def imex(options: ImexOptions) -> None:
         disruptive=True,
     )
     _channels(site, options)
-    units.unit(name="Run IMEX", unit=UNIT, restart_on=(NODES, CONF))
+    units.unit(name="Run IMEX", unit=UNIT, restart_on=(NODES, CONF), after_reboot=True)
 
 
 def nodes_config(site: Site, options: ImexOptions) -> str:
@@ -74,4 +74,5 @@ def _channels(site: Site, options: ImexOptions) -> None:
         running=True if driver else None,
         restart_on=(CHANNELS,) if driver else (),
         disruptive=False,
+        after_reboot=True,  # the loaded driver makes them
     )

@@ -44,6 +44,7 @@ def mig(options: MigOptions) -> None:
         want=partitions.wanted_summary(node),
         write=f"systemctl restart {UNIT} || {{ journalctl --sync; journalctl -u {UNIT} -n 15 --no-pager -o cat >&2; exit 1; }}",
         disruptive=True,
+        after_reboot=True,  # nvidia-smi needs the loaded driver, and the unit partitions the GPUs at that boot
     )
 
 

@@ -116,18 +116,19 @@ def _initramfs(group: GroupLock) -> None:
 
 
 def _load(group: GroupLock) -> None:
+    # first, so that what needs the driver waits where only a reboot brings it
+    reboots.due(
+        name="See whether the driver needs a reboot",
+        target="loaded driver",
+        read=texts.loaded_read(group),
+        want=texts.LOADED,
+    )
     settings.setting(
         name="Load the driver",
         target="driver",
         read=texts.load_read(group),
         want="loaded",
         write="modprobe nvidia",
-    )
-    reboots.due(
-        name="Compare the loaded driver",
-        target="loaded driver",
-        read=texts.driver_read(group),
-        want=texts.NO_REBOOT,
     )
     settings.setting(
         name="Note that a reboot is due",

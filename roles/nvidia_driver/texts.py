@@ -72,7 +72,7 @@ def reboot_reasons(group: GroupLock) -> Iterator[str]:
 
 
 def driver_reasons(group: GroupLock) -> Iterator[str]:
-    """As reboot_reasons, without the kernel, which another role compares."""
+    """Those of the modules: another driver in use cannot be replaced under its users, nor nouveau under a console."""
     version = quote(group.driver_version)
     yield (
         "loaded=$(sed -n '1s/.* \\([0-9]\\{3\\}\\.[0-9.]*\\) .*/\\1/p' /proc/driver/nvidia/version 2>/dev/null)\n"
@@ -92,10 +92,14 @@ def reboot_read(group: GroupLock) -> str:
     )
 
 
-def driver_read(group: GroupLock) -> str:
-    """Shell that prints why the driver itself needs a reboot, or NO_REBOOT."""
+LOADED = "as locked, or none yet"
+"""What `loaded_read` prints where no reboot is needed for the driver."""
+
+
+def loaded_read(group: GroupLock) -> str:
+    """Shell that prints which driver or nouveau is loaded that only a reboot replaces, or LOADED."""
     reasons = "\n".join(driver_reasons(group))
-    return f'due=\n{reasons}\n[ -n "$due" ] && echo "${{due#; }}" || echo {quote(NO_REBOOT)}'
+    return f'due=\n{reasons}\n[ -n "$due" ] && echo "${{due#; }}" || echo {quote(LOADED)}'
 
 
 def load_read(group: GroupLock) -> str:

@@ -34,6 +34,12 @@ def persistence(options: PersistenceOptions) -> None:
         hold=True,
     )
     if has(site.node.platform, Capability.KERNEL_MODULES):
-        units.unit(name="Run the persistence daemon", unit=UNIT, restart_on=(DROP_IN,), disruptive=False)
+        units.unit(
+            name="Run the persistence daemon",
+            unit=UNIT,
+            restart_on=(DROP_IN,),
+            disruptive=False,
+            after_reboot=True,  # it opens the loaded driver's devices
+        )
     else:  # without a device it fails at every boot
         units.unit(name="Leave the persistence daemon off", unit=UNIT, running=False, enabled=False)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 JOBS_MAX = 10_000
 """Rows of one node. A node with a thousand CPUs runs fewer jobs."""
 _JOB = re.compile(r"[0-9][0-9_+\[\]%,.-]{0,99}")
+_JOBS_PER_CALL = 200
 _POLL_SECONDS = 2
 _COMMAND_SECONDS = 60
 _ONE_NODE_SECONDS = 30
@@ -103,7 +104,9 @@ class Slurm:
             if len(cells) == 4 and cells[0] == mark and _JOB.fullmatch(cells[1])
         )
 
-    def drain(self, nodes: Collection[str], run: str, deadline_seconds: float) -> dict[str, str]:
+    def drain(
+        self, nodes: Collection[str], run: str, deadline_seconds: float, *, kill_jobs: bool = False
+    ) -> dict[str, str]:
         """Nodes that are drained or down already, by whatever decision, are waited for and no more."""
         answer = self._ask(shlex.join(SINFO))
         if answer.exit_status != 0:
@@ -114,6 +117,8 @@ class Slurm:
         if mine:
             self._update(mine, f"State=DRAIN Reason='{ROLLOUT_PREFIX}{run}'")
         try:
+            if kill_jobs:
+                self._kill_jobs([node for node in nodes if node in known])
             busy = self._wait([node for node in nodes if node in known], deadline_seconds)
             refused = dict.fromkeys(busy, f"its jobs did not end within {deadline_seconds:g} s")
         except RackwrightError:
@@ -158,6 +163,14 @@ class Slurm:
         with contextlib.suppress(Exception):
             self._shell.run(self._head, f"scancel --jobname={name} --user=root", timeout=30)
         self._running.discard(name)
+
+    def _kill_jobs(self, nodes: list[str]) -> None:
+        # `--nodelist` of scancel(1) would do, but its filters differ between releases; names such as 7_3 and 7+1 are
+        # one task of an array or one part of a heterogeneous job, where their number alone may be all of it
+        jobs = sorted({job.id for node in nodes for job in self.jobs(node)})
+        for start in range(0, len(jobs), _JOBS_PER_CALL):
+            # its status says little: it is an error to cancel a job that has just ended
+            self._ask(f"scancel --quiet {' '.join(map(shlex.quote, jobs[start : start + _JOBS_PER_CALL]))}")
 
     def _wait(self, nodes: list[str], deadline_seconds: float) -> list[str]:
         deadline = time.monotonic() + deadline_seconds

@@ -29,7 +29,7 @@ class MemoryManager:
         self.polls_until_free = self.silent_after = -1
         self.on_look = lambda: None
         self.looks_until_deadline = 5
-        self.steps = []
+        self.steps, self.killed = [], []
         self.reply = ("hello\n", 0)
 
     @staticmethod
@@ -83,7 +83,7 @@ class MemoryManager:
             raise WorkloadError(f"Memory does not know {node}.")
         return tuple(Job(str(n), "ada", job) for n, job in enumerate(self.nodes[node].jobs, 7))
 
-    def drain(self, nodes, run, deadline_seconds):
+    def drain(self, nodes, run, deadline_seconds, *, kill_jobs=False):
         if self.silent:
             self.not_drained.update(nodes)
             return {}
@@ -92,6 +92,9 @@ class MemoryManager:
         mine = [name for name in known if states[name].in_service]
         for name in mine:
             self.nodes[name].reason = f"{ROLLOUT_PREFIX}{run}"
+        for name in known if kill_jobs else ():
+            self.killed += self.nodes[name].jobs
+            self.nodes[name].jobs = []
         for _ in range(self.looks_until_deadline):
             states = self.states()
             busy = [name for name in known if states[name].busy]
