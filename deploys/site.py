@@ -52,6 +52,8 @@ from rackwright.roles.registry_cache.deploy import registry_cache
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.storage_layout.deploy import storage_layout
+from rackwright.roles.storage_layout.options import StorageLayoutOptions
 from rackwright.roles.time.deploy import time
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.tuning.deploy import tuning
@@ -65,6 +67,8 @@ if (o := options_for(host, "tuning", TuningOptions)) is not None:
     tuning(options=o)
 if (o := options_for(host, "time", TimeOptions)) is not None:
     time(options=o)
+if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
+    storage_layout(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

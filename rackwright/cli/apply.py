@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -11,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 from pydantic import ValidationError
 
+from rackwright.boundary import printable
 from rackwright.cli.arguments import ClusterFile, Limit, Role
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
@@ -24,10 +26,18 @@ from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.model.settings import Waves
 from rackwright.plan.document import check_plan
+from rackwright.plan.erasures import Erasable, allowed, erasures
 from rackwright.plan.node_plan import PlanResult, moved_since
 
 NewSecrets = Annotated[
     bool, typer.Option("--new-secrets", help="Regenerate lost secrets, and replace those that nodes have.")
+]
+
+Erase = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--erase", metavar="SERIAL", help="Erase the disk with this serial, if the plan does. Repeatable."
+    ),
 ]
 
 
@@ -54,6 +64,7 @@ def apply_command(
     parallel: Annotated[int | None, typer.Option(min=1, help="Nodes at a time, per worker process.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files in full.")] = False,
     new_secrets: NewSecrets = False,
+    erase: Erase = None,
 ) -> None:
     """Show the plan, ask for confirmation, and bring the nodes to the declared state.
 
@@ -64,7 +75,9 @@ def apply_command(
     if reviewed is not None:
         limit = fold(reviewed.nodes)
         role = list(reviewed.roles) if reviewed.roles is not None else None
-    carry_out(file, limit, role, Consent(reviewed, yes, verbose), flags, parallel, new_secrets=new_secrets)
+    carry_out(
+        file, limit, role, Consent(reviewed, yes, verbose, erase), flags, parallel, new_secrets=new_secrets
+    )
 
 
 def carry_out(
@@ -101,12 +114,33 @@ class Consent:
     reviewed: PlanResult | None
     yes: bool
     verbose: bool
+    erase: Sequence[str] | None = None
+    """Serials given by flags; None: they are asked for."""
 
     def __call__(self, plan: PlanResult) -> bool:
         if self.reviewed is not None:
             _refuse_if_moved(self.reviewed, plan)
         show_plan(plan, Console(soft_wrap=True), verbose=self.verbose)
         return self.yes or _ask(plan)
+
+    def erasable(self, plan: PlanResult) -> Erasable:
+        """The disks whose content may be destroyed: by their serials, typed now or given by flags."""
+        if self.erase is not None or self.yes or not sys.stdin.isatty():
+            return allowed(plan, self.erase or ())
+        typed: dict[str, dict[str, str]] = {}
+        for one in erasures(plan):
+            answer = typer.prompt(
+                f"{one.node}: type the serial of {one.disk} to erase it: {one.content}",
+                default="",
+                show_default=False,
+                err=True,
+            ).strip()
+            if answer != one.serial:
+                raise RackwrightError(
+                    f"{printable(answer, 60)!r} is not the serial of {one.disk}; nothing was changed."
+                )
+            typed.setdefault(one.node, {})[one.serial] = one.content
+        return typed
 
 
 def _run(
@@ -129,6 +163,12 @@ def _run(
         progress.resume()
         return agreed
 
+    def erase(plan: PlanResult) -> Erasable:
+        progress.pause()
+        typed = consent.erasable(plan)
+        progress.resume()
+        return typed
+
     def notice(text: str) -> None:
         progress.pause()
         say(text, err=True)
@@ -141,6 +181,7 @@ def _run(
             roles=frozenset(roles) if roles else None,
             watch=progress,
             agree=agree,
+            erase=erase,
             notice=notice,
             waves=_waves(cluster.waves, flags),
             parallel=parallel,

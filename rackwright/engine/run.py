@@ -19,6 +19,7 @@ from rackwright.factcache.cache import version_key
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
+from rackwright.plan.erasures import Erasable, refuse_untyped
 from rackwright.plan.node_plan import ApplyResult, PlanResult
 
 OF_FLAGS = {"canary", "size", "stop_after", "pause_seconds"}
@@ -92,6 +93,7 @@ def apply(
     deploy: Path = SITE,
     watch: Watcher | None = None,
     agree: Callable[[PlanResult], bool] = lambda plan: True,
+    erase: Callable[[PlanResult], Erasable] = lambda plan: {},
     notice: Notice = lambda text: None,
     waves: Waves | None = None,
     parallel: int | None = None,
@@ -100,7 +102,8 @@ def apply(
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is another
+    `erase` gives, once the plan is agreed to, the disks whose serials were typed: without them a plan that destroys
+    the content of a disk is refused. `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is another
     operator's run to continue; `new_secrets` generates secrets where the store was lost. Holds the lock here, and on a
     head once there is something to change (RunLocked). A node that fails is in the result; the others go on.
     """
@@ -130,6 +133,8 @@ def apply(
         if planned.changes:
             if not agree(planned):
                 return Applied(planned, None)
+            session.erasable = erase(planned)
+            refuse_untyped(planned, session.erasable)
             secrets.mark_applied()
         applied = _carry_out(request, session, planned, journal, head).noting(secrets.note)
         return applied if session.stopped else _put_back(request, applied, journal.run, resumed, head)

@@ -29,6 +29,7 @@ class Capability(StrEnum):
     GPU = "gpu"
     """GPUs, or tools that simulate them in the lab."""
     UPLINK = "uplink"
+    DISKS = "disks"
 
 
 _LACKING: dict[Platform, dict[Capability, str]] = {
@@ -48,6 +49,7 @@ _LACKING: dict[Platform, dict[Capability, str]] = {
         Capability.HARDWARE: "a container's slots, sensors and links are its host's",
         Capability.GPU: "a container has no GPU, unless the lab simulates some",
         Capability.UPLINK: "a lab container's network namespace has no default route",
+        Capability.DISKS: "a container's disks are its host's",
     },
 }
 
