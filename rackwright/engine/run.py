@@ -19,7 +19,7 @@ from rackwright.factcache.cache import version_key
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
-from rackwright.plan.erasures import Erasable, refuse_untyped
+from rackwright.plan.erasures import Erasable, checked
 from rackwright.plan.node_plan import ApplyResult, PlanResult
 
 OF_FLAGS = {"canary", "size", "stop_after", "pause_seconds"}
@@ -102,10 +102,10 @@ def apply(
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `erase` gives, once the plan is agreed to, the disks whose serials were typed: without them a plan that destroys
-    the content of a disk is refused. `waves` replaces the cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is another
-    operator's run to continue; `new_secrets` generates secrets where the store was lost. Holds the lock here, and on a
-    head once there is something to change (RunLocked). A node that fails is in the result; the others go on.
+    `erase` returns the disks whose serials were typed: a plan that erases others is refused. `waves` replaces the
+    cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is another operator's run to continue;
+    `new_secrets` generates secrets where the store was lost. Holds the lock here, and on a head once there is
+    something to change (RunLocked). A node that fails is in the result; the others go on.
     """
     with (
         run_lock(cluster.name),
@@ -121,9 +121,8 @@ def apply(
         if not planned.changes and resumed is None:
             return request.unchanged(planned)
         journal = request.journal()
-        held = HeadLock(
-            cluster, {"run": journal.run, **who()}, lost=lambda why: session.stop(why), notice=notice
-        )
+        begun = {"run": journal.run, **who()}
+        held = HeadLock(cluster, begun, lost=lambda why: session.stop(why), notice=notice)
         head = locks.enter_context(held)
         if head.another_ran_within(time.monotonic() - began):
             notice("Another run ended while this one was planned: planning again.")
@@ -133,8 +132,7 @@ def apply(
         if planned.changes:
             if not agree(planned):
                 return Applied(planned, None)
-            session.erasable = erase(planned)
-            refuse_untyped(planned, session.erasable)
+            session.erasable = checked(planned, erase(planned))
             secrets.mark_applied()
         applied = _carry_out(request, session, planned, journal, head).noting(secrets.note)
         return applied if session.stopped else _put_back(request, applied, journal.run, resumed, head)

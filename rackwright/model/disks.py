@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 SERIAL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._:+-]{0,126}[A-Za-z0-9])?")
 """A serial that can be typed. Others are treated as missing: no disk is chosen by one."""
+DEVICE = "@DEVICE@"
+"""In the text of a mount unit, where the name of a disk goes that is known on its node only."""
 SUPERBLOCK_NAME_MAX = 32
 """Bytes of `HOST:NAME` in an md superblock of version 1 (Linux, include/uapi/linux/raid/md_p.h, set_name)."""
 

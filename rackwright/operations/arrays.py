@@ -11,9 +11,10 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from rackwright.data import site_of
-from rackwright.facts.block_devices import Array, BlockDevices, Disk, Storage
+from rackwright.facts.block_devices import BlockDevices
+from rackwright.facts.block_records import Array, Disk, Storage
+from rackwright.facts.disk_choice import NoDisk, chosen, usable
 from rackwright.model.disks import Selector, array_path
-from rackwright.operations.disk_choice import NoDisk, chosen, usable
 from rackwright.operations.disk_guard import change_of, guarded, refuse_container, same_as_planned
 from rackwright.plan.changes import Change, record
 

@@ -16,9 +16,10 @@ from pyinfra.api.host import Host
 from pyinfra.context import ctx_host, state
 
 from rackwright.data import site_of
-from rackwright.facts.block_devices import READ_SERIAL, READ_SIGNATURES, Disk
+from rackwright.facts.block_devices import READ_SERIAL, READ_SIGNATURES
+from rackwright.facts.block_records import Disk
+from rackwright.facts.disk_choice import usable
 from rackwright.model.platforms import Capability, why_lacking
-from rackwright.operations.disk_choice import usable
 from rackwright.plan.changes import Change
 
 _FUNCTIONS = f"""\

@@ -11,10 +11,11 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from rackwright.data import site_of
-from rackwright.facts.block_devices import BlockDevices, Disk, Signature, Storage
-from rackwright.model.disks import Selector, array_path
+from rackwright.facts.block_devices import BlockDevices
+from rackwright.facts.block_records import Disk, Signature, Storage
+from rackwright.facts.disk_choice import chosen, signatures_at, stable_link, usable
+from rackwright.model.disks import DEVICE, Selector
 from rackwright.operations import files
-from rackwright.operations.disk_choice import chosen, usable
 from rackwright.operations.disk_guard import change_of, guarded, refuse_container, same_as_planned
 from rackwright.plan.changes import Change, record
 
@@ -89,26 +90,6 @@ def make(path: str, type: str, label: str | None) -> str:
 def is_declared(one: Signature, type: str, label: str | None) -> bool:
     """Whether it is the declared filesystem; without a declared label, any of its type."""
     return one.type == type and label in (None, one.label)
-
-
-def signatures_at(there: Storage, path: str) -> tuple[Signature, ...] | None:
-    """What is on /dev/md/NAME or /dev/mapper/NAME; None where that is not there."""
-    if path.startswith(array_path("")):
-        found = there.array(path.removeprefix(array_path("")))
-        return there.on.get(found.device) if found is not None else None
-    return there.on.get(path)
-
-
-def stable_link(disk: Disk) -> str:
-    """A name of a disk that no other disk gets at another boot: udev's by its serial."""
-    links = [one for one in disk.links if one.startswith("/dev/disk/by-id/") and (disk.serial or "") in one]
-    if not links:
-        raise OperationError(f"udev has no name by serial for {disk.description}")
-    return min(links, key=lambda one: (len(one), one))
-
-
-DEVICE = "@DEVICE@"
-"""In the text of a mount unit, where the disk's own name goes."""
 
 
 @operation()

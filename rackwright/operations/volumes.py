@@ -11,14 +11,12 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from rackwright.data import site_of
-from rackwright.facts.block_devices import BlockDevices, Disk, Storage
+from rackwright.facts.block_devices import BlockDevices
+from rackwright.facts.block_records import Disk, Storage
+from rackwright.facts.disk_choice import PERCENT, REST, chosen, extent_bytes, usable, wanted_bytes
 from rackwright.model.disks import Selector, array_path, volume_path
-from rackwright.operations.disk_choice import chosen, usable
 from rackwright.operations.disk_guard import change_of, guarded, refuse_container, same_as_planned
 from rackwright.plan.changes import Change, record
-
-PERCENT = "%"
-REST = "rest"
 
 
 @operation()
@@ -99,7 +97,11 @@ def volume(group: str, volume: str, size: str) -> Generator[StringCommand, None,
             f"lvcreate --quiet --yes --wipesignatures y --name {quote(volume)} {_argument(size)} {quote(group)} </dev/null"
         )
         return
-    has, wants, extent = int(row["lv_size"]), wanted_bytes(there, group, volume, size), _extent(there, group)
+    has, wants, extent = (
+        int(row["lv_size"]),
+        wanted_bytes(there, group, volume, size),
+        extent_bytes(there, group),
+    )
     if has + extent <= wants:
         before, after = (f"{value / 2**30:.1f} GiB" for value in (has, wants))
         record(Change("disk", name, before, after, disruptive=False))
@@ -120,18 +122,3 @@ def _argument(size: str, *, grows: bool = False) -> str:
     if size.endswith(PERCENT):
         return f"--extents {size}VG"
     return f"--size {size.removesuffix('GiB')}g"
-
-
-def _extent(there: Storage, group: str) -> int:
-    return int(there.groups[group]["vg_extent_size"]) if group in there.groups else 4 << 20
-
-
-def wanted_bytes(there: Storage, group: str, volume: str, size: str) -> int:
-    """What a size is of a group that is there."""
-    row = there.groups[group]
-    if size == REST:
-        return int(there.volumes[f"{group}/{volume}"]["lv_size"]) + int(row["vg_free"])
-    if size.endswith(PERCENT):
-        extent = int(row["vg_extent_size"])
-        return int(row["vg_size"]) // extent * int(size.removesuffix(PERCENT)) // 100 * extent
-    return int(size.removesuffix("GiB")) << 30

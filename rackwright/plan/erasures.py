@@ -62,11 +62,11 @@ def allowed(plan: PlanResult, serials: Iterable[str]) -> Erasable:
     return chosen
 
 
-def refuse_untyped(plan: PlanResult, typed: Erasable) -> None:
-    """RackwrightError unless the serial of each disk that the plan erases was typed, with the content it has now."""
+def checked(plan: PlanResult, typed: Erasable) -> Erasable:
+    """What was typed; RackwrightError unless the serial of each disk that the plan erases was typed, with the content it has now."""
     left = [one for one in erasures(plan) if typed.get(one.node, {}).get(one.serial) != one.content]
     if not left:
-        return
+        return typed
     raise RackwrightError(
         "Nothing was changed: the plan erases disks whose serials were not typed for this run:\n"
         + "\n".join(f"  {one}" for one in left),

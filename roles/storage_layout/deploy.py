@@ -8,12 +8,12 @@ from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
 from rackwright.model.cluster import Node
-from rackwright.model.disks import Selector, array_path, volume_path
+from rackwright.model.disks import DEVICE
 from rackwright.operations import arrays, files, filesystems, packages, units, volumes
 from rackwright.osfamily.names import names
-from rackwright.render import render
+from rackwright.roles.storage_layout.mount_names import unit_name
 from rackwright.roles.storage_layout.options import FilesystemOptions, StorageLayoutOptions
-from rackwright.roles.storage_layout.texts import array_lines, unit_name
+from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_unit
 
 
 @deploy("storage_layout")
@@ -57,7 +57,7 @@ def _filesystem(node: Node, options: StorageLayoutOptions, path: str, one: Files
     disk = options.selector(one.on, node.name) if one.on in options.disks else None
     filesystems.filesystem(
         name=f"Make the filesystem of {path}",
-        path=device(options, one, disk),
+        path=device(options, one),
         type=one.type,
         label=one.label,
         disk=disk,
@@ -65,42 +65,17 @@ def _filesystem(node: Node, options: StorageLayoutOptions, path: str, one: Files
     )
     unit = f"/etc/systemd/system/{unit_name(path)}"
     if disk is None:
-        text = mount_unit(path, one, device(options, one, None))
+        text = mount_unit(path, one, device(options, one))
         files.file(name=f"Write the mount unit of {path}", path=unit, content=text)
     else:
         filesystems.mount_unit_of_disk(
             name=f"Write the mount unit of {path}",
             path=unit,
             disk=disk,
-            content=mount_unit(path, one, filesystems.DEVICE),
+            content=mount_unit(path, one, DEVICE),
             lvm=options.uses_lvm,
         )
     units.unit(name=f"Mount {path}", unit=unit_name(path), reload_on=(unit,))
     files.directory(
         name=f"Set the access of {path}", path=path, mode=one.mode, owner=one.owner, group=one.group
-    )
-
-
-def device(options: StorageLayoutOptions, one: FilesystemOptions, disk: Selector | None) -> str:
-    """The device of a filesystem that is not on a whole disk; else the disk's declared name."""
-    if disk is not None:
-        return disk.name
-    group, _, volume = one.on.partition("/")
-    return volume_path(group, volume) if volume else array_path(group)
-
-
-def mdadm_conf(node: Node, options: StorageLayoutOptions) -> str:
-    """Which arrays are ours, by the names in their superblocks."""
-    return render("storage_layout/mdadm.conf.j2", arrays=array_lines(node.name, tuple(options.arrays)))
-
-
-def mount_unit(path: str, one: FilesystemOptions, what: str) -> str:
-    """The mount unit of a filesystem."""
-    return render(
-        "storage_layout/mount.j2",
-        path=path,
-        on=one.on,
-        what=what,
-        type=one.type,
-        options=",".join(one.mount_options) or "defaults",
     )

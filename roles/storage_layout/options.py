@@ -14,7 +14,7 @@ from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.platforms import Capability, why_lacking
 from rackwright.model.text import mistake
-from rackwright.roles.storage_layout.texts import unit_name
+from rackwright.roles.storage_layout.mount_names import unit_name
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,14}$")]
 """Of disks, arrays, groups and volumes. No dash: device-mapper doubles it."""

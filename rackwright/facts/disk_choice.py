@@ -1,10 +1,13 @@
-"""Which disk of a node is meant: by serial or slot, exactly one, or an error that says why not."""
+"""Which disk of a node is meant: by serial or slot, exactly one, or an error that says why not; what is on it."""
 
 from __future__ import annotations
 
 from rackwright.errors import RackwrightError
-from rackwright.facts.block_devices import Disk, Storage
-from rackwright.model.disks import Selector
+from rackwright.facts.block_records import Disk, Signature, Storage
+from rackwright.model.disks import Selector, array_path
+
+PERCENT = "%"
+REST = "rest"
 
 
 class NotChosen(RackwrightError):  # noqa: N818 - reads as a sentence
@@ -57,3 +60,35 @@ def listing(storage: Storage) -> str:
         f"{disk.serial or 'no serial'} in {' or '.join(disk.slots) or 'an unknown slot'}"
         for disk in storage.disks
     )
+
+
+def signatures_at(there: Storage, path: str) -> tuple[Signature, ...] | None:
+    """What is on /dev/md/NAME or /dev/mapper/NAME; None where that is not there."""
+    if path.startswith(array_path("")):
+        found = there.array(path.removeprefix(array_path("")))
+        return there.on.get(found.device) if found is not None else None
+    return there.on.get(path)
+
+
+def stable_link(disk: Disk) -> str:
+    """A name of a disk that no other disk gets at another boot: udev's by its serial."""
+    links = [one for one in disk.links if one.startswith("/dev/disk/by-id/") and (disk.serial or "") in one]
+    if not links:
+        raise NotChosen(f"udev has no name by serial for {disk.description}")
+    return min(links, key=lambda one: (len(one), one))
+
+
+def extent_bytes(there: Storage, group: str) -> int:
+    """Size of an extent of a volume group; LVM's default where it is not there yet."""
+    return int(there.groups[group]["vg_extent_size"]) if group in there.groups else 4 << 20
+
+
+def wanted_bytes(there: Storage, group: str, volume: str, size: str) -> int:
+    """What a size is of a group that is there."""
+    row = there.groups[group]
+    if size == REST:
+        return int(there.volumes[f"{group}/{volume}"]["lv_size"]) + int(row["vg_free"])
+    if size.endswith(PERCENT):
+        extent = int(row["vg_extent_size"])
+        return int(row["vg_size"]) // extent * int(size.removesuffix(PERCENT)) // 100 * extent
+    return int(size.removesuffix("GiB")) << 30
