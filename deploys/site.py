@@ -64,6 +64,8 @@ from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.storage_layout.deploy import storage_layout
+from rackwright.roles.storage_layout.options import StorageLayoutOptions
 from rackwright.roles.time.deploy import time
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.tuning.deploy import tuning
@@ -89,6 +91,8 @@ if (o := options_for(host, "site_ca", SiteCaOptions)) is not None:
     site_ca(options=o)
 if (o := options_for(host, "kernel", KernelOptions)) is not None:
     kernel(options=o)
+if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
+    storage_layout(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

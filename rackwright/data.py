@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pyinfra.api.host import Host
@@ -30,8 +31,9 @@ class Site:
     """Nothing will be applied: secrets that do not exist yet are made up and stored nowhere."""
     renewed: frozenset[str] = frozenset()
     """Secrets whose rotation is planned: another value is made up, whatever the store has."""
-    erasable: frozenset[str] = frozenset()
-    """Serials of disks that the operator typed for this run: their content may be destroyed."""
+    erasable: Mapping[str, str] = field(default_factory=dict)
+    """Disks whose serial the operator typed for this run, and the content of each as the plan showed it: that
+    may be destroyed, and nothing else."""
 
     def secret(self, name: str) -> Secret:
         """A secret of this cluster. Its str() and repr() are masked. SecretsError where the store lacks it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -11,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 from pydantic import ValidationError
 
+from rackwright.boundary import printable
 from rackwright.cli.arguments import ClusterFile, Limit, Role
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
@@ -27,10 +29,18 @@ from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.model.settings import Waves
 from rackwright.plan.document import check_plan
+from rackwright.plan.erasures import Erasable, allowed, erasures
 from rackwright.plan.node_plan import PlanResult, moved_since
 
 NewSecrets = Annotated[
     bool, typer.Option("--new-secrets", help="Regenerate lost secrets, and replace those that nodes have.")
+]
+
+Erase = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--erase", metavar="SERIAL", help="Erase the disk with this serial, if the plan does. Repeatable."
+    ),
 ]
 
 
@@ -64,6 +74,7 @@ def apply_command(
     kill_jobs: KillJobs = False,
     confirm: Confirm = None,
     boot_timeout: BootTimeout = None,
+    erase: Erase = None,
 ) -> None:
     """Show the plan, ask for confirmation, and bring the nodes to the declared state.
 
@@ -80,7 +91,7 @@ def apply_command(
         limit = fold(reviewed.nodes)
         role = list(reviewed.roles) if reviewed.roles is not None else None
     asked = asked_for(file, kill_jobs, boot_timeout) if reboot else None
-    consent = Consent(reviewed, yes, verbose, asked, confirm)
+    consent = Consent(reviewed, yes, verbose, asked, confirm, erase)
     carry_out(file, limit, role, consent, flags, parallel, new_secrets=new_secrets)
 
 
@@ -126,6 +137,8 @@ class Consent:
     """None: no node is rebooted."""
     confirm: str | None = None
     """What an operator would type to have jobs cancelled."""
+    erase: Sequence[str] | None = None
+    """Serials given by flags; None: they are asked for."""
     shown: PlanResult | None = None
 
     def __call__(self, plan: PlanResult, cluster: Cluster) -> bool:
@@ -136,6 +149,25 @@ class Consent:
         if self.reboots is not None and self.reboots.kill_jobs and plan.reboots:
             agree_to_kill(cluster, plan.reboots, self.confirm)
         return self.yes or _ask(plan, reboots=len(plan.reboots) if self.reboots is not None else 0)
+
+    def erasable(self, plan: PlanResult) -> Erasable:
+        """The disks whose content may be destroyed: by their serials, typed now or given by flags."""
+        if self.erase is not None or self.yes or not sys.stdin.isatty():
+            return allowed(plan, self.erase or ())
+        typed: dict[str, dict[str, str]] = {}
+        for one in erasures(plan):
+            answer = typer.prompt(
+                f"{one.node}: type the serial of {one.disk} to erase it: {one.content}",
+                default="",
+                show_default=False,
+                err=True,
+            ).strip()
+            if answer != one.serial:
+                raise RackwrightError(
+                    f"{printable(answer, 60)!r} is not the serial of {one.disk}; nothing was changed."
+                )
+            typed.setdefault(one.node, {})[one.serial] = one.content
+        return typed
 
 
 def _run(
@@ -158,6 +190,12 @@ def _run(
         progress.resume()
         return agreed
 
+    def erase(plan: PlanResult) -> Erasable:
+        progress.pause()
+        typed = consent.erasable(plan)
+        progress.resume()
+        return typed
+
     def notice(text: str) -> None:
         progress.pause()
         say(text, err=True)
@@ -170,6 +208,7 @@ def _run(
             roles=frozenset(roles) if roles else None,
             watch=progress,
             agree=agree,
+            erase=erase,
             notice=notice,
             waves=_waves(cluster.waves, flags),
             parallel=parallel,

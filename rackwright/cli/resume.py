@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rackwright.boundary import printable
-from rackwright.cli.apply import Consent, carry_out
+from rackwright.cli.apply import Consent, Erase, carry_out
 from rackwright.cli.drift import install_as_declared, uninstall_command
 from rackwright.cli.lines import say
 from rackwright.cli.reboot import carry_out_reboot
@@ -37,6 +38,7 @@ def resume_command(
         typer.Argument(metavar="[FILE]", help="Your cluster file, for a run of another operator or machine."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    erase: Erase = None,
 ) -> None:
     """Continue an interrupted run: same cluster file, nodes, roles and waves.
 
@@ -59,15 +61,15 @@ def resume_command(
     if others:
         _confirm(known, yes)
     _warn_if_edited(known, place)
-    _continue(known, place, yes, resumed=known.run if others else None)
+    _continue(known, place, Consent(None, yes, False, erase), resumed=known.run if others else None)
 
 
-def _continue(known: Run, file: Path, yes: bool, *, resumed: str | None) -> None:
+def _continue(known: Run, file: Path, consent: Consent, *, resumed: str | None) -> None:
     if known.begin.get("deploy") == REBOOT:
-        _reboot(known, file, yes)
+        _reboot(known, file, consent.yes)
         return
     if known.begin.get("deploy") is not None:
-        _drift_check(known, file, yes)
+        _drift_check(known, file, consent.yes)
         return
     policy = known.begin.get("policy") or {}
     flags = {name: policy.get(name) for name in ("canary", "size", "stop_after", "pause_seconds")}
@@ -77,7 +79,7 @@ def _continue(known: Run, file: Path, yes: bool, *, resumed: str | None) -> None
         file,
         known.begin["limit"],
         known.begin["roles"],
-        Consent(None, yes, verbose=False, reboots=reboots),
+        replace(consent, reboots=reboots),
         {name: value if isinstance(value, int | str) else None for name, value in flags.items()},
         parallel if isinstance(parallel, int) and parallel > 0 else None,
         resumed=resumed,

@@ -20,6 +20,7 @@ from rackwright.factcache.cache import version_key
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
+from rackwright.plan.erasures import Erasable, checked
 from rackwright.plan.node_plan import ApplyResult, PlanResult
 
 OF_FLAGS = {"canary", "size", "stop_after", "pause_seconds"}
@@ -89,6 +90,7 @@ def apply(
     deploy: Path = SITE,
     watch: Watcher | None = None,
     agree: Callable[[PlanResult], bool] = lambda plan: True,
+    erase: Callable[[PlanResult], Erasable] = lambda plan: {},
     notice: Notice = lambda text: None,
     waves: Waves | None = None,
     parallel: int | None = None,
@@ -98,9 +100,10 @@ def apply(
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `waves` replaces the cluster file's; `parallel`: nodes per worker at a time; `resumed`: another operator's run to
-    continue; `new_secrets` generates lost ones; `reboots`: nodes whose reboot is due are rebooted. Holds the lock here,
-    and on a head once there is something to do (RunLocked). A node that fails is in the result.
+    `erase` returns the disks whose serials were typed: a plan that erases others is refused. `waves` replaces the
+    cluster file's; `parallel`: nodes per worker at a time; `resumed`: another operator's run to continue;
+    `new_secrets` generates lost ones; `reboots`: nodes whose reboot is due are rebooted. Holds the lock here, and on a
+    head once there is something to do (RunLocked). A node that fails is in the result.
     """
     with (
         run_lock(cluster.name),
@@ -127,6 +130,7 @@ def apply(
         if request.has_work(planned):
             if not agree(planned):
                 return Applied(planned, None)
+            session.erasable = checked(planned, erase(planned))
             secrets.mark_applied()
         applied = _carry_out(request, session, planned, journal, head).noting(secrets.note)
         return applied if session.stopped else _put_back(request, applied, journal.run, resumed, head)

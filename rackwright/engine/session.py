@@ -10,7 +10,7 @@ The connections of plan are those of apply. This process never loads pyinfra.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +70,8 @@ class Session:
         self._plans_only = plans_only
         self._renewed = renewed
         self._code = code
+        self.erasable: Mapping[str, Mapping[str, str]] = {}
+        """By node, disks whose serial was typed, and their content as the plan showed it."""
         self.interrupted = False
         """Ctrl-C was pressed: running operations were finished, no other was begun."""
         self.stopped: str | None = None
@@ -165,7 +167,7 @@ class Session:
                 worker.waiting_for.add(name)
                 due.setdefault(self._workers.all.index(worker), []).append(name)
         for index, mine in due.items():
-            self._workers.all[index].order(apply=mine)
+            self._order(self._workers.all[index], mine)
         while True:
             try:
                 for worker, event in self._workers.events():
@@ -186,6 +188,11 @@ class Session:
             again.stop(why)
         for worker in list(self._workers.all):
             worker.order(stop=True)
+
+    def _order(self, worker: Worker, nodes: list[str]) -> None:
+        worker.order(
+            apply=nodes, erase={name: dict(self.erasable[name]) for name in nodes if name in self.erasable}
+        )
 
     def _cache_of(self, nodes: Iterable[Node]) -> FactCache | None:
         if self._roles is not None or self._full:
@@ -244,7 +251,7 @@ class Session:
             worker.waiting_for.discard(outcome.node)
         elif event["event"] == "ready" and worker.apply_when_ready:
             worker.apply_when_ready = False
-            worker.order(apply=sorted(worker.waiting_for))
+            self._order(worker, sorted(worker.waiting_for))
         self._notify(event)
 
     def _take_over(self, worker: Worker, lose: Callable[[str, str], object]) -> Worker | None:

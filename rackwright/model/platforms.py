@@ -29,6 +29,7 @@ class Capability(StrEnum):
     """GPUs, or tools that simulate them in the lab."""
     UPLINK = "uplink"
     NETWORK_PORTS = "network-ports"
+    DISKS = "disks"
 
 
 _LACKING: dict[Platform, dict[Capability, str]] = {
@@ -48,6 +49,7 @@ _LACKING: dict[Platform, dict[Capability, str]] = {
         Capability.GPU: "a container has no GPU, unless the lab simulates some",
         Capability.NETWORK_PORTS: "a lab container's interfaces are set up from outside, by the lab",
         Capability.UPLINK: "a lab container's network namespace has no default route",
+        Capability.DISKS: "a container's disks are its host's",
     },
 }
 

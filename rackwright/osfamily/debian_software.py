@@ -14,6 +14,11 @@ _SCHEDMD = ("slurm-smd", "slurm-smd-client")
 SOFTWARE = {
     "base": Names((*BASE_TOOLS, "curl", "iproute2", "iputils-ping", "procps", "python3")),
     "hardware": Names(HARDWARE_TOOLS),
+    # the folder beside mdadm's own file that it reads as well (mdadm.conf(5))
+    "mdadm": Names(("mdadm",), paths={"arrays": "/etc/mdadm/mdadm.conf.d/90-rackwright.conf"}),
+    "lvm2": Names(("lvm2",)),
+    "xfsprogs": Names(("xfsprogs",)),
+    "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     "curl": Names(("curl",)),

@@ -11,6 +11,11 @@ SOFTWARE = {
     # curl is left as installed: curl and curl-minimal conflict, and one of them is always there
     "base": Names((*BASE_TOOLS, "iproute", "iputils", "procps-ng", "python3")),
     "hardware": Names(HARDWARE_TOOLS),
+    # the folder beside mdadm's own file that it reads as well (mdadm.conf(5))
+    "mdadm": Names(("mdadm",), paths={"arrays": "/etc/mdadm.conf.d/90-rackwright.conf"}),
+    "lvm2": Names(("lvm2",)),
+    "xfsprogs": Names(("xfsprogs",)),
+    "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     "curl": Names(()),

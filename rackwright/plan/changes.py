@@ -64,6 +64,8 @@ class Change:
     """What causes it, e.g. "/etc/slurm/slurm.conf changes"."""
     disruptive: bool = False
     """Interrupts something that runs: a restart, a reboot, a stop."""
+    erases: str | None = None
+    """Serial of the disk whose content it destroys; it is carried out only after that was typed for this run."""
     content: str | None = field(default=None, repr=False)
     """The whole text of a file that is not sensitive, for `rackwright render`; not in the plan."""
 
@@ -71,7 +73,7 @@ class Change:
         """What a node said becomes printable: it is shown to operators, in plans, journals and reports."""
         shown = {
             name: printable(value, _VALUE_MAX)
-            for name in ("target", "before", "after", "because")
+            for name in ("target", "before", "after", "because", "erases")
             if (value := getattr(self, name)) is not None
         }
         for name, value in shown.items():

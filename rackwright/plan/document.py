@@ -30,6 +30,9 @@ class ChangeDocument(_Document):
         description="What causes it: `PATH changes` in this run, or `PATH is newer than the running unit`."
     )
     disruptive: bool = Field(description="Interrupts something that runs: a restart, a stop, a removal.")
+    erases: str | None = Field(
+        description="Serial of the disk whose content it destroys; `apply` has it typed. null: of none."
+    )
 
 
 class OperationDocument(_Document):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -220,8 +221,11 @@ class Driver:
 
     # Apply
 
-    def apply(self, nodes: Iterable[str]) -> None:
-        """Run the prepared operations on these nodes, all at once."""
+    def apply(self, nodes: Iterable[str], erase: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        """Run the prepared operations on these nodes, all at once; `erase`: see Site.erasable, by node."""
+        for name, disks in (erase or {}).items():
+            own = self._state.inventory.get_host(name).host_data
+            own["rackwright"] = replace(own["rackwright"], erasable=dict(disks))
         self._state.is_executing = True
         self._state.current_stage = StateStage.Execute
         pool = Pool(self._parallel)

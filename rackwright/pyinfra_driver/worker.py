@@ -5,7 +5,7 @@ Started by rackwright.engine.workers as `python -m rackwright.pyinfra_driver.wor
 
     job     {"file", "sha256", "nodes": {name: host class}, "roles": [...] | null, "deploy",
              "key", "full", "parallel", "plans_only", "renewed": [...]}
-    order   {"apply": [nodes]} | {"stop": true} | end of input
+    order   {"apply": [nodes], "erase": {node: {serial: content}}} | {"stop": true} | end of input
     event   {"event": "planned", "plan": {...}}             per node
             {"event": "started", "node", "role", "name"}    per operation
             {"event": "finished", "node", "role", "name", "changed", "error"}
@@ -121,10 +121,10 @@ class _Shard:
         """Whether plans are still to be reported; once all are, the cache is still to be written."""
         return self._events.plans < len(self._job["nodes"])
 
-    def apply(self, nodes: list[str]) -> None:
-        """Carry out the plan of these nodes."""
+    def apply(self, nodes: list[str], erase: dict[str, dict[str, str]]) -> None:
+        """Carry out the plan of these nodes; of these disks the content may be destroyed."""
         if self._driver is not None:
-            self._driver.apply(nodes)
+            self._driver.apply(nodes, erase)
 
     def close(self) -> None:
         """Finish the current operation and close every connection."""
@@ -200,7 +200,7 @@ def _carry_out(shard: _Shard, order: dict[str, Any] | None, orders: FileObject, 
     phase = None
     try:
         while order is not None:
-            phase = gevent.spawn(shard.apply, order["apply"])
+            phase = gevent.spawn(shard.apply, order["apply"], order.get("erase", {}))
             phase.link(lambda _: events.send("ready"))
             order = _next(orders)
     finally:

@@ -1,0 +1,142 @@
+"""md arrays from declared disks: created, assembled, completed; never reshaped, and never from what a scan finds."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from shlex import quote
+
+from pyinfra.api.command import StringCommand
+from pyinfra.api.exceptions import OperationError
+from pyinfra.api.operation import operation
+from pyinfra.context import host
+
+from rackwright.data import site_of
+from rackwright.facts.block_devices import BlockDevices
+from rackwright.facts.block_records import Array, Disk, Storage
+from rackwright.facts.disk_choice import NoDisk, chosen, usable
+from rackwright.model.disks import Selector, array_path
+from rackwright.operations.disk_guard import change_of, guarded, refuse_container, same_as_planned
+from rackwright.plan.changes import Change, record
+
+RUNNING = frozenset({"clean", "active", "active-idle", "write-pending", "readonly", "read-auto"})
+"""Of array_state: it serves its data (Linux, Documentation/admin-guide/md.rst)."""
+
+
+@operation()
+def array(
+    array: str,
+    level: str,
+    disks: Sequence[Selector],
+    spares: Sequence[Selector] = (),
+    chunk_kib: int | None = None,
+    lvm: bool = False,
+) -> Generator[StringCommand, None, None]:
+    """An md array of these disks runs. A disk with a signature is written to only where its serial was typed.
+
+    A failed member that is not declared any more is removed, and a declared disk that is no member is added: that is
+    a replaced drive. A member that is missing, or failed and still declared, is left to `rackwright verify`.
+
+    + array: its name; the array is /dev/md/NAME
+    + level: 0, 1, 5, 6 or 10
+    + lvm: whether the fact is read with LVM's volumes
+    """
+    refuse_container()
+    if site_of().offline:
+        host.noop("an empty node has no disks")
+        return
+    there: Storage = host.get_fact(BlockDevices, lvm=lvm)
+    found = there.array(array)
+    if found is not None and found.value("array_state") in RUNNING:
+        yield from _complete(array, level, there, found, (*disks, *spares))
+        return
+    if found is not None:
+        state = found.value("array_state") or "in an unknown state"
+        raise OperationError(
+            f"the array {array} ({found.device}) is {state}: repair it by hand, mdadm --detail"
+        )
+    members = there.members_of(array)
+    declared = {disk.serial for disk in _present(there, (*disks, *spares))}
+    if mine := [disk for disk in members if disk.serial in declared]:
+        yield _assemble(array, mine)
+        return
+    yield _create(array, level, there, disks, spares, chunk_kib)
+
+
+def _present(there: Storage, selectors: Sequence[Selector]) -> list[Disk]:
+    found = []
+    for selector in selectors:
+        try:
+            found.append(chosen(there, selector))
+        except NoDisk:
+            continue
+    return found
+
+
+def _assemble(array: str, members: Sequence[Disk]) -> StringCommand:
+    """Of these disks, which hold its superblocks: nothing on them is lost."""
+    same_as_planned(f"assemble {array}", members)
+    devices = " ".join(quote(disk.device) for disk in members)
+    record(Change("disk", array_path(array), "not assembled", f"assembled from {devices}", disruptive=True))
+    return StringCommand(f"mdadm --assemble --run {quote(array_path(array))} {devices}")
+
+
+def _create(
+    array: str,
+    level: str,
+    there: Storage,
+    disks: Sequence[Selector],
+    spares: Sequence[Selector],
+    chunk_kib: int | None,
+) -> StringCommand:
+    members = [usable(chosen(there, one)) for one in (*disks, *spares)]
+    if len({disk.name for disk in members}) < len(members):
+        raise OperationError(f"two of the disks of the array {array} are the same one")
+    same_as_planned(f"create {array}", members)
+    record(*(change_of(disk, f"member of the array {array} (RAID {level})") for disk in members))
+    node, path = site_of().node.name, array_path(array)
+    words = ["mdadm", "--create", path, "--run", "--metadata=1.2", f"--level={level}"]
+    words += [f"--name={array}", f"--homehost={node}", f"--raid-devices={len(disks)}"]
+    words += [f"--spare-devices={len(spares)}"] if spares else []
+    words += [f"--chunk={chunk_kib}"] if chunk_kib is not None else []
+    words += ["--bitmap=internal"] if level != "0" else []
+    create = " ".join(map(quote, (*words, *(disk.device for disk in members))))
+    # What stood at the same place of an earlier array shows through, and may be destroyed as its disks' content may.
+    emptied = f"wipefs --all --quiet {quote(path)}\n" if any(disk.signatures for disk in members) else ""
+    return guarded(members, f"{create}\nudevadm settle --timeout=60 || :\n{emptied}")
+
+
+def _complete(
+    array: str, level: str, there: Storage, found: Array, declared: Sequence[Selector]
+) -> Generator[StringCommand, None, None]:
+    if found.value("level") != f"raid{level}":
+        raise OperationError(
+            f"the array {array} is {found.value('level')}, and RAID {level} is declared: it is not reshaped"
+        )
+    present = _present(there, declared)
+    failed = [name for name, state in found.members.items() if "faulty" in state]
+    gone = [name for name in failed if name not in {disk.name for disk in present}]
+    new = [usable(disk) for disk in present if disk.name not in found.members] if level != "0" else []
+    if not gone and not new:
+        host.noop(f"{array} is as declared")
+        return
+    path = quote(found.device)
+    same_as_planned(f"complete {array}", new)
+    record(
+        *(Change("disk", f"/dev/{name}", f"failed member of {array}", None, disruptive=True) for name in gone)
+    )
+    record(*(change_of(disk, f"member of the array {array}, rebuilt") for disk in new))
+    if gone:
+        # its device may be gone, and `failed` and `detached` name members without a device's name
+        yield StringCommand(
+            f"mdadm {path} --remove failed --remove detached"
+            if not _kept(found, gone)
+            else " && ".join(f"mdadm {path} --remove {quote('/dev/' + name)}" for name in gone)
+        )
+    if new:
+        devices = " ".join(quote(disk.device) for disk in new)
+        yield guarded(new, f"mdadm --manage {path} --add {devices}\nudevadm settle --timeout=60 || :\n")
+
+
+def _kept(found: Array, gone: Sequence[str]) -> bool:
+    """Whether another failed member is still declared, and stays."""
+    return any("faulty" in state and name not in gone for name, state in found.members.items())
