@@ -61,7 +61,7 @@ def resume_command(
     if others:
         _confirm(known, yes)
     _warn_if_edited(known, place)
-    _continue(known, place, Consent(None, yes, False, erase), resumed=known.run if others else None)
+    _continue(known, place, Consent(None, yes, False, erase=erase), resumed=known.run if others else None)
 
 
 def _continue(known: Run, file: Path, consent: Consent, *, resumed: str | None) -> None:
