@@ -85,8 +85,9 @@ def _each_resolver(context: CheckContext[DnsOptions]) -> list[tuple[str, str]]:
 def _cluster_names(context: CheckContext[DnsOptions]) -> str:
     """The node's own name and the next node's, by each resolver, and back."""
     node, cluster = context.node, context.cluster
-    place = cluster.nodes.index(node)
-    asked = {one.name: one for one in (node, cluster.nodes[(place + 1) % len(cluster.nodes)])}
+    names_in_order = [one.name for one in cluster.nodes]
+    neighbour = cluster.nodes[(names_in_order.index(node.name) + 1) % len(cluster.nodes)]
+    asked = {one.name: one for one in (node, neighbour)}
     wanted: dict[Question, set[str]] = {}
     for one in asked.values():
         address = str(cluster.management_address(one))
