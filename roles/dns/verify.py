@@ -124,7 +124,7 @@ def _outside_name(context: CheckContext[DnsOptions]) -> str:
 
 
 def _only_inside(context: CheckContext[DnsOptions]) -> str:
-    """unbound listens where it is declared to, and refuses whoever asks from an outer address of the head."""
+    """unbound listens where it is declared to, and refuses questions from an external address of the head."""
     own = str(context.cluster.management_address(context.node))
     wanted = {(kind, address) for kind in ("tcp", "udp") for address in (texts.LOOPBACK, own)}
     listening = parse_sockets(context.output(_SOCKETS))
@@ -141,7 +141,7 @@ def _only_inside(context: CheckContext[DnsOptions]) -> str:
     for source in outer:
         (one,) = ask(context, own, [question], source=source)
         if one.reply is not None and one.reply.code != "REFUSED":
-            fail(f"unbound answers {source}, an outer address, with {one}")
+            fail(f"unbound answers {source}, an external address, with {one}")
         if one.reply is None:
             raise Undetermined(f"asked from {source}, unbound does not refuse: {one.error}")
     refused = f"; {', '.join(outer)} is refused" if outer else ""
