@@ -85,8 +85,9 @@ def _each_resolver(context: CheckContext[DnsOptions]) -> list[tuple[str, str]]:
 def _cluster_names(context: CheckContext[DnsOptions]) -> str:
     """The node's own name and the next node's, by each resolver, and back."""
     node, cluster = context.node, context.cluster
-    place = cluster.nodes.index(node)
-    asked = {one.name: one for one in (node, cluster.nodes[(place + 1) % len(cluster.nodes)])}
+    names_in_order = [one.name for one in cluster.nodes]
+    neighbour = cluster.nodes[(names_in_order.index(node.name) + 1) % len(cluster.nodes)]
+    asked = {one.name: one for one in (node, neighbour)}
     wanted: dict[Question, set[str]] = {}
     for one in asked.values():
         address = str(cluster.management_address(one))
@@ -123,7 +124,7 @@ def _outside_name(context: CheckContext[DnsOptions]) -> str:
 
 
 def _only_inside(context: CheckContext[DnsOptions]) -> str:
-    """unbound listens where it is declared to, and refuses whoever asks from an outer address of the head."""
+    """unbound listens where it is declared to, and refuses questions from an external address of the head."""
     own = str(context.cluster.management_address(context.node))
     wanted = {(kind, address) for kind in ("tcp", "udp") for address in (texts.LOOPBACK, own)}
     listening = parse_sockets(context.output(_SOCKETS))
@@ -140,7 +141,7 @@ def _only_inside(context: CheckContext[DnsOptions]) -> str:
     for source in outer:
         (one,) = ask(context, own, [question], source=source)
         if one.reply is not None and one.reply.code != "REFUSED":
-            fail(f"unbound answers {source}, an outer address, with {one}")
+            fail(f"unbound answers {source}, an external address, with {one}")
         if one.reply is None:
             raise Undetermined(f"asked from {source}, unbound does not refuse: {one.error}")
     refused = f"; {', '.join(outer)} is refused" if outer else ""

@@ -73,7 +73,7 @@ def test_a_family_names_all_software(family):
 
 @EACH_FAMILY
 def test_paths_and_settings_of_software_have_the_same_keys_everywhere(family):
-    optional = {"key_folder", "pin"}
+    optional = {"key_folder", "pin", "packaged_trust_anchor", "dhclient", "dhcpcd"}
     for software, entry in family.software.items():
         for other in FAMILIES.values():
             theirs = names(other, software)

@@ -284,7 +284,7 @@ OWN = Question("head1.test.example")
         (
             said(right(OWN, 1, "10.9.0.10")),
             "FAIL",
-            "unbound answers 198.51.100.10, an outer address, with 10.9.0.10",
+            "unbound answers 198.51.100.10, an external address, with 10.9.0.10",
         ),
         (
             "2.001 ! timed out\n",
