@@ -13,6 +13,7 @@ import pytest
 
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
+from rackwright.facts import rollback
 from rackwright.operations import guarded
 from rackwright.operations.confirming import Armed, Outcome, outcome, parse_state
 from tests.unit.pyinfra_driver.local import LocalShell
@@ -58,7 +59,7 @@ class Node:
         monkeypatch.setenv("PATH", str(self.tools), prepend=":")
         self.state = folder / "rollback"
         self.program = folder / "rackwright-rollback"
-        monkeypatch.setattr(guarded, "FOLDER", str(self.state))
+        monkeypatch.setattr(rollback, "FOLDER", str(self.state))
         monkeypatch.setattr(guarded, "PROGRAM", str(self.program))
         monkeypatch.setattr(guarded, "UNIT", str(folder / "rackwright-rollback.service"))
         monkeypatch.setattr(guarded, "OWNER", getpass.getuser())
