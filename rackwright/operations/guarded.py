@@ -77,13 +77,11 @@ def change(
         host.noop(f"{key} is as declared")
         return
     record(*changes)
-    for path, text, access in _own_files():
-        script, stdin = write_command(path, text.encode(), mode=access, owner=OWNER, group=OWNER)
-        yield StringCommand(script, _stdin=stdin)
-    yield StringCommand(f"systemctl daemon-reload && systemctl --quiet enable {UNIT.rpartition('/')[2]}")
-    limit = seconds * site_of().cluster.ssh.time_factor
+    yield from _program()
+    factor = site_of().cluster.ssh.time_factor
+    limit = seconds * factor
     yield StringCommand(f"{PROGRAM} change {key} {limit}", _stdin=_payload(files, activate, check, mode))
-    yield FunctionCommand(confirm, (Armed(key, limit, tuple(files), PROGRAM, probe),), {})
+    yield FunctionCommand(confirm, (Armed(key, limit, tuple(files), PROGRAM, probe, 60 * factor),), {})
 
 
 def _refuse(key: str, files: Mapping[str, str | None]) -> None:
@@ -112,6 +110,14 @@ def _difference(path: str, text: str | None, mode: str, disruptive: bool) -> Cha
     diff = () if same_text else text_diff(path, state.text if state.kind == "file" else None, text)
     after = f"file {mode} {OWNER}:{OWNER}"
     return Change("file", path, before, after, diff=diff, disruptive=disruptive, content=text)
+
+
+def _program() -> Generator[StringCommand, None, None]:
+    """The node's program, and its unit, which puts back at boot."""
+    for path, text, access in _own_files():
+        script, stdin = write_command(path, text.encode(), mode=access, owner=OWNER, group=OWNER)
+        yield StringCommand(script, _stdin=stdin)
+    yield StringCommand(f"systemctl daemon-reload && systemctl --quiet enable {UNIT.rpartition('/')[2]}")
 
 
 def _own_files() -> tuple[tuple[str, str, str], ...]:

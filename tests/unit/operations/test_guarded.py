@@ -314,6 +314,26 @@ def test_a_connection_that_carries_no_large_packets_confirms_nothing(node, monke
     assert node.is_old()
 
 
+def test_a_confirmation_whose_answer_is_lost_counts(node, monkeypatch):
+    node.old()
+    real, lost = LocalShell.another, []
+
+    def another(self, timeout):
+        def run(command, stdin):
+            done = real(self, timeout).run(command, stdin, timeout)
+            if " confirm " in command and not lost:
+                lost.append(command)
+                raise ConnectionFailed("The connection was lost.")
+            return done
+
+        return Broken(run)
+
+    monkeypatch.setattr(LocalShell, "another", another)
+    assert node.apply(seconds=30).error is None
+    assert lost
+    assert node.is_new()
+
+
 def test_a_node_that_stays_away_is_said_to_be_away():
     armed = Armed("demo", 60, ("/etc/conf",), "/usr/local/sbin/rackwright-rollback", None)
     assert outcome(armed, "no answer", None) == (
