@@ -19,8 +19,6 @@ ECHO_BYTES = 128 * 1024
 _AGAIN_SECONDS = 1.0
 _CONFIRMING_SECONDS = 3.0
 """Kept back for the confirmation itself: a probe is not repeated any more when less time is left."""
-_GRACE_SECONDS = 60.0
-"""How much longer than armed a node may take to be back; emulated machines and DHCP are slow."""
 _SAID_MAX = 600
 
 
@@ -55,6 +53,8 @@ class Armed:
     paths: tuple[str, ...]
     program: str
     probe: str | None
+    grace: int = 60
+    """Seconds that a node may take longer than armed to be back."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class _Confirmation:
     reaches: Reaches
     deadline: float
     reason: str = "no connection to the node could be opened"
-    reached: bool = False
+    confirmed: bool = False
+    """The node has it on record, although its answer may have been lost."""
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = field(default=time.sleep)
 
@@ -116,6 +117,9 @@ class _Confirmation:
         while self.left > 0:
             try:
                 self._await_result()
+                if self.confirmed:
+                    self.reaches.go_on_with(self.reaches.another(max(self.left, 1)))
+                    return True
                 if self._prove():
                     return True
             except _OverError:
@@ -129,10 +133,12 @@ class _Confirmation:
         """Return when the change is in force; a connection opened before that would prove nothing."""
         connection = self.reaches.another(self.left)
         try:
-            self.reached = True
             seconds = max(1, int(self.left))
             command = f"{self.armed.program} await {self.armed.key} {seconds}"
             state = parse_state(connection.run(command, "", self.left + 1).stdout)
+            if state.phase == "confirmed":
+                self.confirmed = True
+                return
             if state.phase != "armed":
                 self.reason = "the node had put it back already"
                 raise _OverError
@@ -203,7 +209,7 @@ def confirm(state: object, host: Any, armed: Armed) -> bool:  # noqa: ANN401 - p
     attempt = _Confirmation(armed, reaches, began + armed.seconds)
     if attempt.run():
         return True
-    after = _after(armed, reaches, began + armed.seconds + _GRACE_SECONDS)
+    after = _after(armed, reaches, began + armed.seconds + armed.grace)
     reaches.failure = outcome(armed, attempt.reason, after)
     logger.error(f"{host.print_prefix}{reaches.failure}")
     return False

@@ -20,25 +20,18 @@ from pyinfra.context import host
 
 from rackwright.atomic_write import write_command
 from rackwright.data import site_of
+from rackwright.facts import rollback
 from rackwright.facts.files import AtPath, PathState
 from rackwright.facts.settings import Answer
 from rackwright.operations.confirming import Armed, confirm
 from rackwright.plan.changes import Change, record, text_diff
 from rackwright.render import render
 
-FOLDER = "/var/lib/rackwright/rollback"
-"""On the node: what is armed, and what became of the last change of each key. Root alone reads it."""
 PROGRAM = "/usr/local/sbin/rackwright-rollback"
 UNIT = "/etc/systemd/system/rackwright-rollback.service"
 OWNER = "root"
 _PATH = re.compile(r"(/[^/\s]+){2,}")
 _KEY = re.compile(r"[a-z][a-z0-9-]{0,30}")
-_PENDING = ("armed", "restoring")
-
-
-def pending(key: str) -> str:
-    """Shell: prints `armed` or `restoring` where a change of this key is neither confirmed nor put back."""
-    return f"grep -xE 'armed|restoring' {FOLDER}/{key}/phase"
 
 
 @operation()
@@ -67,7 +60,7 @@ def change(
     + disruptive: what goes over the network is interrupted
     """
     _refuse(key, files)
-    unconfirmed: str | None = host.get_fact(Answer, read=pending(key))
+    unconfirmed: str | None = host.get_fact(Answer, read=rollback.pending(key))
     changes = [found for path, text in files.items() if (found := _difference(path, text, mode, disruptive))]
     if live is not None:
         read, want = live
@@ -75,7 +68,7 @@ def change(
         if there != want:
             changes.append(Change("setting", f"{key} in force", there, want, disruptive=disruptive))
     if (
-        unconfirmed in _PENDING
+        unconfirmed in rollback.PENDING
     ):  # what an interrupted run left is put back by the node: it is not the state to keep
         changes.append(
             Change("setting", f"unconfirmed change of {key}", unconfirmed, "confirmed", disruptive=disruptive)
@@ -84,13 +77,11 @@ def change(
         host.noop(f"{key} is as declared")
         return
     record(*changes)
-    for path, text, access in _own_files():
-        script, stdin = write_command(path, text.encode(), mode=access, owner=OWNER, group=OWNER)
-        yield StringCommand(script, _stdin=stdin)
-    yield StringCommand(f"systemctl daemon-reload && systemctl --quiet enable {UNIT.rpartition('/')[2]}")
-    limit = seconds * site_of().cluster.ssh.time_factor
+    yield from _program()
+    factor = site_of().cluster.ssh.time_factor
+    limit = seconds * factor
     yield StringCommand(f"{PROGRAM} change {key} {limit}", _stdin=_payload(files, activate, check, mode))
-    yield FunctionCommand(confirm, (Armed(key, limit, tuple(files), PROGRAM, probe),), {})
+    yield FunctionCommand(confirm, (Armed(key, limit, tuple(files), PROGRAM, probe, 60 * factor),), {})
 
 
 def _refuse(key: str, files: Mapping[str, str | None]) -> None:
@@ -121,9 +112,17 @@ def _difference(path: str, text: str | None, mode: str, disruptive: bool) -> Cha
     return Change("file", path, before, after, diff=diff, disruptive=disruptive, content=text)
 
 
+def _program() -> Generator[StringCommand, None, None]:
+    """The node's program, and its unit, which puts back at boot."""
+    for path, text, access in _own_files():
+        script, stdin = write_command(path, text.encode(), mode=access, owner=OWNER, group=OWNER)
+        yield StringCommand(script, _stdin=stdin)
+    yield StringCommand(f"systemctl daemon-reload && systemctl --quiet enable {UNIT.rpartition('/')[2]}")
+
+
 def _own_files() -> tuple[tuple[str, str, str], ...]:
     """Path, text and mode of the node's program and of its unit for boot."""
-    names = {"folder": quote(FOLDER), "program": quote(PROGRAM)}
+    names = {"folder": quote(rollback.FOLDER), "program": quote(PROGRAM)}
     return (
         (PROGRAM, render("guarded/rackwright-rollback.j2", **names), "755"),
         (UNIT, render("guarded/rackwright-rollback.service.j2", **names), "644"),

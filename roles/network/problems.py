@@ -62,56 +62,55 @@ def _networks(options: NetworkOptions, cluster: Cluster) -> Iterator[Problem]:
             f"{cluster.management.name}, the management network, is missing: the nodes would lose it.",
             f"{cluster.management.name}: {{on: mgmt0}}",
         )
-    ports_of_bonds = {port: name for name, bond in options.bonds.items() for port in bond.interfaces}
     plain: dict[str, str] = {}
     for name, entry in options.networks.items():
         path = f"networks.{name}"
         network = cluster.networks.get(name)
         if network is None:
             yield path, f"There is no network {name}.", suggest(name, cluster.networks, what="networks")
-            continue
-        if network.kind is LinkKind.INFINIBAND:
+        elif network.kind is LinkKind.INFINIBAND:
             yield (
                 path,
                 f"{name} is InfiniBand, which this role does not configure.",
                 "take it out of this section",
             )
-            continue
-        if len(entry.devices) != network.rails:
-            yield (
-                f"{path}.on",
-                f"{name} has {network.rails} rails, and {len(entry.devices)} are given.",
-                "one for each",
-            )
-        for device in entry.devices:
-            if device in ports_of_bonds:
-                bond = ports_of_bonds[device]
-                yield f"{path}.on", f"{device} is a port of {bond} and carries nothing itself.", f"on: {bond}"
-            elif device not in options.interfaces and device not in options.bonds:
-                known = [*options.interfaces, *options.bonds]
-                yield (
-                    f"{path}.on",
-                    f"There is no interface or bond {device}.",
-                    suggest(device, known, what="devices"),
-                )
-            elif network.vlan is None or not entry.tagged:
-                if device in plain:
+        else:
+            count = len(entry.devices)
+            if count != network.rails:
+                sentence = f"{name} has {network.rails} rails, and {count} are given."
+                yield f"{path}.on", sentence, "one for each"
+            for rail, device in enumerate(entry.devices):
+                vlan = network.vlan if entry.tagged else None
+                yield from _device(options, f"{path}.on", name, device, vlan, plain)
+                of_port = options.interfaces[device].rail if device in options.interfaces else None
+                if network.rails > 1 and of_port not in (None, rail):
                     yield (
                         f"{path}.on",
-                        f"{plain[device]} and {name} are both untagged on {device}.",
-                        "give one a `vlan` in the cluster file's `networks`",
+                        f"{device} is declared on rail {of_port} and used for rail {rail}.",
+                        None,
                     )
-                plain.setdefault(device, name)
-            elif len(f"{device}.{network.vlan}") > _NAME_MAX:
-                yield (
-                    f"{path}.on",
-                    f"{device}.{network.vlan} is longer than {_NAME_MAX} characters.",
-                    "a shorter name",
-                )
-        for rail, device in enumerate(entry.devices if network.rails > 1 else ()):
-            of_port = options.interfaces[device].rail if device in options.interfaces else None
-            if of_port not in (None, rail):
-                yield f"{path}.on", f"{device} is declared on rail {of_port} and used for rail {rail}.", None
+
+
+def _device(
+    options: NetworkOptions, path: str, name: str, device: str, vlan: int | None, plain: dict[str, str]
+) -> Iterator[Problem]:
+    """One network on one device; `plain` are the untagged ones so far."""
+    bond = next((name for name, bond in options.bonds.items() if device in bond.interfaces), None)
+    if bond is not None:
+        yield path, f"{device} is a port of {bond} and carries nothing itself.", f"on: {bond}"
+    elif device not in options.interfaces and device not in options.bonds:
+        known = [*options.interfaces, *options.bonds]
+        yield path, f"There is no interface or bond {device}.", suggest(device, known, what="devices")
+    elif vlan is None:
+        if device in plain:
+            yield (
+                path,
+                f"{plain[device]} and {name} are both untagged on {device}.",
+                "give one a `vlan` in the cluster file's `networks`",
+            )
+        plain.setdefault(device, name)
+    elif len(f"{device}.{vlan}") > _NAME_MAX:
+        yield path, f"{device}.{vlan} is longer than {_NAME_MAX} characters.", "a shorter name"
 
 
 def _sizes(options: NetworkOptions, cluster: Cluster) -> Iterator[Problem]:

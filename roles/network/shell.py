@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rackwright.facts import rollback
 from rackwright.model.cluster import Cluster, Node
-from rackwright.operations import guarded
 from rackwright.render import render
 from rackwright.roles.network import texts
 from rackwright.roles.network.layout import Device, Layout
@@ -79,7 +79,7 @@ def probe(cluster: Cluster, layout: Layout) -> str:
     return render(
         "network/probe.sh.j2",
         carried=layout.carried,
-        saved=f"{guarded.FOLDER}/{KEY}",
+        saved=f"{rollback.FOLDER}/{KEY}",
         wait=_PING_SECONDS * cluster.ssh.time_factor,
     )
 
@@ -104,7 +104,7 @@ def check(node: Node) -> str:
     if node.os.network == "networkd":
         lines += [
             (
-                "systemctl is-enabled --quiet systemd-networkd.service ||"
+                "[ -e /etc/systemd/system/multi-user.target.wants/systemd-networkd.service ] ||"
                 ' { echo "systemd-networkd is not enabled on this node"; exit 1; }'
             )
         ]
@@ -113,7 +113,7 @@ def check(node: Node) -> str:
     if node.os.network == "networkmanager":
         lines += [
             (
-                "systemctl is-active --quiet NetworkManager.service ||"
+                "nmcli -t general status >/dev/null ||"
                 ' { echo "NetworkManager does not run on this node"; exit 1; }'
             )
         ]

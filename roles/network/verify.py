@@ -8,10 +8,10 @@ from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered
+from rackwright.facts import rollback
 from rackwright.facts.settings import Answer
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.operations import guarded
 from rackwright.roles.network import shell, texts
 from rackwright.roles.network.layout import Device, Layout, layout
 from rackwright.roles.network.options import NetworkOptions
@@ -160,7 +160,7 @@ def _bonds(context: Context) -> str:
 
 
 def _nothing_armed(context: Context) -> str:
-    command = f"{guarded.pending(shell.KEY)} || echo none"
+    command = f"{rollback.pending(shell.KEY)} || echo none"
     said = context.output("sh -c %s", f"({command}) 2>/dev/null").strip()
     if said in ("armed", "restoring"):
         fail(f"a change of the network is {said}: neither confirmed nor put back yet")

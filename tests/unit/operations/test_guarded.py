@@ -13,6 +13,7 @@ import pytest
 
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
+from rackwright.facts import rollback
 from rackwright.operations import guarded
 from rackwright.operations.confirming import Armed, Outcome, outcome, parse_state
 from tests.unit.pyinfra_driver.local import LocalShell
@@ -58,7 +59,7 @@ class Node:
         monkeypatch.setenv("PATH", str(self.tools), prepend=":")
         self.state = folder / "rollback"
         self.program = folder / "rackwright-rollback"
-        monkeypatch.setattr(guarded, "FOLDER", str(self.state))
+        monkeypatch.setattr(rollback, "FOLDER", str(self.state))
         monkeypatch.setattr(guarded, "PROGRAM", str(self.program))
         monkeypatch.setattr(guarded, "UNIT", str(folder / "rackwright-rollback.service"))
         monkeypatch.setattr(guarded, "OWNER", getpass.getuser())
@@ -311,6 +312,26 @@ def test_a_connection_that_carries_no_large_packets_confirms_nothing(node, monke
     done = node.apply(seconds=4)
     assert "128 KiB did not get through and back: the MTU?" in done.error
     assert node.is_old()
+
+
+def test_a_confirmation_whose_answer_is_lost_counts(node, monkeypatch):
+    node.old()
+    real, lost = LocalShell.another, []
+
+    def another(self, timeout):
+        def run(command, stdin):
+            done = real(self, timeout).run(command, stdin, timeout)
+            if " confirm " in command and not lost:
+                lost.append(command)
+                raise ConnectionFailed("The connection was lost.")
+            return done
+
+        return Broken(run)
+
+    monkeypatch.setattr(LocalShell, "another", another)
+    assert node.apply(seconds=30).error is None
+    assert lost
+    assert node.is_new()
 
 
 def test_a_node_that_stays_away_is_said_to_be_away():

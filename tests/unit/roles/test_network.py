@@ -8,6 +8,7 @@ from ipaddress import IPv4Address
 import pytest
 from pydantic import ValidationError
 
+from rackwright.facts import rollback
 from rackwright.model.types import LinkKind, NodeRole, Platform
 from rackwright.operations import guarded
 from rackwright.osfamily.known import RELEASES, os_release
@@ -253,3 +254,39 @@ def test_all_shell_parses(os):
     ):
         subprocess.run(["dash", "-n"], input=script, text=True, check=True)
     assert "ip link delete old0" in shell.activate(site, node, found, stale)
+
+
+_PING = """#!/bin/sh
+for last; do :; done
+size=small
+case "$*" in *"-M do"*) size=large ;; esac
+grep -qx "$size $last" "$(dirname "$0")/peers"
+"""
+
+
+@pytest.mark.parametrize(
+    ("answers", "answered", "says"),
+    [
+        ({"10.9.0.1": "both", "10.10.0.12": "both", "10.11.0.12": "both", "10.11.1.12": "both"}, (), None),
+        ({}, (), None),
+        ({"10.9.0.10": "both"}, ("10.9.0.1",), None),
+        ({"10.10.0.12": "small"}, (), "storage: 10.10.0.12 answers, but not to packets of 9000 bytes"),
+        ({"10.9.0.1": "both"}, ("10.11.1.12",), "fabric rail 1: 10.11.1.12 answered before the change"),
+    ],
+)
+def test_the_probe_tells_a_wrong_mtu_from_silence(tmp_path, monkeypatch, answers, answered, says):
+    (tmp_path / "ping").write_text(_PING)
+    (tmp_path / "ping").chmod(0o755)
+    sizes = {"both": ("small", "large"), "small": ("small",)}
+    lines = [f"{size} {peer}" for peer, kind in answers.items() for size in sizes[kind]]
+    (tmp_path / "peers").write_text("\n".join([*lines, ""]))
+    monkeypatch.setattr(rollback, "FOLDER", str(tmp_path))
+    (tmp_path / shell.KEY).mkdir()
+    (tmp_path / shell.KEY / "answered").write_text("".join(f"{peer}\n" for peer in answered))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    site = cluster()
+    _, found = gpu1(site)
+    done = subprocess.run(["sh", "-c", shell.probe(site, found)], capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == (says is None)
+    assert says is None or says in done.stdout
+    assert done.stderr == ""

@@ -8,9 +8,9 @@ import shlex
 import pytest
 
 from rackwright.claims.check import Undetermined
+from rackwright.facts import rollback
 from rackwright.facts.settings import Answer
 from rackwright.model.types import Platform
-from rackwright.operations import guarded
 from rackwright.roles.network import shell, texts
 from rackwright.roles.network.verify import CHECKS, bond_faults, parse_bond
 from rackwright.status import Status
@@ -129,7 +129,7 @@ def _live(found, said):
 
 
 def _state(said):
-    command = f"({guarded.pending(shell.KEY)} || echo none) 2>/dev/null"
+    command = f"({rollback.pending(shell.KEY)} || echo none) 2>/dev/null"
     return {f"sh -c {shlex.quote(command)}": said}
 
 
@@ -168,7 +168,7 @@ FAILS = {
         "05-rackwright-rail0.network is not as declared: by hand",
     ),
     IN_FORCE: (
-        lambda node, found: _live(found, "rail0 has MTU 1500, not 9000\nno rule for 10.11.0.11\n"),
+        lambda node, found: _live(found, "rail0 has MTU 1500, not 9000; no rule for 10.11.0.11\n"),
         "rail0 has MTU 1500, not 9000; no rule for 10.11.0.11",
     ),
     LINKS: (
