@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -194,12 +194,13 @@ def test_rules_that_lock_rackwright_out_are_taken_back_by_the_node(site: Site):
     with site.declaring(lock_out):
         wanted = operations(site.plan(2))
         assert RULES in wanted
-        began = time.monotonic()
         ran = site.apply(1)
-        took = time.monotonic() - began
-        assert "the change of firewall was not confirmed" in ran.out + ran.err
-        assert "the node restored itself after" in ran.out + ran.err
-        assert took < 120, f"{took:.0f} s"
+        said = ran.out + ran.err
+        assert "worker1: failed: firewall: Put the firewall's rules in force" in said
+        assert "the change of firewall was not confirmed" in said
+        restored = [int(seconds) for seconds in re.findall(r"the node restored itself after (\d+) s", said)]
+        assert len(restored) == 2, said
+        assert max(restored) < 60, said  # armed for 20 s; the rest is a busy machine's
         assert site.on("worker1", f"nft -s list table {TABLE}") == before
         assert operations(site.plan(2)) == wanted  # it is not hidden, and would be tried again
     assert operations(site.plan(0)) == set()
