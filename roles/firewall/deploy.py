@@ -8,7 +8,7 @@ from rackwright.data import site_of
 from rackwright.operations import guarded, packages, units
 from rackwright.osfamily.names import names
 from rackwright.roles.firewall import rules
-from rackwright.roles.firewall.options import UNIT, UNIT_FILE, FirewallOptions
+from rackwright.roles.firewall.options import UNIT, FirewallOptions
 
 
 @deploy("firewall")
@@ -21,7 +21,7 @@ def firewall(options: FirewallOptions) -> None:
     guarded.change(
         name="Put the firewall's rules in force",
         key="firewall",
-        files={rules.RULES: rules.rules(site.cluster, site.node, options), UNIT_FILE: rules.unit()},
+        files=rules.files(site.cluster, site.node, options),
         activate=rules.ACTIVATE,
         live=(rules.READ, rules.IN_FORCE),
         check=rules.CHECK,

@@ -18,6 +18,7 @@ from rackwright.model.types import NetworkPurpose
 
 UNIT = "rackwright-firewall.service"
 UNIT_FILE = f"/etc/systemd/system/{UNIT}"
+DROP_IN = "/etc/systemd/system/nftables.service.d/90-rackwright.conf"
 PROGRAM_LENGTH = 15
 """TASK_COMM_LEN - 1 (include/linux/sched.h): the kernel keeps no more of a process's name."""
 _PORTS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -162,5 +163,5 @@ class FirewallOptions(Listens, WritesUnitFiles, RoleOptions):
             )
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
-        """What loads the rules at boot."""
-        return (UNIT_FILE,)
+        """What loads the rules at boot, and after the distribution's unit has flushed everything."""
+        return (UNIT_FILE, DROP_IN)

@@ -12,7 +12,14 @@ from rackwright.model.interfaces import Listener
 from rackwright.model.listening import declared_listeners
 from rackwright.model.types import NetworkPurpose
 from rackwright.render import render
-from rackwright.roles.firewall.options import UNIT, FirewallOptions, Zone, first_and_last
+from rackwright.roles.firewall.options import (
+    DROP_IN,
+    UNIT,
+    UNIT_FILE,
+    FirewallOptions,
+    Zone,
+    first_and_last,
+)
 
 RULES = "/etc/rackwright/firewall.nft"
 TABLE = "inet rackwright"
@@ -171,6 +178,10 @@ def rules(cluster: Cluster, node: Node, options: FirewallOptions) -> str:
     )
 
 
-def unit() -> str:
-    """The unit that loads it at boot, and again after nftables.service has flushed everything."""
-    return render("firewall/rackwright-firewall.service.j2", rules=RULES, table=TABLE)
+def files(cluster: Cluster, node: Node, options: FirewallOptions) -> dict[str, str]:
+    """The rules, the unit that loads them at boot, and what loads them after nftables.service has flushed everything."""
+    return {
+        RULES: rules(cluster, node, options),
+        UNIT_FILE: render("firewall/rackwright-firewall.service.j2", rules=RULES, table=TABLE),
+        DROP_IN: render("firewall/nftables.service.conf.j2", rules=RULES),
+    }

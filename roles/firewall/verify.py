@@ -12,7 +12,7 @@ from rackwright.claims.units import is_masked, runs
 from rackwright.model.listening import declared_listeners
 from rackwright.osfamily.names import names
 from rackwright.roles.firewall import rules
-from rackwright.roles.firewall.options import UNIT, UNIT_FILE, FirewallOptions
+from rackwright.roles.firewall.options import UNIT, FirewallOptions
 from rackwright.roles.firewall.sockets import ASK, UnreadableSocketsError, judge, parse_sockets
 
 _NAMED_MAX = 8
@@ -25,11 +25,7 @@ def _installed(context: CheckContext[FirewallOptions]) -> str:
 
 
 def _files(context: CheckContext[FirewallOptions]) -> str:
-    wanted = {
-        rules.RULES: rules.rules(context.cluster, context.node, context.options),
-        UNIT_FILE: rules.unit(),
-    }
-    return as_rendered(context, wanted)
+    return as_rendered(context, rules.files(context.cluster, context.node, context.options))
 
 
 def _in_force(context: CheckContext[FirewallOptions]) -> str:

@@ -10,18 +10,19 @@ import yaml
 
 from tests.racks.site import Site
 
+# Keys by name: a declaration that was changed for a while comes back sorted.
 _DECLARED = """\
 version: 1
 cluster: {name: "", domain: lab.test}
 defaults: {os: debian-13, platform: container, sku: lab-node, lab: {cpus: 2, memory_mib: 768}}
 networks:
-  management: {purpose: management, cidr: 10.77.0.0/24, gateway: 10.77.0.1}
   fabric: {purpose: fabric, cidr: 10.79.0.0/24, rails: 2}
+  management: {purpose: management, cidr: 10.77.0.0/24, gateway: 10.77.0.1}
 ssh: {user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts}
 mirrors: {apt_proxy: "http://10.77.0.1:3142"}
 nodes:
   - {nodes: head1, roles: [head], os: debian-12, addresses: {management: 10.77.0.10}}
-  - {nodes: worker1, roles: [worker], addresses: {management: 10.77.0.11, fabric: 10.79.0.11}}
+  - {nodes: worker1, roles: [worker], addresses: {fabric: 10.79.0.11, management: 10.77.0.11}}
 roles:
   base: {}
   access:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -177,11 +177,10 @@ def told(plan: dict[str, Any]) -> str:
 
 
 def test_the_distributions_own_unit_flushes_everything_and_ours_comes_back_with_it(site: Site):
-    site.on("worker1", "systemctl start nftables; nft list tables")
-    for verb in ("reload", "restart"):
+    for verb in ("start", "reload", "restart", "stop"):
         site.on("worker1", f"systemctl {verb} nftables")
         assert site.on("worker1", LIVE).strip() == "as declared", verb
-    site.on("worker1", "systemctl stop nftables")
+    site.on("worker1", "nft flush ruleset")  # by hand
     assert operations(site.plan(2)) == {RULES}
     site.converge()
 
@@ -195,12 +194,13 @@ def test_rules_that_lock_rackwright_out_are_taken_back_by_the_node(site: Site):
     with site.declaring(lock_out):
         wanted = operations(site.plan(2))
         assert RULES in wanted
-        began = time.monotonic()
         ran = site.apply(1)
-        took = time.monotonic() - began
-        assert "the change of firewall was not confirmed" in ran.out + ran.err
-        assert "the node restored itself after" in ran.out + ran.err
-        assert took < 120, f"{took:.0f} s"
+        said = ran.out + ran.err
+        assert "worker1: failed: firewall: Put the firewall's rules in force" in said
+        assert "the change of firewall was not confirmed" in said
+        restored = [int(seconds) for seconds in re.findall(r"the node restored itself after (\d+) s", said)]
+        assert len(restored) == 2, said
+        assert max(restored) < 60, said  # armed for 20 s; the rest is a busy machine's
         assert site.on("worker1", f"nft -s list table {TABLE}") == before
         assert operations(site.plan(2)) == wanted  # it is not hidden, and would be tried again
     assert operations(site.plan(0)) == set()

@@ -17,7 +17,7 @@ from rackwright.model.listening import Declared, declared_listeners
 from rackwright.model.types import NetworkPurpose
 from rackwright.osfamily.known import os_family, os_release
 from rackwright.roles.firewall import rules
-from rackwright.roles.firewall.options import UNIT, UNIT_FILE, FirewallOptions
+from rackwright.roles.firewall.options import DROP_IN, UNIT, UNIT_FILE, FirewallOptions
 from rackwright.roles.firewall.sockets import (
     UnreadableSocketsError,
     judge,
@@ -150,11 +150,15 @@ def test_nothing_flushes_the_rules_of_others():
     assert named == []
 
 
-def test_the_unit_orders_itself_after_the_one_that_flushes():
-    lines = rules.unit().splitlines()
-    assert "After=systemd-modules-load.service local-fs.target nftables.service" in lines
-    assert {"PartOf=nftables.service", "ReloadPropagatedFrom=nftables.service"} <= set(lines)
-    assert {"Before=network-pre.target", f"ExecStart=/usr/sbin/nft -f {rules.RULES}"} <= set(lines)
+def test_the_rules_are_there_before_the_network_and_after_the_unit_that_flushes():
+    cluster = site({"firewall": FirewallOptions()})
+    files = rules.files(cluster, worker(cluster), FirewallOptions())
+    unit_lines, drop_in = files[UNIT_FILE].splitlines(), files[DROP_IN].splitlines()
+    assert "After=systemd-modules-load.service local-fs.target nftables.service" in unit_lines
+    assert {"Before=network-pre.target", f"ExecStart=/usr/sbin/nft -f {rules.RULES}"} <= set(unit_lines)
+    load = f"=-/usr/sbin/nft -f {rules.RULES}"
+    assert [f"ExecStartPost{load}", f"ExecReload{load}", f"ExecStopPost{load}"] == drop_in[-3:]
+    assert set(FirewallOptions().unit_files(worker(cluster))) == set(files) - {rules.RULES}
 
 
 @pytest.mark.skipif(shutil.which("nft") is None or shutil.which("unshare") is None, reason="no nft here")
@@ -211,7 +215,7 @@ def test_what_each_family_gets(os, steps):
     assert [operation.name for operation in plan.operations] == steps
     changes = [change for operation in plan.operations for change in operation.changes]
     assert not any(change.disruptive for change in changes)
-    assert {rules.RULES, UNIT_FILE} <= {change.target for change in changes}
+    assert {rules.RULES, UNIT_FILE, DROP_IN} <= {change.target for change in changes}
 
 
 # every listener of every role, so that a port has one home
@@ -384,7 +388,7 @@ def healthy(cluster: Cluster) -> dict[str, object]:
     node = worker(cluster)
     return {
         **installed(node.family, ("nftables",)),
-        **files({rules.RULES: rules.rules(cluster, node, FirewallOptions()), UNIT_FILE: rules.unit()}),
+        **files(rules.files(cluster, node, FirewallOptions())),
         **unit(UNIT),
         **unit("firewalld.service", "inactive", "masked", "masked"),
         LIVE: "as declared\n",
