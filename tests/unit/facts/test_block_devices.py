@@ -23,7 +23,7 @@ def test_the_recorded_machine():
     assert found["store1-data0"] == ("nvme3n1", "0000:00:04.0", 10**9)
     assert found["store1-data1"] == ("nvme0n1", "0000:00:05.0", 10**9)
     root = chosen(there, Selector("root", serial="root"))
-    assert root.uses == ("vda2 is mounted on /",) or "vda2 is mounted on /" in root.uses
+    assert "vda2 is mounted on /" in root.uses
     assert {one.type for one in root.signatures or ()} == {"gpt", "PMBR", "vfat", "ext4"}
     assert there.mounts["/"].type == "ext4"
     assert chosen(there, Selector("c", slot="0000:00:06.0")).serial == "store1-data2"
@@ -78,7 +78,11 @@ def test_a_missing_disk_is_named_with_those_that_are_there():
             "Several disks have the serial A",
         ),
         ((replace(BLANK, serial=None),), Selector("x", slot="0000:01:00.0"), "no serial that can be read"),
-        ((BLANK, replace(BLANK, name="sdb", serial="B")), Selector("x", slot="0000:01:00.0"), "2 disks are x"),
+        (
+            (BLANK, replace(BLANK, name="sdb", serial="B")),
+            Selector("x", slot="0000:01:00.0"),
+            "2 disks are x",
+        ),
     ],
 )
 def test_disks_that_cannot_be_told_apart(disks, selector, why):

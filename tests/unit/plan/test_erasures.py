@@ -23,9 +23,7 @@ def plan(**disks: tuple[str, str]) -> PlanResult:
 
 
 def test_each_disk_that_holds_something_is_named():
-    assert [str(one) for one in erasures(plan(n1=("A", OLD)))] == [
-        f"n1: /dev/sda (serial A, 1.0 GB): {OLD}"
-    ]
+    assert [str(one) for one in erasures(plan(n1=("A", OLD)))] == [f"n1: /dev/sda (serial A, 1.0 GB): {OLD}"]
 
 
 def test_it_survives_the_plan_file():
