@@ -46,7 +46,7 @@ def test_each_serial_is_asked_for(typed):
 def test_another_answer_ends_the_run(typed, answer):
     asked, answers = typed
     answers += [answer, "B"]
-    with pytest.raises(RackwrightError, match="is not the serial of /dev/sda .*; nothing was changed"):
+    with pytest.raises(RackwrightError, match=r"is not the serial of /dev/sda .*; nothing was changed"):
         Consent(None, False, False).erasable(PLAN)
     assert len(asked) == 1
 
