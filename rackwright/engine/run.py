@@ -102,10 +102,9 @@ def apply(
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `erase` returns the disks whose serials were typed: a plan that erases others is refused. `waves` replaces the
-    cluster file's; `parallel` limits the nodes per worker at a time; `resumed` is another operator's run to continue;
-    `new_secrets` generates secrets where the store was lost. Holds the lock here, and on a head once there is
-    something to change (RunLocked). A node that fails is in the result; the others go on.
+    `erase` returns the disks whose serials were typed, `waves` replaces the cluster file's; `parallel` limits the nodes
+    per worker at a time; `resumed` is another operator's run to continue; `new_secrets` generates secrets where the
+    store was lost. Holds the lock here, and on a head once there is something to change (RunLocked).
     """
     with (
         run_lock(cluster.name),
