@@ -110,9 +110,9 @@ class Storage:
         """The array of this name, which udev or the superblock of a member has."""
         return next((array for array in self.arrays if title in (array.title, self._label(array))), None)
 
-    def members_of(self, title: str) -> tuple[Disk, ...]:
-        """Disks that hold the superblock of an array of this name, assembled or not."""
-        return tuple(disk for disk in self.disks if _member_of(disk) == title)
+    def members_of(self, name: str) -> tuple[Disk, ...]:
+        """Disks that hold the superblock of this array, `HOST:NAME`, assembled or not."""
+        return tuple(disk for disk in self.disks if _member_of(disk) == name)
 
     def signatures_on(self, device: str) -> tuple[Signature, ...] | None:
         """What is on an array or volume; None: it could not be read."""
@@ -120,10 +120,10 @@ class Storage:
 
     def _label(self, array: Array) -> str | None:
         labels = (_member_of(disk) for disk in self.disks if disk.name in array.members)
-        return next((label for label in labels if label is not None), None)
+        return next((label.rpartition(":")[2] for label in labels if label is not None), None)
 
 
 def _member_of(disk: Disk) -> str | None:
-    """Name of the array whose superblock is on the disk."""
+    """Name of the array whose superblock is on the disk, with that of its host."""
     found = (one for one in disk.signatures or () if one.type == "linux_raid_member")
-    return next((one.label.rpartition(":")[2] for one in found), None)
+    return next((one.label for one in found), None)

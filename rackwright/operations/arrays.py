@@ -54,7 +54,7 @@ def array(
         raise OperationError(
             f"the array {array} ({found.device}) is {state}: repair it by hand, mdadm --detail"
         )
-    members = there.members_of(array)
+    members = there.members_of(f"{site_of().node.name}:{array}")
     declared = {disk.serial for disk in _present(there, (*disks, *spares))}
     if mine := [disk for disk in members if disk.serial in declared]:
         yield _assemble(array, mine)

@@ -106,8 +106,8 @@ def volume(group: str, volume: str, size: str) -> Generator[StringCommand, None,
         before, after = (f"{value / 2**30:.1f} GiB" for value in (has, wants))
         record(Change("disk", name, before, after, disruptive=False))
         path = quote(volume_path(group, volume))
-        fits = "--resizefs" if there.on.get(volume_path(group, volume)) else ""
-        yield StringCommand(f"lvextend --quiet {fits} {_argument(size, grows=True)} {path} </dev/null")
+        fits = "--resizefs " if there.on.get(volume_path(group, volume)) else ""
+        yield StringCommand(f"lvextend --quiet {fits}{_argument(size, grows=True)} {path} </dev/null")
         return
     if wants + extent <= has:
         raise OperationError(

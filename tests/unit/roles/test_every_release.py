@@ -20,6 +20,7 @@ from rackwright.roles.podman.options import PodmanOptions
 from rackwright.roles.proxy.options import ProxyOptions
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.options import Packages, SlurmOptions
+from rackwright.roles.storage_layout.options import StorageLayoutOptions
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.tuning.options import TuningOptions
 from tests.unit.roles.fake_host import planned
@@ -28,6 +29,14 @@ from tests.unit.roles.slurm_clusters import dgx
 
 EACH = pytest.mark.parametrize("os", RELEASES.values(), ids=str)
 MIRRORS = Mirrors(apt="http://m/apt", dnf="http://m/dnf", files="http://m/files")
+STORAGE = StorageLayoutOptions.model_validate(
+    {
+        "disks": {name: {"slot": f"0000:0{name[1]}:00.0"} for name in ("d1", "d2", "d3", "d4")},
+        "arrays": {"scratch": {"level": 1, "disks": ["d1", "d2"]}},
+        "volume_groups": {"data": {"on": ["d3"], "volumes": {"work": "rest"}}},
+        "filesystems": {"/scratch": {"on": "scratch"}, "/work": {"on": "data/work", "type": "ext4"}},
+    }
+)
 
 
 @EACH
@@ -53,6 +62,7 @@ def test_it_is_planned_whole(os):
         "podman": PodmanOptions(),
         "site_ca": SiteCaOptions(),
         "proxy": ProxyOptions(http="http://proxy.example.com:3128"),
+        "storage_layout": STORAGE,
         "time": TimeOptions(),
         "tuning": TuningOptions(),
     }
