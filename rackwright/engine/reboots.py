@@ -40,9 +40,12 @@ def not_passed(cluster: Cluster, names: Iterable[str]) -> dict[str, str | None]:
     from rackwright.verify.selection import load_checks
 
     names = list(names)
+    checked = [name for name in names if cluster.by_name[name].options]
+    if not checked:
+        return dict.fromkeys(names)  # nothing is declared of them
     report = verify(
         cluster,
-        limit=fold(names),
+        limit=fold(checked),
         checks_of=lambda role: tuple(check for check in load_checks(role) if check.scope == "node"),
     )
     bad: dict[str, list[str]] = {name: [] for name in names}
@@ -56,7 +59,7 @@ def not_passed(cluster: Cluster, names: Iterable[str]) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for name, texts in bad.items():
         more = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-        none = None if name in seen else "none of its roles makes a check of it"
+        none = "none of its roles makes a check of it" if name in checked and name not in seen else None
         found[name] = "; ".join(texts[:_SHOWN]) + more if texts else none
     return found
 

@@ -148,3 +148,28 @@ def test_a_run_that_goes_on_is_left_alone():
         assert read_run(journal.run).state in ("running", "interrupted")
         if read_run(journal.run).state == "running":
             assert left_drained("test", None) == {}
+
+
+def test_a_node_that_a_run_rebooted_is_put_back_only_once_it_passes(manager, monkeypatch):
+    journal = Journal("test", Path("c.yaml"), limit=None, roles=None)
+    with journal:
+        journal.write("drain", nodes=["worker1", "worker2"])
+        journal.write("reboot", nodes=["worker1"])
+    for name in ("worker1", "worker2"):
+        manager.nodes[name].reason = f"rackwright: {journal.run}"
+    asked, passes = [], {"worker1": "slurm: slurmd is running: FAIL: inactive"}
+    monkeypatch.setattr(
+        "rackwright.engine.left_drained.not_passed",
+        lambda cluster, names: asked.append(list(names)) or {name: passes.get(name) for name in names},
+    )
+    assert put_back(THREE, ["worker1", "worker2"], None) == (
+        f"worker1: still drained by run {journal.run}: it does not pass its checks: "
+        f"slurm: slurmd is running: FAIL: inactive; worker2: back in service, drained by run {journal.run}"
+    )
+    assert manager.nodes["worker1"].reason == f"rackwright: {journal.run}"
+    passes.clear()
+    assert (
+        put_back(THREE, ["worker1", "worker2"], None)
+        == f"worker1: back in service, drained by run {journal.run}"
+    )
+    assert asked == [["worker1"], ["worker1"]]

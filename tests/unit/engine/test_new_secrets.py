@@ -90,6 +90,7 @@ class Rolled:
 
     stopped = None
     left_drained = frozenset[str]()
+    notes: tuple[str, ...] = ()
 
     def __init__(self, *_: object, **__: object) -> None:
         pass

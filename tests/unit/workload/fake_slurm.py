@@ -108,9 +108,19 @@ class FakeSlurm:
         node = self.nodes.get(asked["nodelist"])
         if node is None:
             return 1, "", "slurm_load_jobs error: Invalid node name specified"
-        return 0, "".join(f"{mark}|{number}|ada|{job}\n" for number, job in enumerate(node.jobs, 7)), ""
+        first = self._first(asked["nodelist"])
+        return 0, "".join(f"{mark}|{number}|ada|{job}\n" for number, job in enumerate(node.jobs, first)), ""
+
+    def _first(self, name):
+        """The number of a node's first job."""
+        return 7 + 10 * list(self.nodes).index(name)
 
     def _scancel(self, words):
+        if words[0] == "--quiet":
+            for name, node in self.nodes.items():
+                numbers = enumerate(node.jobs, self._first(name))
+                node.jobs = [job for number, job in numbers if str(number) not in words[1:]]
+            return 0, "", ""
         asked = dict(word.removeprefix("--").partition("=")[::2] for word in words)
         assert asked["user"] == "root"
         self.steps.pop(asked["jobname"], None)

@@ -108,6 +108,17 @@ def test_at_the_deadline_a_busy_node_goes_back_into_service(world):
     assert reasons(world) == {"w1": None, "w2": "rackwright: R1", "w3": None}
 
 
+def test_jobs_are_cancelled_only_where_asked_for_and_once_no_other_can_begin(world):
+    world.backend.nodes["w1"].jobs, world.backend.nodes["w2"].jobs = ["sim", "train"], ["other"]
+    seen = []
+    world.backend.on_look = lambda: seen.append((world.reason("w1"), list(world.backend.nodes["w1"].jobs)))
+    assert world.manager.drain(["w1"], "R1", 1, kill_jobs=True) == {}
+    assert world.backend.nodes["w2"].jobs == ["other"]
+    assert ("rackwright: R1", []) in seen
+    assert (None, []) not in seen, "first the drain"
+    assert reasons(world) == {"w1": "rackwright: R1", "w2": None, "w3": None}
+
+
 def test_at_the_deadline_a_drain_of_a_person_stays(world):
     world.person_drains("w1", "bad DIMM")
     world.backend.nodes["w1"].jobs.append("train")
