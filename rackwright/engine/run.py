@@ -102,9 +102,9 @@ def apply(
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `erase` returns the disks whose serials were typed, `waves` replaces the cluster file's; `parallel` limits the nodes
-    per worker at a time; `resumed` is another operator's run to continue; `new_secrets` generates secrets where the
-    store was lost. Holds the lock here, and on a head once there is something to change (RunLocked).
+    `erase` returns the disks whose serials were typed, `waves` replaces the cluster file's, `parallel` limits the nodes
+    per worker, `resumed` is another operator's run to continue, `new_secrets` generates secrets where the store was
+    lost. Holds the lock here, and on a head once there is something to change (RunLocked).
     """
     with (
         run_lock(cluster.name),

@@ -1,0 +1,1 @@
+"""One virtual machine for each part of what lies below the applications."""
