@@ -121,8 +121,9 @@ def apply(
             return request.unchanged(planned)
         journal = request.journal()
         begun = {"run": journal.run, **who()}
-        held = HeadLock(cluster, begun, lost=lambda why: session.stop(why), notice=notice)
-        head = locks.enter_context(held)
+        head = locks.enter_context(
+            HeadLock(cluster, begun, lost=lambda why: session.stop(why), notice=notice)
+        )
         if head.another_ran_within(time.monotonic() - began):
             notice("Another run ended while this one was planned: planning again.")
             session = sessions.enter_context(request.session())
