@@ -484,6 +484,34 @@ SUITES = (
         limit_seconds=7200,
     ),
     Suite(
+        name="node",
+        proves="On virtual machines, changes of the kernel's command line come true by a reboot in a wave, a worker that "
+        "does not return stops the waves, and a network or firewall that locks rackwright out is taken back by the node "
+        "itself; bonds, VLANs, arrays of declared disks, certificates and resolvers hold, and each fault of them is found.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/vm.yaml",
+            "rackwright/certificates",
+            "rackwright/image",
+            "rackwright/verify",
+            "rackwright/workload",
+            "roles",
+            "templates",
+            "tests/racks/node",
+            "tests/racks/slurm_jobs.py",
+            "tests/racks/verified.py",
+        ),
+        tests=("tests/racks/node", "-m", "lab"),
+        smoke=(
+            "tests/racks/node/test_certificates.py",
+            "tests/racks/node/test_dns.py",
+            "-m",
+            "lab and smoke",
+        ),
+        limit_seconds=7200,
+    ),
+    Suite(
         name="vm-gpu",
         proves="A Debian 12 virtual machine loses power while DKMS builds NVIDIA's driver 535, the next apply finishes the "
         "build, and the machine boots the locked kernel and links the module into it; on another, Slurm lets a job open the "
