@@ -39,7 +39,7 @@ SETTINGS = {
     "arguments": {"rackwright.test": 7},
     "remove": ["quiet"],
     "hugepages": {"2M": 16},
-    "modules": {"load": ["dummy"], "options": {"dummy": {"numdummies": 3}}, "blacklist": ["pcspkr"]},
+    "modules": {"load": ["brd"], "options": {"brd": {"rd_nr": 2}}, "blacklist": ["pcspkr"]},
 }
 _NEXT = "grep -m1 '^[[:space:]]*linux[[:space:]]' /boot/grub/grub.cfg"
 
@@ -90,7 +90,7 @@ def test_the_next_boot_is_set_and_what_can_be_is_live_at_once(machine: Site) -> 
     assert "rackwright.test=7" in line
     assert "quiet" not in line
     assert machine.on(NODE, "cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages").strip() == "16"
-    assert machine.on(NODE, "cat /sys/module/dummy/parameters/numdummies").strip() == "3"
+    assert machine.on(NODE, "cat /sys/module/brd/parameters/rd_nr").strip() == "2"
     assert "rackwright.test=7" not in machine.on(NODE, "cat /proc/cmdline").split()
     status, evidence = _verified(machine)["the kernel runs with the declared arguments"]
     assert status == "FAIL"
