@@ -105,6 +105,10 @@ SEEDS = (
 )  # fmt: skip
 
 
+ELSEWHERE: frozenset[Kind] = frozenset({"certificate", "disk", "reboot"})
+"""Kinds that no container of the Slurm rack can have: tests/racks/node seeds them."""
+
+
 def rounds(seeds: Sequence[Seed], nodes: Sequence[str]) -> Iterator[list[Seed]]:
     """On each node one at a time, on all nodes at once."""
     by_node = ([seed for seed in seeds if seed.drift.node == node] for node in nodes)
