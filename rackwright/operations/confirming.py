@@ -13,6 +13,7 @@ from pyinfra import logger
 from rackwright.boundary import printable
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
+from rackwright.ssh import TIMED_OUT
 
 ECHO_BYTES = 128 * 1024
 """Sent to the node and back: more than one packet of any MTU, and more than a window."""
@@ -20,6 +21,7 @@ _AGAIN_SECONDS = 1.0
 _CONFIRMING_SECONDS = 3.0
 """Kept back for the confirmation itself: a probe is not repeated any more when less time is left."""
 _SAID_MAX = 600
+_PROBE_FAILED = "the probe failed: "
 
 
 class Connection(Protocol):
@@ -102,7 +104,7 @@ class _Confirmation:
     armed: Armed
     reaches: Reaches
     deadline: float
-    reason: str = "no connection to the node could be opened"
+    reason: str = "no new connection could be opened in time"
     confirmed: bool = False
     """The node has it on record, although its answer may have been lost."""
     clock: Callable[[], float] = time.monotonic
@@ -139,8 +141,7 @@ class _Confirmation:
             if state.phase == "confirmed":
                 self.confirmed = True
                 return
-            if state.phase != "armed":
-                self.reason = "the node had put it back already"
+            if state.phase != "armed":  # put back already: why is known from the attempts before
                 raise _OverError
             if state.result not in ("", "0"):
                 self.reason = f"putting it in force failed with status {state.result}: {_said(state.output)}"
@@ -191,8 +192,9 @@ class _Confirmation:
             done = connection.run(self.armed.probe, "", max(self.left, 1))
             if done.exit_status == 0:
                 return True
-            said = (done.stdout.strip() or done.stderr.strip() or "nothing").splitlines()
-            self.reason = f"the probe failed: {_said(tuple(said))}"
+            if done.exit_status != TIMED_OUT or not self.reason.startswith(_PROBE_FAILED):
+                said = done.stdout.strip() or done.stderr.strip()
+                self.reason = f"{_PROBE_FAILED}{_said(tuple(said.splitlines()))}"
             if self.left <= _CONFIRMING_SECONDS:
                 self._restore_now(connection, "unconfirmed")
                 raise _OverError
