@@ -29,7 +29,6 @@ roles:
     users:
       - {name: ada, uid: 3000}
   firewall: {confirm_seconds: 20}
-  time: {}
 """
 
 

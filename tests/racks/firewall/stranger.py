@@ -73,5 +73,5 @@ def plugged_in(site: Site, cidr: str, *routes: str, bridge: str = names.BRIDGE) 
             run(["ip", *line.split()], timeout=30)
         yield Stranger(own, cidr.partition("/")[0])
     finally:
-        run(["ip", "netns", "delete", own], timeout=30)
         network.remove_link(site.name, _CABLE)
+        run(["ip", "netns", "delete", own], timeout=30)

@@ -151,7 +151,7 @@ def test_rules_of_others_survive_and_our_own_come_back(site: Site):
         before = site.on("worker1", "nft -s list table ip nat; nft -s list table inet kube-proxy")
         for by_hand, reported in (
             (f"nft insert rule {TABLE} input tcp dport 4444 accept", "tcp dport 4444 accept"),
-            (f"nft flush chain {TABLE} input", "rules are missing"),
+            (f"nft flush chain {TABLE} refused", "rules are missing"),
             (f"nft delete table {TABLE}", f"the table {TABLE} is not there"),
         ):
             site.on("worker1", by_hand)

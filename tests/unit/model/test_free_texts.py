@@ -21,6 +21,8 @@ SHOWN = "shown to people, and compared; reports escape it"
 COMPARED = "compared with what the node reports, as JSON"
 
 FREE = {
+    "Allow.source": "read as a network of the file or as addresses, and written as those",
+    "FirewallOptions.zones{key}": NAME_IN_THE_FILE,
     "IntegrityOptions.allowed_sshd_match[]": "compared with what a node answers, written nowhere",
     "Defaults.sku": NAME_IN_THE_FILE,
     "NodeGroup.sku": NAME_IN_THE_FILE,
