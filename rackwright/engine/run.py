@@ -102,9 +102,8 @@ def apply(
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `erase` returns the disks whose serials were typed, `waves` replaces the cluster file's, `parallel` limits the nodes
-    per worker, `resumed` is another operator's run to continue, `new_secrets` generates secrets where the store was
-    lost. Holds the lock here, and on a head once there is something to change (RunLocked).
+    `erase` returns the disks whose serials were typed; `waves` replaces the cluster file's, `parallel` limits the nodes
+    per worker, `new_secrets` generates lost secrets. Holds the lock here, and on a head before a change (RunLocked).
     """
     with (
         run_lock(cluster.name),
@@ -121,9 +120,8 @@ def apply(
             return request.unchanged(planned)
         journal = request.journal()
         begun = {"run": journal.run, **who()}
-        head = locks.enter_context(
-            HeadLock(cluster, begun, lost=lambda why: session.stop(why), notice=notice)
-        )
+        held = HeadLock(cluster, begun, lost=lambda why: session.stop(why), notice=notice)
+        head = locks.enter_context(held)
         if head.another_ran_within(time.monotonic() - began):
             notice("Another run ended while this one was planned: planning again.")
             session = sessions.enter_context(request.session())
