@@ -100,10 +100,9 @@ def apply(
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `erase` returns the disks whose serials were typed: a plan that erases others is refused. `waves` replaces the
-    cluster file's; `parallel`: nodes per worker at a time; `resumed`: another operator's run to continue;
-    `new_secrets` generates lost ones; `reboots`: nodes whose reboot is due are rebooted. Holds the lock here, and on a
-    head once there is something to do (RunLocked). A node that fails is in the result.
+    `erase` returns the disks whose serials were typed; `waves` replaces the cluster file's, `parallel` limits the nodes
+    per worker, `new_secrets` generates lost secrets; `reboots`: nodes whose reboot is due are rebooted. Holds the lock
+    here, and on a head before a change (RunLocked).
     """
     with (
         run_lock(cluster.name),
@@ -119,8 +118,8 @@ def apply(
         if not request.has_work(planned) and resumed is None:
             return request.unchanged(planned)
         journal = request.journal()
-        by = {"run": journal.run, **who()}
-        held = HeadLock(cluster, by, lost=lambda why: session.stop(why), notice=notice)
+        begun = {"run": journal.run, **who()}
+        held = HeadLock(cluster, begun, lost=lambda why: session.stop(why), notice=notice)
         head = locks.enter_context(held)
         if head.another_ran_within(time.monotonic() - began):
             notice("Another run ended while this one was planned: planning again.")

@@ -102,7 +102,7 @@ def _create(
     create = " ".join(map(quote, (*words, *(disk.device for disk in members))))
     # What stood at the same place of an earlier array shows through, and may be destroyed as its disks' content may.
     emptied = f"wipefs --all --quiet {quote(path)}\n" if any(disk.signatures for disk in members) else ""
-    return guarded(members, f"{create}\nudevadm settle --timeout=60 || :\n{emptied}")
+    return guarded(members, f"{create}\nsettle\n{emptied}")
 
 
 def _complete(
@@ -134,7 +134,7 @@ def _complete(
         )
     if new:
         devices = " ".join(quote(disk.device) for disk in new)
-        yield guarded(new, f"mdadm --manage {path} --add {devices}\nudevadm settle --timeout=60 || :\n")
+        yield guarded(new, f"mdadm --manage {path} --add {devices}\nsettle\n")
 
 
 def _kept(found: Array, gone: Sequence[str]) -> bool:

@@ -29,10 +29,16 @@ export LC_ALL=C LVM_SUPPRESS_FD_WARNINGS=1
   echo "$1: nothing was written to it" >&2
   exit 1
 }}
+locks=()
+settle() {{ # udev waits for our locks before it looks at what was written
+  for lock in "${{locks[@]}}"; do exec {{lock}}<&-; done
+  udevadm settle --timeout=60 || :
+}}
 guard() {{ # name, serial, bytes, digest of the signatures
   [ -b "/dev/$1" ] || refuse "/dev/$1 is not there any more"
   exec {{lock}}<"/dev/$1" # kept open, and the lock with it, until the script ends
   flock --timeout 30 "$lock" || refuse "/dev/$1 is locked by another program"
+  locks+=("$lock")
   found=$(serial_of "$1" | sed 's/^ *//; s/ *$//')
   [ "$found" = "$2" ] || refuse "/dev/$1 now has the serial '$found', not '$2'"
   found=$(($(cat "/sys/class/block/$1/size") * 512))

@@ -63,7 +63,7 @@ def _on_disk(disk: Disk, type: str, label: str | None) -> Generator[StringComman
     usable(disk)
     same_as_planned(f"{type} on {disk.serial}", [disk])
     record(change_of(disk, f"{type} filesystem"))
-    yield guarded([disk], f"{make(disk.device, type, label)}\nudevadm settle --timeout=60 || :\n")
+    yield guarded([disk], f"{make(disk.device, type, label)}\nsettle\n")
 
 
 def _script(path: str, type: str, label: str | None) -> str:

@@ -31,6 +31,7 @@ class Machine:
         # what lsblk says of a mount, and of a serial that sysfs lacks
         (tools / "lsblk").write_text(f"#!/bin/sh\ncat {folder}/mounted 2>/dev/null || :\n")
         (tools / "lsblk").chmod(0o755)
+        self.path_of_tools = tools
         self.mounted = folder / "mounted"
         self.path = f"{tools}:{os.environ['PATH']}:/usr/sbin:/sbin"
 
@@ -199,6 +200,14 @@ def test_more_disks_than_a_shell_has_digits_for(machine):
     disks = [machine.seen(name, f"S-{name}") for name in names]
     assert machine.write(*disks).returncode == 0
     assert all(machine.is_written(name) for name in names)
+
+
+def test_the_locks_are_gone_before_udev_is_waited_for(machine):
+    path = machine.plug("nvme0n1", "A")
+    disk = machine.seen("nvme0n1", "A")
+    (machine.path_of_tools / "udevadm").write_text(f"#!/bin/sh\nflock --nonblock {path} true && echo free\n")
+    (machine.path_of_tools / "udevadm").chmod(0o755)
+    assert machine.run(str(guarded([disk], "settle\n"))).stdout == "free\n"
 
 
 def test_a_name_with_shell_in_it_is_only_a_name(machine):
