@@ -87,3 +87,16 @@ def test_a_file_of_a_unit_that_nothing_declares_goes_and_the_unit_starts_without
 @pytest.mark.parametrize("options", [None, IntegrityOptions(allowed_drop_ins=(EVIL,))])
 def test_a_file_that_is_allowed_or_of_which_no_role_asks(tmp_path, options):
     assert not planned_unit(tmp_path, f"DropInPaths={EVIL}\n", options)
+
+
+@pytest.mark.parametrize(
+    ("waits", "done"), [(", after_reboot=True", ["enabled"]), ("", ["enabled", "running"])]
+)
+def test_a_unit_that_needs_a_reboot_is_enabled_and_not_started(waits, done, tmp_path, monkeypatch):
+    monkeypatch.setattr(Shown, "properties", "ActiveState=inactive\nUnitFileState=disabled\n")
+    due = "from rackwright.operations import reboots\nreboots.due(name='See', target='driver', read='true', want='new')\n"
+    run = LocalRun(make_cluster(make_node("node1", 21)), tmp_path, Shown)
+    plan = run.plan(due + DEPLOY.format(more=waits))["node1"]
+    assert [change.after for operation in plan.operations for change in operation.changes] == done
+    assert [change.target for change in plan.reboot] == ["driver"]
+    assert plan.after_reboot == (("Run it",) if waits else ())
