@@ -42,7 +42,7 @@ def declared(node: Node, options: KernelOptions) -> tuple[str, ...]:
 
 
 def read(source: str, arguments: Sequence[str], remove: Sequence[str], left: str = ":") -> str:
-    """Shell that prints those arguments that `source` prints, and a line for each that is not to be there.
+    """Shell that prints, in one line, those arguments that `source` prints, and each that is not to be there.
 
     Of an argument given twice the last counts, as for the kernel.
     """
@@ -55,13 +55,13 @@ def read(source: str, arguments: Sequence[str], remove: Sequence[str], left: str
         f"for name in {' '.join(map(quote, remove))}; do "
         'last "$name"; [ -z "$found" ] || echo "unwanted: $found"; done\n'
         f"{left}\n)\n"
-        f'[ -n "$line" ] && echo "${{said:-{NONE}}}"'
+        f'[ -n "$line" ] && echo ${{said:-{NONE}}}'
     )
 
 
 def wanted(arguments: Sequence[str]) -> str:
     """What `read` prints where all is as declared."""
-    return "\n".join(arguments) or NONE
+    return " ".join(arguments) or NONE
 
 
 def differences(line: str, arguments: Sequence[str], remove: Sequence[str]) -> tuple[list[str], list[str]]:
