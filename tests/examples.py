@@ -7,7 +7,18 @@ from pathlib import Path
 
 INVENTORY = Path(__file__).resolve().parents[1] / "inventory"
 
-_ON_ALL = {"access", "base", "enroot_pyxis", "health", "firewall", "integrity", "munge", "slurm", "time", "tuning"}
+_ON_ALL = {
+    "access",
+    "base",
+    "enroot_pyxis",
+    "health",
+    "firewall",
+    "integrity",
+    "munge",
+    "slurm",
+    "time",
+    "tuning",
+}
 DGX_ON_GPUS = {
     "cuda", "dcgm", "docker", "fabricmanager", "gdrcopy", "gpudirect", "hpc_stack", "nvidia_container_toolkit",
     "nvidia_driver", "persistence",
