@@ -13,8 +13,9 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import DeclaresUsers, IssuesCertificates, ServesRegistries
+from rackwright.model.interfaces import DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.services import IssuesCertificates, ServesRegistries
 from rackwright.model.strings import HttpUrl, RegistryName, RegistryUser, SecretName
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole

@@ -131,6 +131,21 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "1-3,5",
     ),
     r"^[0-9][A-Za-z0-9.+:~_-]{0,99}$": ("Not the version of a package.", "6.8.0-139.139"),
+    r"^[a-z][a-z0-9_]{0,14}$": (
+        "Not a valid name: lower-case letters, digits and `_`, a letter first, at most 15 characters.",
+        "scratch",
+    ),
+    r"^[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)?$": (
+        "Not an array, a disk or a volume: its name, or the volume group and the volume with `/` between.",
+        "data/homes",
+    ),
+    r"^[A-Za-z0-9:.+-]{4,64}$": (
+        "Not the slot of a disk: its PCI address, or udev's ID_PATH.",
+        "0000:05:00.0",
+    ),
+    r"^[A-Za-z0-9._-]+$": ("Not a valid label: letters, digits, `.`, `_` and `-`.", "scratch"),
+    r"^[A-Za-z0-9_.:=-]+$": ("Not an option of mount: one word, without commas.", "noatime"),
+    r"^[0-7]{3,4}$": ("Not a mode: three or four octal digits.", "0755"),
     r"^[^\s|]+$": ("The text must not contain spaces or `|`.", "nfs1:/export/slurm"),
     r"^[a-z0-9.-]+$": ("Not a valid type of file system.", "nfs4"),
     r"^[a-z][a-z0-9_]{0,62}$": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import Listener, Listens
+from rackwright.model.services import Listener, Listens
 from rackwright.model.types import NetworkPurpose, NodeRole
 
 

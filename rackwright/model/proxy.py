@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rackwright.model.interfaces import SetsProxy
+from rackwright.model.services import SetsProxy
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node

@@ -17,7 +17,7 @@ from rackwright.atomic_write import write_command
 from rackwright.certificates.issuer import Issued, OnNode, described
 from rackwright.data import Site, site_of
 from rackwright.facts.certificates import Anchor, Anchors, CertificateAt
-from rackwright.model.interfaces import Certificate, IssuesCertificates, NeedsCertificates
+from rackwright.model.services import Certificate, IssuesCertificates, NeedsCertificates
 from rackwright.plan.changes import Change, record
 
 # Both files are complete and have their access before either takes its name; the chain, which units watch, comes

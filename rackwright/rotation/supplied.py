@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.errors import SecretsError
 from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import IssuesCertificates
+from rackwright.model.services import IssuesCertificates
 from rackwright.secrets.names import DRIFT_NOTIFY_URLS, DRIFT_SSH_KEY
 
 

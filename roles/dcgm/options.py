@@ -9,7 +9,8 @@ from pydantic import Field
 
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Node
-from rackwright.model.interfaces import Listener, Listens, RunsDcgm, WritesUnitFiles
+from rackwright.model.interfaces import RunsDcgm, WritesUnitFiles
+from rackwright.model.services import Listener, Listens
 from rackwright.model.types import NetworkPurpose
 
 

@@ -12,8 +12,9 @@ from pydantic import Field, field_validator, model_validator
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.host_names import host_name
-from rackwright.model.interfaces import GoesFirst, Listener, Listens
+from rackwright.model.interfaces import GoesFirst
 from rackwright.model.options import RoleOptions
+from rackwright.model.services import Listener, Listens
 from rackwright.model.text import mistake
 from rackwright.model.types import NetworkPurpose, NodeRole
 from rackwright.roles.dns.names import known_names

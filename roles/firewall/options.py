@@ -11,8 +11,9 @@ from pydantic import BeforeValidator, Field, StringConstraints, field_validator
 
 from rackwright.documents.nearest import suggest
 from rackwright.model.cluster import Cluster, Network, Node
-from rackwright.model.interfaces import Listener, Listens, WritesUnitFiles
+from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.services import Listener, Listens
 from rackwright.model.text import Cidr, mistake
 from rackwright.model.types import NetworkPurpose
 

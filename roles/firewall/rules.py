@@ -8,8 +8,8 @@ from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from typing import Literal
 
 from rackwright.model.cluster import Cluster, Network, Node
-from rackwright.model.interfaces import Listener
 from rackwright.model.listening import declared_listeners
+from rackwright.model.services import Listener
 from rackwright.model.types import NetworkPurpose
 from rackwright.render import render
 from rackwright.roles.firewall.options import (

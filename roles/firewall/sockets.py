@@ -12,8 +12,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Literal
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import Listener
 from rackwright.model.listening import Declared
+from rackwright.model.services import Listener
 
 ASK = "ss -Hltunpe"
 KERNEL = "kernel"

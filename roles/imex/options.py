@@ -15,8 +15,9 @@ from rackwright.documents.nearest import suggest
 from rackwright.lock.for_roles import Trouble, has_stack
 from rackwright.lock.stack_options import StackOptions
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import Listener, Listens, ManagesImexChannels
+from rackwright.model.interfaces import ManagesImexChannels
 from rackwright.model.ranges import RangeMistake, expand
+from rackwright.model.services import Listener, Listens
 from rackwright.model.sku import NvSwitch
 from rackwright.model.strings import Identifier
 from rackwright.model.types import NetworkPurpose

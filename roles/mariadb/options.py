@@ -11,13 +11,12 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import (
     AccountingDatabase,
     GoesFirst,
-    Listener,
-    Listens,
     ReservesMemory,
     UsesAccountingDatabase,
     WritesUnitFiles,
 )
 from rackwright.model.options import RoleOptions
+from rackwright.model.services import Listener, Listens
 from rackwright.model.types import NodeRole
 from rackwright.osfamily.names import names
 

@@ -11,8 +11,8 @@ from pydantic import Field, field_validator
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.host_names import host_name
-from rackwright.model.interfaces import SetsProxy
 from rackwright.model.options import RoleOptions
+from rackwright.model.services import SetsProxy
 from rackwright.model.strings import HttpUrl
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole

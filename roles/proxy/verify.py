@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
 from rackwright.claims.files import as_rendered
 from rackwright.model.cluster import Node
-from rackwright.model.interfaces import FetchesFromOutside
+from rackwright.model.services import FetchesFromOutside
 from rackwright.roles.proxy import texts
 from rackwright.roles.proxy.options import ProxyOptions
 

@@ -9,7 +9,9 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import PullingOptions, RegistryAuth
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import (
+from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.services import (
     Certificate,
     FetchesFromOutside,
     IssuesCertificates,
@@ -17,9 +19,7 @@ from rackwright.model.interfaces import (
     Listens,
     NeedsCertificates,
     ServesRegistries,
-    WritesUnitFiles,
 )
-from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import NodePath, Slug
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole

@@ -16,8 +16,8 @@ from rackwright.certificates.issuer import Issuer, KeyKind
 from rackwright.certificates.read import certificates_in, is_ca, pem
 from rackwright.errors import SecretsError
 from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import IssuesCertificates
 from rackwright.model.options import RoleOptions
+from rackwright.model.services import IssuesCertificates
 from rackwright.model.text import mistake
 
 _FILE_MAX = 1 << 20

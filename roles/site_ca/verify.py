@@ -22,7 +22,7 @@ from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, f
 from rackwright.claims.files import has_access, holds_secret_text
 from rackwright.facts.certificates import Anchors, CertificateAt
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import Certificate, NeedsCertificates
+from rackwright.model.services import Certificate, NeedsCertificates
 from rackwright.roles.site_ca import texts
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.secrets.store import store_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rackwright.model.interfaces import Listener
+from rackwright.model.services import Listener
 from rackwright.model.types import NetworkPurpose
 from rackwright.roles.slurm import placement
 

@@ -9,8 +9,6 @@ from pydantic import Field, model_validator
 
 from rackwright.model.interfaces import (
     GoesFirst,
-    Listener,
-    Listens,
     ManagesImexChannels,
     ReservesMemory,
     RunsWorkloadManager,
@@ -18,6 +16,7 @@ from rackwright.model.interfaces import (
     WritesUnitFiles,
 )
 from rackwright.model.options import RoleOptions
+from rackwright.model.services import Listener, Listens
 from rackwright.model.strings import GroupName
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole, WorkloadManager

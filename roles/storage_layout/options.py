@@ -13,6 +13,7 @@ from rackwright.model.disks import SERIAL, SUPERBLOCK_NAME_MAX, Selector
 from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.platforms import Capability, why_lacking
+from rackwright.model.strings import GroupName, UserName
 from rackwright.model.text import mistake
 from rackwright.roles.storage_layout.mount_names import unit_name
 
@@ -117,8 +118,8 @@ class FilesystemOptions(Frozen):
         default=("noatime",), description="As mount(8) takes them, e.g. `prjquota` for project quotas of XFS."
     )
     mode: str = Field(default="755", pattern=r"^[0-7]{3,4}$", description="Of its root folder, octal.")
-    owner: str = Field(default="root", pattern=r"^[a-z_][a-z0-9_-]*$", description="Of its root folder.")
-    group: str = Field(default="root", pattern=r"^[a-z_][a-z0-9_-]*$", description="Of its root folder.")
+    owner: UserName = Field(default="root", description="Of its root folder.")
+    group: GroupName = Field(default="root", description="Of its root folder.")
 
     @model_validator(mode="after")
     def _has_a_label_that_fits(self) -> Self:

@@ -8,8 +8,9 @@ from ipaddress import IPv4Network
 from pydantic import Field, field_validator
 
 from rackwright.model.cluster import Node
-from rackwright.model.interfaces import Listener, Listens, ServesTime, WritesUnitFiles
+from rackwright.model.interfaces import ServesTime, WritesUnitFiles
 from rackwright.model.options import RoleOptions
+from rackwright.model.services import Listener, Listens
 from rackwright.osfamily.names import names
 
 _SERVER = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?")

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from rackwright.certificates.read import pem
-from rackwright.model.interfaces import Certificate, IssuesCertificates, NeedsCertificates
+from rackwright.model.services import Certificate, IssuesCertificates, NeedsCertificates
 from rackwright.secrets.secret import generate
 from rackwright.secrets.store import store_of
 from rackwright.status import Status

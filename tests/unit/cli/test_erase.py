@@ -55,9 +55,9 @@ def test_another_answer_ends_the_run(typed, answer):
 def test_yes_erases_only_what_a_flag_names(typed, erase):
     asked, _ = typed
     with pytest.raises(RackwrightError, match="serials were not typed"):
-        checked(PLAN, Consent(None, True, False, erase).erasable(PLAN))
+        checked(PLAN, Consent(None, True, False, erase=erase).erasable(PLAN))
     assert asked == []
-    given = Consent(None, True, False, ["A", "B"]).erasable(PLAN)
+    given = Consent(None, True, False, erase=["A", "B"]).erasable(PLAN)
     assert checked(PLAN, given) == given
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rackwright.model.interfaces import Certificate
+from rackwright.model.services import Certificate
 from rackwright.operations import certificates
 from tests.unit.certificates.authorities import NAMES, issuer
 

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from rackwright.model.host_names import ExtraHost
-from rackwright.model.interfaces import Listener
+from rackwright.model.services import Listener
 from rackwright.model.settings import Mirrors, Waves
 from rackwright.model.types import NodeRole
 from rackwright.osfamily.known import os_release

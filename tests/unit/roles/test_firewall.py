@@ -12,8 +12,8 @@ import pytest
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ClusterFileError
 from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import Listener
 from rackwright.model.listening import Declared, declared_listeners
+from rackwright.model.services import Listener
 from rackwright.model.types import NetworkPurpose
 from rackwright.osfamily.known import os_family, os_release
 from rackwright.roles.firewall import rules
