@@ -20,7 +20,20 @@ NAME_IN_THE_FILE = "refused unless the file, or the catalogue, has something of 
 SHOWN = "shown to people, and compared; reports escape it"
 COMPARED = "compared with what the node reports, as JSON"
 
+PORT_NAME = "an interface or a bond of the same section, whose names are checked"
+
 FREE = {
+    "Bond.interfaces[]": PORT_NAME,
+    "OnPort.on": PORT_NAME,
+    "OnPort.on[]": PORT_NAME,
+    "Interface.mac": "checked as a MAC address",
+    "Interface.pci": "checked as a PCI address",
+    "NetworkOptions.networks{key}": NAME_IN_THE_FILE,
+    "Route.network": NAME_IN_THE_FILE,
+    "DiskChoice.serials{}": "checked as a serial",
+    "DiskChoice.serials{key}": NAME_OF_A_NODE,
+    "KernelOptions.hugepages{key}": "checked as a size",
+    "SiteCaOptions.organization": "a field of the CA's name, encoded as X.509 has it",
     "Allow.source": "read as a network of the file or as addresses, and written as those",
     "FirewallOptions.zones{key}": NAME_IN_THE_FILE,
     "IntegrityOptions.allowed_sshd_match[]": "compared with what a node answers, written nowhere",
