@@ -210,7 +210,8 @@ def test_a_socket_that_somebody_opened_is_found_and_named(site: Site):
     assert checked(site, "worker1", SOCKETS)[0] == "PASS"
     with listening(site, "worker1", 4444):
         status, evidence = checked(site, "worker1", SOCKETS)
-        assert (status, evidence) == ("FAIL", "nothing declares python3 on every address, tcp port 4444")
+        assert status == "FAIL"
+        assert evidence.startswith("nothing declares python3 on every address, tcp port 4444")
 
     def allow(declared: dict[str, Any]) -> None:
         declared["roles"]["firewall"]["site_listeners"] = [{"program": "python3", "ports": 4444}]
