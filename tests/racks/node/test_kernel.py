@@ -85,7 +85,8 @@ def test_nothing_is_declared_and_nothing_is_ours(machine: Site) -> None:
 
 def test_the_next_boot_is_set_and_what_can_be_is_live_at_once(machine: Site) -> None:
     machine.declare(_set)
-    machine.cli("apply", str(machine.file), "--yes", timeout=APPLY_SECONDS)
+    ran = machine.cli("apply", str(machine.file), "--yes", expect=2, timeout=APPLY_SECONDS)
+    assert "reboot due" in ran.out
     line = machine.on(NODE, _NEXT).split()
     assert "rackwright.test=7" in line
     assert "quiet" not in line
