@@ -92,7 +92,7 @@ class Site:
     @contextmanager
     def declaring(self, change: Callable[[dict[str, Any]], None]) -> Iterator[None]:
         """Another declaration for a while; the nodes are not touched."""
-        before = yaml.safe_dump(self.declared)
+        before = yaml.safe_dump(self.declared, sort_keys=False)
         self.declare(change)
         try:
             yield

@@ -83,7 +83,7 @@ def apply(site: Site, *options: str, expect: int = 0) -> Ran:
 def verified(site: Site) -> str:
     """What verify says of the array."""
     ran = site.cli("verify", str(site.file), expect=None)
-    return next(line for line in ran.stdout.splitlines() if WHOLE in line)
+    return next(line for line in ran.out.splitlines() if WHOLE in line)
 
 
 def device(site: Site, serial: str) -> str:
@@ -102,8 +102,8 @@ def test_a_disk_s_whole_life(site: Site) -> None:
     # a disk with a filesystem is erased by no --yes, by no other serial, and by its own
     site.on(NODE, f"mkfs.ext4 -q -L precious {device(site, f'{NODE}-data1')}")
     refused = apply(site, expect=1)
-    assert "serials were not typed" in refused.stderr
-    assert f"--erase {NODE}-data1" in refused.stderr
+    assert "serials were not typed" in refused.err
+    assert f"--erase {NODE}-data1" in refused.err
     apply(site, "--erase", f"{NODE}-data3", expect=1)
     assert "precious" in site.on(NODE, f"blkid {device(site, f'{NODE}-data1')}")
     apply(site, "--erase", f"{NODE}-data1")
