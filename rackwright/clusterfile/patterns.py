@@ -109,8 +109,8 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "db1.example.com",
     ),
     r"^[A-Za-z0-9][A-Za-z0-9._+~-]*\.tar\.(gz|bz2|xz)$": ("Not the name of a tar file.", "ucx-1.20.0.tar.gz"),
-    r"^[A-Za-z0-9_.-]{1,64}$": (
-        "Not a valid word: letters, digits, `_`, `.` and `-`, at most 64 characters.",
+    r"^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$": (
+        "Not a valid word: letters, digits, `_`, `.` and `-`, no `-` first, at most 64 characters.",
         "fast-network",
     ),
     r"^[A-Za-z0-9_@%+=:,./ -]+$": ("Not a valid flag: no quotes, no shell characters.", "--enable-mt"),

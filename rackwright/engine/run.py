@@ -101,8 +101,7 @@ def apply(
     """Plan, have the plan confirmed, and carry it out.
 
     `erase` returns the disks whose serials were typed; `waves` replaces the cluster file's, `parallel` limits the nodes
-    per worker, `new_secrets` generates lost secrets; `reboots`: nodes whose reboot is due are rebooted. Holds the lock
-    here, and on a head before a change (RunLocked).
+    per worker, `new_secrets` generates lost ones, `reboots`: where one is due. Holds the lock here, and on a head (RunLocked).
     """
     with (
         run_lock(cluster.name),
@@ -118,9 +117,8 @@ def apply(
         if not request.has_work(planned) and resumed is None:
             return request.unchanged(planned)
         journal = request.journal()
-        begun = {"run": journal.run, **who()}
-        held = HeadLock(cluster, begun, lost=lambda why: session.stop(why), notice=notice)
-        head = locks.enter_context(held)
+        by = {"run": journal.run, **who()}
+        head = locks.enter_context(HeadLock(cluster, by, lost=lambda why: session.stop(why), notice=notice))
         if head.another_ran_within(time.monotonic() - began):
             notice("Another run ended while this one was planned: planning again.")
             session = sessions.enter_context(request.session())

@@ -80,8 +80,8 @@ PackageFile = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9+
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 KernelRelease = Annotated[str, StringConstraints(pattern=r"^[0-9][A-Za-z0-9._+~-]{2,63}$")]
 """As uname -r prints it."""
-Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
-"""A word that is a name in a file and nothing else."""
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$")]
+"""A word that is a name in a file and nothing else, a flag neither."""
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z._+~:() -]{0,63}$")]
 """A version as a device prints it."""
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from rackwright.model.options import Frozen
+from rackwright.model.strings import Identifier
 
 # What systemd and findmnt take as it is.
 _MountPath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$")]
@@ -22,7 +23,6 @@ _Moment = Annotated[
     ),
 ]
 _Length = Annotated[str, StringConstraints(pattern=r"^(\d+-\d{2}:\d{2}:00|\d{1,3}:\d{2}:00)$")]
-_Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 SHARED_FILE_SYSTEMS = frozenset(
     {
@@ -68,8 +68,8 @@ class Reservation(Frozen):
     start: _Moment = Field(description="e.g. 2026-12-01T08:00. With a recurring flag: of the first one.")
     end: _Moment | None = Field(default=None, description="As start; `end` or `duration`.")
     duration: _Length | None = Field(default=None, description="`D-HH:MM:00` or `HH:MM:00`.")
-    users: tuple[_Word, ...] = Field(default=(), description="Who may use it. Users, accounts, or both.")
-    accounts: tuple[_Word, ...] = ()
+    users: tuple[Identifier, ...] = Field(default=(), description="Who may use it. Users, accounts, or both.")
+    accounts: tuple[Identifier, ...] = ()
     flags: tuple[
         Literal[
             "DAILY", "FLEX", "HOURLY", "IGNORE_JOBS", "MAGNETIC", "MAINT", "OVERLAP", "SPEC_NODES",

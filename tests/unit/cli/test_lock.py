@@ -147,7 +147,7 @@ def test_a_lock_without_an_index_is_valid(rackwright, tmp_path):
     (tmp_path / "mirror.asc").write_text(KEY)
     file = write_cluster(tmp_path, {"dgx-h100": UBUNTU}, "{source: nvidia}")
     role = ROLE.replace("nvidia.asc", f"mirror.asc, repository_fingerprint: {FINGERPRINT}")
-    file.write_text(file.read_text() + role)
+    file.write_text(f"{file.read_text()}{role}  kernel: {{}}\n")
     result = rackwright("lock", file)
     assert "Still to do" not in result.out
     assert "  index that would make it exact: https://developer.download.nvidia.com/" in result.out
