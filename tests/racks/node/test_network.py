@@ -80,8 +80,8 @@ roles:
       rail0: {{pci: "0000:00:05.0"}}
       rail1: {{pci: "0000:00:06.0"}}
     networks:
-      management: {{on: mgmt0}}
-      fabric: {{on: [rail0, rail1]}}
+      management: {{"on": mgmt0}} # quoted for these tests' own reader, to which a bare `on` is true
+      fabric: {{"on": [rail0, rail1]}}
     policy_routing: rails
     confirm_seconds: {CONFIRM_SECONDS}
 """
