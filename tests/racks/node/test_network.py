@@ -117,7 +117,7 @@ class Bench:
     def checks(self, expect: int) -> dict[str, Any]:
         """Results of the role's checks on the node."""
         ran = self.site.cli("verify", str(self.site.file), "--role", "network", "--json", expect=expect)
-        found = json.loads(ran.out)["checks"]
+        found = json.loads(ran.out)["results"]
         return {one["check"]: one for one in found if one["node"] == NODE}
 
     def cable(self, port: int, bridge: str) -> None:
@@ -149,7 +149,7 @@ def test_ports_have_their_names_rails_their_tables_and_nothing_is_left(bench: Be
     assert "lookup 1001" in bench.on("ip -4 rule show from 10.89.0.139")
     plan = bench.site.plan(0, role="network", full=True)
     assert [node for node in plan["nodes"] if node["operations"]] == []
-    assert {one["status"] for one in bench.checks(0).values()} <= {"pass", "out-of-scope"}
+    assert {one["status"] for one in bench.checks(0).values()} <= {"PASS", "OUT OF SCOPE"}
 
 
 def _wrong_vlan(content: dict[str, Any]) -> None:
@@ -218,13 +218,13 @@ def test_a_bond_goes_on_without_one_cable_and_verify_names_the_port(bench: Bench
     bench.cable(1, names.BRIDGE)
     with bench.site.declaring(bonded):
         bench.apply()
-        assert bench.checks(0)["bonds have all their ports"]["status"] == "pass"
+        assert bench.checks(0)["bonds have all their ports"]["status"] == "PASS"
         active = bench.on("cat /sys/class/net/mgmt/bonding/active_slave").strip()
         bench.site.rack.fault(NODE, "link:down", active.removeprefix("mgmt"))
         ping = "ping -c 5 -W 5 10.88.0.1"
         assert " 0% packet loss" in bench.on(f"sleep 5; {ping}")
         found = bench.checks(3)["bonds have all their ports"]
-        assert found["status"] == "fail"
+        assert found["status"] == "FAIL"
         assert f"{active} of mgmt is down" in found["evidence"]
         bench.site.heal(NODE)
 
