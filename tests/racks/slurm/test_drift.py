@@ -27,6 +27,7 @@ def test_one_value_changed_by_hand(rack: Site, first_apply: FirstApply):
         "after": "file 644 root:root",
         "because": None,
         "disruptive": False,
+        "erases": None,
     }
     reloaded = {
         "kind": "unit",
@@ -36,6 +37,7 @@ def test_one_value_changed_by_hand(rack: Site, first_apply: FirstApply):
         "diff": [],
         "because": "/etc/slurm/slurm.conf changes",
         "disruptive": False,
+        "erases": None,
     }
     by_node = {node["node"]: node["operations"] for node in plan["nodes"]}
     assert by_node["head1"] == by_node["worker2"] == []
