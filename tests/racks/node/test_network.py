@@ -162,15 +162,16 @@ def _wrong_mtu(content: dict[str, Any]) -> None:
     del content["networks"]["management"]["gateway"]
 
 
-def _wrong_port(content: dict[str, Any]) -> None:
-    on = content["roles"]["network"]["networks"]
-    on["management"]["on"], on["fabric"]["on"] = "rail0", ["mgmt0", "rail1"]
+def _wrong_address(content: dict[str, Any]) -> None:
+    # A prefix that has the head and not the rack's bridge, from which rackwright comes: no way back to it.
+    content["networks"]["management"]["cidr"] = "10.88.0.8/29"
+    del content["networks"]["management"]["gateway"]
 
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
-    [(_wrong_vlan, "not confirmed"), (_wrong_mtu, "MTU"), (_wrong_port, "not confirmed")],
-    ids=["wrong VLAN", "wrong MTU", "address on the wrong port"],
+    [(_wrong_vlan, "not confirmed"), (_wrong_mtu, "MTU"), (_wrong_address, "not confirmed")],
+    ids=["wrong VLAN", "wrong MTU", "wrong address"],
 )
 def test_a_change_that_cuts_the_node_off_is_undone_by_the_node(bench: Bench, wrong, says):
     before = bench.network()
