@@ -65,7 +65,10 @@ class Outcome:
 
     phase: str = ""
     result: str = ""
+    why: str = ""
+    """What made the node restore itself: `unconfirmed`, `failed`, `boot`."""
     seconds: str = ""
+    """From the change to its end, of one boot."""
     restored: str = ""
     failed: tuple[str, ...] = ()
     output: tuple[str, ...] = ()
@@ -85,6 +88,7 @@ def parse_state(text: str) -> Outcome:
     return Outcome(
         phase=last("phase"),
         result=last("result"),
+        why=last("why"),
         seconds=last("seconds"),
         restored=last("restored"),
         failed=tuple(found.get("failed", ())),
@@ -246,7 +250,8 @@ def outcome(armed: Armed, reason: str, after: Outcome | None) -> str:
         )
     if after.phase == "confirmed":
         return f"{what}, but the node has recorded the confirmation: run again to see what is left to do"
-    said = f"{what}; the node restored itself after {after.seconds} s: {paths}"
+    when = "when it booted" if after.why == "boot" else f"after {after.seconds} s"
+    said = f"{what}; the node restored itself {when}: {paths}"
     if after.failed:
         said += f". Not restored: {'; '.join(after.failed)}"
     if after.restored not in ("", "0"):

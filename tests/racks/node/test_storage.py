@@ -111,6 +111,8 @@ def test_a_disk_s_whole_life(site: Site) -> None:
     # it is mounted, and after a reboot too
     site.on(NODE, "echo kept >/scratch/kept && echo kept >/work/kept && sync")
     site.cli("lab", "reboot", NODE, "--file", str(site.file))
+    site.on(NODE, "systemctl is-system-running --wait || :", 900)
+    print(site.on(NODE, "cat /proc/mdstat; ls -l /dev/md; systemctl status scratch.mount --no-pager || :; findmnt /scratch || :"))
     assert site.on(NODE, "cat /scratch/kept /work/kept") == "kept\nkept\n"
     site.plan(0)
     # one fails

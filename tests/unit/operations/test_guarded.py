@@ -341,11 +341,15 @@ def test_a_node_that_stays_away_is_said_to_be_away():
         "should have restored /etc/conf 60 s after the change began; look at its console: "
         "/usr/local/sbin/rackwright-rollback state demo"
     )
-    bad = Outcome("restored", "0", "61", "4", ("/etc/conf could not be put back",), (), ("no device",))
+    bad = Outcome(
+        "restored", "0", "unconfirmed", "61", "4", ("/etc/conf could not be put back",), (), ("no device",)
+    )
     assert outcome(armed, "no answer", bad).endswith(
         "the node restored itself after 61 s: /etc/conf. Not restored: /etc/conf could not be put back. Putting the "
         "old files in force ended with status 4: no device"
     )
+    cut = Outcome("restored", why="boot")
+    assert outcome(armed, "no answer", cut).endswith("; the node restored itself when it booted: /etc/conf")
 
 
 def test_what_a_node_prints_is_read_and_made_printable():
