@@ -230,10 +230,15 @@ def test_a_power_cut_while_armed_restores_at_boot_before_the_services_start(node
         node.wait_until(node.is_new)
     subprocess.run([node.tools / "systemctl", "stop", "rackwright-rollback-demo.timer"], check=True)
     node.live.write_text("old\n")  # as the services make it from the old files
+    landing = node.conf.with_name(f"{node.conf.name}.rackwright-new")
+    landing.write_text("ne")  # the power went while a file landed
     node.program_runs("boot")
     assert node.is_old()
+    assert not landing.exists()
     assert not list(node.state.glob("*/armed"))
-    assert "why boot" in node.program_runs("state", "demo")
+    said = node.program_runs("state", "demo")
+    assert "why boot" in said
+    assert "seconds" not in said, "of two boots"
     node.conf.write_text("since\n")
     node.program_runs("boot")
     assert node.conf.read_text() == "since\n"
