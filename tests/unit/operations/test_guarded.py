@@ -230,7 +230,7 @@ def test_a_power_cut_while_armed_restores_at_boot_before_the_services_start(node
         node.wait_until(node.is_new)
     subprocess.run([node.tools / "systemctl", "stop", "rackwright-rollback-demo.timer"], check=True)
     node.live.write_text("old\n")  # as the services make it from the old files
-    landing = node.conf.with_name(f"{node.conf.name}.rackwright-new")
+    landing = node.etc / "sub/other.rackwright-new"
     landing.write_text("ne")  # the power went while a file landed
     node.program_runs("boot")
     assert node.is_old()
