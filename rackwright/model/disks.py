@@ -30,6 +30,15 @@ def array_path(name: str) -> str:
     return f"/dev/md/{name}"
 
 
+def array_link(host: str, name: str) -> str:
+    """udev's link by the name in the superblock, for what is mounted at boot.
+
+    An initramfs assembles arrays before the machine has its name, takes them for another machine's, and links them as
+    /dev/md/HOST:NAME; this link is the same either way (63-md-raid-arrays.rules; seen on Debian 13, 2026-11-25).
+    """
+    return f"/dev/disk/by-id/md-name-{host}:{name}"
+
+
 def volume_path(group: str, volume: str) -> str:
     """The device of a logical volume; neither name has a dash, which device-mapper would double."""
     return f"/dev/mapper/{group}-{volume}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackwright.model.cluster import Node
-from rackwright.model.disks import array_path, volume_path
+from rackwright.model.disks import array_link, array_path, volume_path
 from rackwright.render import render
 from rackwright.roles.storage_layout.options import FilesystemOptions, StorageLayoutOptions
 
@@ -14,6 +14,11 @@ def device(options: StorageLayoutOptions, one: FilesystemOptions) -> str:
     if volume:
         return volume_path(group, volume)
     return array_path(group) if group in options.arrays else group
+
+
+def mount_source(node: Node, options: StorageLayoutOptions, one: FilesystemOptions) -> str:
+    """What is mounted at boot."""
+    return array_link(node.name, one.on) if one.on in options.arrays else device(options, one)
 
 
 def mdadm_conf(node: Node, options: StorageLayoutOptions) -> str:

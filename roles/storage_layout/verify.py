@@ -17,7 +17,7 @@ from rackwright.osfamily.names import names
 from rackwright.roles.storage_layout.mount_names import unit_name
 from rackwright.roles.storage_layout.options import ArrayOptions, FilesystemOptions, StorageLayoutOptions
 from rackwright.roles.storage_layout.readings import array_faults
-from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_unit
+from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_source, mount_unit
 
 _SIZE_TOLERANCE = 0.05
 """Of a drive's size: a namespace is a little smaller or larger than its maker's round figure."""
@@ -160,7 +160,7 @@ def _files(context: Context) -> str:
         texts[names(node.family, "mdadm").paths["arrays"]] = mdadm_conf(node, options)
     for path, one in options.filesystems.items():
         disk = options.selector(one.on, node.name) if one.on in options.disks else None
-        text = mount_unit(path, one, device(options, one) if disk is None else DEVICE)
+        text = mount_unit(path, one, mount_source(context.node, options, one) if disk is None else DEVICE)
         if disk is not None:
             text = text.replace(DEVICE, stable_link(_disk(_storage(context), disk)))
         texts[f"/etc/systemd/system/{unit_name(path)}"] = text

@@ -136,7 +136,7 @@ def test_files():
     assert content(plan, "/etc/systemd/system/scratch.mount") == (
         "# Written by rackwright; changes made here are undone.\n"
         "[Unit]\nDescription=/scratch (mirror)\n\n"
-        "[Mount]\nWhat=/dev/md/mirror\nWhere=/scratch\nType=xfs\nOptions=noatime\n\n"
+        "[Mount]\nWhat=/dev/disk/by-id/md-name-gpu1:mirror\nWhere=/scratch\nType=xfs\nOptions=noatime\n\n"
         "[Install]\nWantedBy=local-fs.target\n"
     )
 
