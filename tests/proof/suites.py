@@ -67,6 +67,7 @@ _ENGINE = (
     "rackwright/plan",
     "rackwright/pyinfra_driver",
     "rackwright/ssh",
+    "templates/guarded",
 )
 """What every suite that applies something to a lab rack depends on."""
 _RACKS = (
@@ -79,7 +80,7 @@ _RACKS = (
 _SLURM_RACK = tuple(
     f"{place}/{role}"
     for place in ("roles", "templates")
-    for role in ("access", "base", "mariadb", "munge", "slurm", "time", "tuning")
+    for role in ("access", "base", "firewall", "mariadb", "munge", "slurm", "time", "tuning")
 )
 _FUZZED = (
     "tests/unit/drift/test_hostile_replies.py",
@@ -119,9 +120,11 @@ SUITES = (
             "rackwright/lock",
             "rackwright/verify",
             "roles/base",
+            "roles/kernel",
             "roles/nvidia_driver",
             "roles/persistence",
             "templates/base",
+            "templates/kernel",
             "templates/nvidia_driver",
             "templates/persistence",
             "tests/racks/dkms",
