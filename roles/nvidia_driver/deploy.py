@@ -18,7 +18,7 @@ from rackwright.roles.nvidia_driver.sources import origin, usual_headers
 
 @deploy("nvidia_driver")
 def nvidia_driver(options: NvidiaDriverOptions) -> None:
-    """Sources, what modprobe reads, the driver as locked and held, its modules built, a reboot noted."""
+    """Sources, what modprobe reads, the driver as locked and held, its modules built and loaded."""
     site = site_of()
     group = group_for(site)
     archive = names(site.node.family, "nvidia-archive")
@@ -129,11 +129,4 @@ def _load(group: GroupLock) -> None:
         read=texts.load_read(group),
         want="loaded",
         write="modprobe nvidia",
-    )
-    settings.setting(
-        name="Note that a reboot is due",
-        target="reboot",
-        read=texts.reboot_read(group),
-        want=texts.NO_REBOOT,
-        write=f"echo {texts.REBOOT_NOTE} >>/run/reboot-required.pkgs && touch /run/reboot-required",
     )

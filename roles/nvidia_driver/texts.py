@@ -14,10 +14,6 @@ MODPROBE = "/etc/modprobe.d/rackwright-nvidia.conf"
 MODULES_LOAD = "/etc/modules-load.d/rackwright-nvidia.conf"
 DKMS_SIGNING = "/etc/dkms/framework.conf.d/rackwright.conf"
 
-REBOOT_NOTE = "rackwright-nvidia_driver"
-"""Line of /run/reboot-required.pkgs, where the distributions' own tools look for it."""
-NO_REBOOT = "not due, or noted"
-
 
 def parameters(options: NvidiaDriverOptions) -> dict[str, str]:
     """Parameters of the driver's main module by name, NVreg_ included; what is left out is the driver's."""
@@ -80,16 +76,6 @@ def driver_reasons(group: GroupLock) -> Iterator[str]:
         f'*) due="$due; driver $loaded is loaded, locked is "{version} ;; esac'
     )
     yield '[ ! -d /sys/module/nouveau ] || due="$due; nouveau is loaded"'
-
-
-def reboot_read(group: GroupLock) -> str:
-    """Shell that prints why a reboot is due, or NO_REBOOT when none is or the node has its note."""
-    reasons = "\n".join(reboot_reasons(group))
-    return (
-        f"due=\n{reasons}\n"
-        f"grep -qsx {REBOOT_NOTE} /run/reboot-required.pkgs && due=\n"
-        f'[ -n "$due" ] && echo "due: ${{due#; }}" || echo {quote(NO_REBOOT)}'
-    )
 
 
 LOADED = "as locked, or none yet"

@@ -48,7 +48,6 @@ def test_a_bare_metal_node_from_debian_s_archive(tmp_path):
         "Build the driver's modules",
         "Update the initramfs",
         "Load the driver",
-        "Note that a reboot is due",
     ]
     (kernel,) = commands(plan, "Install the declared kernel and its headers")
     assert f"install linux-headers-{KERNEL}=6.1.176-1 linux-image-{KERNEL}=6.1.176-1" in kernel
@@ -173,9 +172,12 @@ def test_without_a_locked_kernel_the_usual_headers_are_installed(tmp_path):
 
 def _sh(script, folder, **files):
     for path, text in files.items():
-        (folder / path).write_text(text)
-    for path in ("/proc/driver/nvidia/version", "/run/reboot-required.pkgs"):
-        script = script.replace(path, str(folder / path.rpartition("/")[2]))
+        if path == "version":
+            (folder / path).write_text(text)
+        else:
+            (folder / path).mkdir(exist_ok=True)
+    for path in ("/proc/driver/nvidia/version", "/sys/module/nvidia", "/sys/module/nouveau"):
+        script = script.replace(f"{path} ", f"{folder / path.rpartition('/')[2]} ")
     return subprocess.run(
         ["sh", "-c", script.replace("$(uname -r)", KERNEL)],
         capture_output=True,
@@ -189,36 +191,33 @@ LOADED = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {VERSION}  R
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "reboot", "load"),
     [
-        ({}, texts.NO_REBOOT),
-        ({"version": LOADED}, texts.NO_REBOOT),
+        ({}, texts.LOADED, ""),
+        ({"version": LOADED, "nvidia": ""}, texts.LOADED, "loaded"),
         (
-            {"version": LOADED.replace(VERSION, "535.216.03")},
-            f"due: driver 535.216.03 is loaded, locked is {VERSION}",
+            {"version": LOADED.replace(VERSION, "535.216.03"), "nvidia": ""},
+            f"driver 535.216.03 is loaded, locked is {VERSION}",
+            "loaded",
         ),
-        (
-            {
-                "version": LOADED.replace(VERSION, "535.216.03"),
-                "reboot-required.pkgs": f"other\n{texts.REBOOT_NOTE}\n",
-            },
-            texts.NO_REBOOT,
-        ),
+        ({"nouveau": ""}, "nouveau is loaded", "loaded"),
     ],
 )
-def test_a_reboot_is_due_or_not(tmp_path, files, said):
+def test_a_driver_that_only_a_reboot_replaces_is_due_and_never_loaded(tmp_path, files, reboot, load):
     group = _group(tmp_path)
-    assert _sh(texts.reboot_read(group), tmp_path, **files) == said
+    assert _sh(texts.loaded_read(group), tmp_path, **files) == reboot
+    assert _sh(texts.load_read(group), tmp_path, **files) == load
+
+
+def test_a_driver_waits_for_its_kernel(tmp_path):
+    group = _group(tmp_path).model_copy(update={"kernel": "6.1.0-99-amd64"})
+    assert _sh(texts.loaded_read(group), tmp_path) == texts.LOADED  # that kernel's boot is the role kernel's
+    assert _sh(texts.load_read(group), tmp_path) == "loaded"
 
 
 def _group(folder):
     cluster = debian(folder, _options())
     return group_of(cluster, cluster.by_name["gpu1"])
-
-
-def test_another_kernel_makes_a_reboot_due(tmp_path):
-    group = _group(tmp_path).model_copy(update={"kernel": "6.1.0-99-amd64"})
-    assert _sh(texts.reboot_read(group), tmp_path) == f"due: kernel {KERNEL} runs, locked is 6.1.0-99-amd64"
 
 
 def test_each_release_has_a_repository_and_headers():
