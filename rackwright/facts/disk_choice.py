@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.errors import RackwrightError
 from rackwright.facts.block_records import Disk, Signature, Storage
-from rackwright.model.disks import Selector, array_path
+from rackwright.model.disks import Selector
 
 PERCENT = "%"
 REST = "rest"
@@ -63,11 +63,9 @@ def listing(storage: Storage) -> str:
 
 
 def signatures_at(there: Storage, path: str) -> tuple[Signature, ...] | None:
-    """What is on /dev/md/NAME or /dev/mapper/NAME; None where that is not there."""
-    if path.startswith(array_path("")):
-        found = there.array(path.removeprefix(array_path("")))
-        return there.on.get(found.device) if found is not None else None
-    return there.on.get(path)
+    """What is on a volume, or on an array by any of udev's links; None where that is not there."""
+    array = next((one for one in there.arrays if path in one.links), None)
+    return there.on.get(path if array is None else array.device)
 
 
 def stable_link(disk: Disk) -> str:

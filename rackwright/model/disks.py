@@ -26,12 +26,12 @@ class Selector:
 
 
 def array_path(name: str) -> str:
-    """Where udev links an array of this name."""
+    """What mdadm is told to call an array of this name."""
     return f"/dev/md/{name}"
 
 
 def array_link(host: str, name: str) -> str:
-    """udev's link by the name in the superblock, for what is mounted at boot.
+    """udev's link by the name in the superblock: how an array is opened and mounted.
 
     An initramfs assembles arrays before the machine has its name, takes them for another machine's, and links them as
     /dev/md/HOST:NAME; this link is the same either way (63-md-raid-arrays.rules; seen on Debian 13, 2026-11-25).

@@ -14,7 +14,7 @@ from rackwright.data import site_of
 from rackwright.facts.block_devices import BlockDevices
 from rackwright.facts.block_records import Disk, Storage
 from rackwright.facts.disk_choice import PERCENT, REST, chosen, extent_bytes, usable, wanted_bytes
-from rackwright.model.disks import Selector, array_path, volume_path
+from rackwright.model.disks import Selector, array_link, volume_path
 from rackwright.operations.disk_guard import change_of, guarded, refuse_container, same_as_planned
 from rackwright.plan.changes import Change, record
 
@@ -42,30 +42,31 @@ def group(
     same_as_planned(f"volume group {group}", new_disks)
     for name in new_arrays:
         _refuse_content(there, name)
-        record(
-            Change(
-                "disk", array_path(name), "no signature", f"part of the volume group {group}", disruptive=True
-            )
-        )
+        part = f"part of the volume group {group}"
+        record(Change("disk", _path(name), "no signature", part, disruptive=True))
     record(*(change_of(disk, f"part of the volume group {group}") for disk in new_disks))
     yield guarded(new_disks, _script(group, new_arrays, new_disks, exists=group in there.groups))
 
 
 def _is_member(there: Storage, array: str, mine: set[str]) -> bool:
     found = there.array(array)
-    return found is not None and bool(mine & {found.device, array_path(array), *found.links})
+    return found is not None and bool(mine & {found.device, *found.links})
+
+
+def _path(array: str) -> str:
+    return array_link(site_of().node.name, array)
 
 
 def _refuse_content(there: Storage, array: str) -> None:
     found = there.array(array)
     if found is not None and (on := there.on.get(found.device)):
         raise OperationError(
-            f"{array_path(array)} holds {'; '.join(map(str, on))}: no volume group is made on it; empty it by hand"
+            f"{_path(array)} holds {'; '.join(map(str, on))}: no volume group is made on it; empty it by hand"
         )
 
 
 def _script(group: str, arrays: Sequence[str], disks: Sequence[Disk], *, exists: bool) -> str:
-    paths = [array_path(name) for name in arrays]
+    paths = [_path(name) for name in arrays]
     empty = "".join(
         f'[ -z "$(wipefs --no-act --noheadings --output TYPE {quote(path)})" ] || refuse {quote(path + " is not empty")}\n'
         for path in paths

@@ -13,7 +13,7 @@ from rackwright.operations import arrays, files, filesystems, packages, units, v
 from rackwright.osfamily.names import names
 from rackwright.roles.storage_layout.mount_names import unit_name
 from rackwright.roles.storage_layout.options import FilesystemOptions, StorageLayoutOptions
-from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_source, mount_unit
+from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_unit
 
 
 @deploy("storage_layout")
@@ -57,7 +57,7 @@ def _filesystem(node: Node, options: StorageLayoutOptions, path: str, one: Files
     disk = options.selector(one.on, node.name) if one.on in options.disks else None
     filesystems.filesystem(
         name=f"Make the filesystem of {path}",
-        path=device(options, one),
+        path=device(node, options, one),
         type=one.type,
         label=one.label,
         disk=disk,
@@ -65,7 +65,7 @@ def _filesystem(node: Node, options: StorageLayoutOptions, path: str, one: Files
     )
     unit = f"/etc/systemd/system/{unit_name(path)}"
     if disk is None:
-        text = mount_unit(path, one, mount_source(node, options, one))
+        text = mount_unit(path, one, device(node, options, one))
         files.file(name=f"Write the mount unit of {path}", path=unit, content=text)
     else:
         filesystems.mount_unit_of_disk(

@@ -8,17 +8,12 @@ from rackwright.render import render
 from rackwright.roles.storage_layout.options import FilesystemOptions, StorageLayoutOptions
 
 
-def device(options: StorageLayoutOptions, one: FilesystemOptions) -> str:
+def device(node: Node, options: StorageLayoutOptions, one: FilesystemOptions) -> str:
     """The device of a filesystem; of one on a whole disk the disk's declared name."""
     group, _, volume = one.on.partition("/")
     if volume:
         return volume_path(group, volume)
-    return array_path(group) if group in options.arrays else group
-
-
-def mount_source(node: Node, options: StorageLayoutOptions, one: FilesystemOptions) -> str:
-    """What is mounted at boot."""
-    return array_link(node.name, one.on) if one.on in options.arrays else device(options, one)
+    return array_link(node.name, group) if group in options.arrays else group
 
 
 def mdadm_conf(node: Node, options: StorageLayoutOptions) -> str:

@@ -17,7 +17,7 @@ from rackwright.osfamily.names import names
 from rackwright.roles.storage_layout.mount_names import unit_name
 from rackwright.roles.storage_layout.options import ArrayOptions, FilesystemOptions, StorageLayoutOptions
 from rackwright.roles.storage_layout.readings import array_faults
-from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_source, mount_unit
+from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_unit
 
 _SIZE_TOLERANCE = 0.05
 """Of a drive's size: a namespace is a little smaller or larger than its maker's round figure."""
@@ -141,7 +141,7 @@ def _types(context: Context) -> str:
         found = (
             _disk(there, selector).signatures
             if selector is not None
-            else signatures_at(there, device(context.options, one))
+            else signatures_at(there, device(context.node, context.options, one))
         )
         if found is None:
             raise Undetermined(f"what is on {one.on} cannot be read")
@@ -160,7 +160,7 @@ def _files(context: Context) -> str:
         texts[names(node.family, "mdadm").paths["arrays"]] = mdadm_conf(node, options)
     for path, one in options.filesystems.items():
         disk = options.selector(one.on, node.name) if one.on in options.disks else None
-        text = mount_unit(path, one, mount_source(context.node, options, one) if disk is None else DEVICE)
+        text = mount_unit(path, one, device(context.node, options, one) if disk is None else DEVICE)
         if disk is not None:
             text = text.replace(DEVICE, stable_link(_disk(_storage(context), disk)))
         texts[f"/etc/systemd/system/{unit_name(path)}"] = text

@@ -149,7 +149,7 @@ def test_a_container_is_refused(made):
     made.site.node = make_node("n1", 10, NodeRole.HEAD, platform=Platform.CONTAINER)
     for operation in (
         made.array,
-        lambda: list(filesystems.filesystem._inner(path="/dev/md/x", type="xfs")),
+        lambda: list(filesystems.filesystem._inner(path=LINK, type="xfs")),
         lambda: list(volumes.group._inner(group="g", disks=SELECTED)),
         lambda: list(volumes.volume._inner(group="g", volume="v", size="rest")),
     ):
@@ -157,9 +157,13 @@ def test_a_container_is_refused(made):
             operation()
 
 
+LINK = "/dev/disk/by-id/md-name-n1:scratch"
+"""What an array is opened by: /dev/md/scratch is not there after a reboot."""
+
+
 def running(members: dict[str, str], degraded: str = "0", level: str = "raid1") -> Array:
     values = {"array_state": "clean", "level": level, "degraded": degraded, "raid_disks": "2"}
-    return Array("md127", values, members, "scratch", size=10**9)
+    return Array("md127", values, members, "scratch", (LINK, "/dev/md/n1:scratch"), 10**9)
 
 
 MEMBERS = {"nvme0n1": "in_sync", "nvme1n1": "in_sync"}
@@ -209,10 +213,20 @@ def test_members_of_an_array_that_does_not_run_are_assembled(made):
 def test_a_filesystem_is_never_made_over_anything(made):
     made.has(A, B, arrays=(running(MEMBERS),), on={"/dev/md127": (OLD,)})
     with pytest.raises(OperationError, match="it is not formatted"):
-        list(filesystems.filesystem._inner(path="/dev/md/scratch", type="xfs"))
-    assert list(filesystems.filesystem._inner(path="/dev/md/scratch", type="ext4")) == []
+        list(filesystems.filesystem._inner(path=LINK, type="xfs"))
+    assert list(filesystems.filesystem._inner(path=LINK, type="ext4")) == []
     with pytest.raises(OperationError, match="with the label new: it is not formatted"):
-        list(filesystems.filesystem._inner(path="/dev/md/scratch", type="ext4", label="new"))
+        list(filesystems.filesystem._inner(path=LINK, type="ext4", label="new"))
+
+
+def test_an_array_is_opened_by_the_link_that_it_has_in_every_boot(made):
+    made.has(A, B, arrays=(running(MEMBERS),), on={"/dev/md127": ()})
+    (command,) = map(str, filesystems.filesystem._inner(path=LINK, type="xfs"))
+    assert f"mkfs.xfs -q {LINK} </dev/null" in command
+    (command,) = map(str, volumes.group._inner(group="g", arrays=("scratch",)))
+    assert f"vgcreate --quiet g {LINK} </dev/null" in command
+    made.host.storage = replace(made.host.storage, physical={"/dev/md127": "g"}, groups={"g": {}})
+    assert list(volumes.group._inner(group="g", arrays=("scratch",))) == []
 
 
 def test_a_volume_is_grown_and_never_shrunk(made):

@@ -208,6 +208,7 @@ ARRAY = [
     "md md127/md/dev-nvme0n1/state: in_sync",
     "md md127/size: 1950000",
     "mdudev md127 MD_NAME=gpu1:mirror",
+    "mdudev md127 DEVLINKS=/dev/disk/by-id/md-name-gpu1:mirror /dev/md/gpu1:mirror",
     'on /dev/md127 {"signatures": [{"device": "md127", "offset": "0x0", "type": "xfs", "uuid": "u", "label": null}]}',
     "mount / /scratch rw,noatime shared:9 - xfs /dev/md127 rw,attr2",
 ]
