@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -39,24 +40,33 @@ class Running:
         outputs: tuple[Path, Path],
         folder: Path,
         environment: dict[str, str],
-        stdin: str = "",
+        stdin: str | None = "",
     ) -> None:
-        """`outputs`: files for what it writes to stdout and stderr."""
+        """`outputs`: files for what it writes to stdout and stderr; `stdin` None: a terminal, for `type`."""
         self._began = time.monotonic()
         self._paths = outputs
+        self._keyboard, terminal = pty.openpty() if stdin is None else (None, subprocess.PIPE)
         with self._paths[0].open("w") as out, self._paths[1].open("w") as err:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "rackwright", *arguments],
-                stdin=subprocess.PIPE,
+                stdin=terminal,
                 stdout=out,
                 stderr=err,
                 cwd=folder,
                 env=environment,
             )
+        if stdin is None:
+            os.close(terminal)
+            return
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
             self.process.stdin.write(stdin.encode())
             self.process.stdin.close()
+
+    def type(self, line: str) -> None:
+        """A line, as an operator types it."""
+        assert self._keyboard is not None
+        os.write(self._keyboard, f"{line}\n".encode())
 
     def workers(self) -> list[int]:
         """Process ids of what it started."""
@@ -84,6 +94,10 @@ class Running:
         """What it has written to stderr so far."""
         return self._paths[1].read_text()
 
+    def printed(self) -> str:
+        """What it has written to stdout so far."""
+        return self._paths[0].read_text()
+
     def wait(self, timeout: float = 1800) -> Ran:
         """Its result; a program that does not end is killed, and the test fails."""
         try:
@@ -93,4 +107,7 @@ class Running:
             self.process.wait()
             raise AssertionError(f"no end within {timeout} s: {self._paths[0].read_text()[-4000:]}") from None
         seconds = time.monotonic() - self._began
+        if self._keyboard is not None:
+            os.close(self._keyboard)
+            self._keyboard = None
         return Ran(status, self._paths[0].read_text(), self._paths[1].read_text(), seconds)

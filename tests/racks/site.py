@@ -107,7 +107,7 @@ class Site:
         stem = f"{self._ran:03}-{'-'.join(word for word in arguments[:2] if '/' not in word)}"
         return self.outputs / f"{stem}.out", self.outputs / f"{stem}.err"
 
-    def start(self, *arguments: str, stdin: str = "") -> Running:
+    def start(self, *arguments: str, stdin: str | None = "") -> Running:
         """Run the program and go on at once."""
         return Running(arguments, self.output_paths(arguments), self.folder, self.environment, stdin)
 

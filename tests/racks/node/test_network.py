@@ -18,7 +18,8 @@ import yaml
 
 from rackwright.lab import names
 from rackwright.lab.process import run, wait_until
-from tests.racks.site import Site
+from rackwright.roles.firewall.rules import TABLE
+from tests.racks.site import Site, operations
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
@@ -84,6 +85,8 @@ roles:
       fabric: {{"on": [rail0, rail1]}}
     policy_routing: rails
     confirm_seconds: {CONFIRM_SECONDS}
+  firewall:
+    confirm_seconds: {CONFIRM_SECONDS}
 """
 _BONDED = {
     "interfaces": {"mgmt0": {"pci": "0000:00:04.0"}, "mgmt1": {"pci": "0000:00:05.0"}},
@@ -99,8 +102,8 @@ class Bench:
     def __init__(self, site: Site) -> None:
         self.site = site
 
-    def apply(self, expect: int = 0) -> str:
-        arguments = ("apply", str(self.site.file), "--limit", NODE, "--role", "network", "--yes")
+    def apply(self, role: str = "network", expect: int = 0) -> str:
+        arguments = ("apply", str(self.site.file), "--limit", NODE, "--role", role, "--yes")
         ran = self.site.cli(*arguments, expect=expect, timeout=APPLY_SECONDS)
         return ran.out + ran.err
 
@@ -199,6 +202,21 @@ def test_a_power_cut_with_an_unconfirmed_change_brings_the_old_network_back(benc
     bench.site.plan(0, role="network", full=True)
 
 
+def test_rules_that_lock_rackwright_out_are_undone_by_the_node(bench: Bench):
+    def lock_out(content: dict[str, Any]) -> None:
+        content["roles"]["firewall"] |= {"zones": {"management": "closed"}, "ssh_from": ["192.0.2.0/24"]}
+
+    bench.apply("firewall")
+    before = bench.on(f"nft -s list table {TABLE}")
+    with bench.site.declaring(lock_out):
+        said = bench.apply("firewall", expect=1)
+    found = _RESTORED.search(said)
+    assert found, said
+    print(f"firewall: restored after {found[1]} s")
+    assert int(found[1]) < _LIMIT + _SLACK
+    assert bench.on(f"nft -s list table {TABLE}") == before
+
+
 def test_a_vlan_has_its_tag_on_the_wire(bench: Bench):
     def tagged(content: dict[str, Any]) -> None:
         content["networks"]["storage"] = {"purpose": "storage", "cidr": "10.90.0.0/24", "vlan": 77}
@@ -230,6 +248,13 @@ def test_a_bond_goes_on_without_one_cable_and_verify_names_the_port(bench: Bench
         assert found["status"] == "FAIL"
         assert f"{active} of mgmt is down" in found["evidence"]
         bench.site.heal(NODE)
+    bench.apply()
+
+
+def test_after_all_of_it_a_second_apply_is_empty(bench: Bench):
+    bench.site.apply()
+    assert operations(bench.site.plan(0, full=True)) == set()
+    assert "nothing to change on 2 of 2 nodes" in bench.site.apply().out
 
 
 class _Listening:

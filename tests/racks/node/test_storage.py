@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from tests.racks.site import Site
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 NODE = "store1"
+USED, BLANK, SPARE = (f"{NODE}-data{number}" for number in (1, 2, 3))
+"""Serials: a mirror's second drive, the volume group's, and one that takes another's place."""
 WHOLE = "the arrays are whole, of their declared disks"
 APPLY_SECONDS = 3000
 
@@ -98,41 +101,108 @@ def until(true: Callable[[], bool], seconds: int = 900) -> None:
         time.sleep(10)
 
 
-def test_a_disk_s_whole_life(site: Site) -> None:
-    """In one test: each step is about what the one before it left."""
-    # a disk with a filesystem is erased by no --yes, by no other serial, and by its own
-    site.on(NODE, f"mkfs.ext4 -q -L precious {device(site, f'{NODE}-data1')}")
-    refused = apply(site, expect=1)
-    assert "serials were not typed" in refused.err
-    assert f"--erase {NODE}-data1" in refused.err
-    apply(site, "--erase", f"{NODE}-data3", expect=1)
-    assert "precious" in site.on(NODE, f"blkid {device(site, f'{NODE}-data1')}")
-    apply(site, "--erase", f"{NODE}-data1")
-    site.plan(0)
-    # it is mounted, and after a reboot too
-    site.on(NODE, "echo kept >/scratch/kept && echo kept >/work/kept && sync")
+def swap_names(site: Site, one: str, other: str) -> None:
+    """Unplug two drives from the driver and plug them in again the other way round: each has the other's name now."""
+    names = [PurePosixPath(device(site, serial)).name for serial in (one, other)]
+    links = " ".join(f"/sys/block/{name}/device/device" for name in names)
+    site.on(
+        NODE,
+        f"set -e; cd /sys/bus/pci/drivers/nvme; set -- $(readlink -f {links}); "
+        "for path; do echo ${path##*/} >unbind; done; echo ${2##*/} >bind; echo ${1##*/} >bind; udevadm settle",
+    )
+    until(lambda: [device(site, serial) for serial in (other, one)] == [f"/dev/{name}" for name in names])
+
+
+def content(site: Site, serial: str) -> str:
+    """The label of the filesystem on a drive."""
+    return site.on(NODE, f"blkid -p -o value -s LABEL {device(site, serial)} || :").strip()
+
+
+def restart(site: Site) -> None:
     site.cli("lab", "reboot", NODE, "--file", str(site.file))
     site.on(NODE, "systemctl is-system-running --wait || :", 900)
-    print(
-        site.on(
-            NODE,
-            "cat /proc/mdstat; ls -l /dev/md; systemctl status scratch.mount --no-pager || :; findmnt /scratch || :",
-        )
-    )
+
+
+def no_filesystems(declared: dict[str, Any]) -> None:
+    declared["roles"]["storage_layout"]["filesystems"] = {}
+
+
+def another_drive(declared: dict[str, Any]) -> None:
+    declared["roles"]["storage_layout"]["disks"]["b"] = {"serials": {NODE: SPARE}}
+
+
+def test_a_drive_s_whole_life(site: Site) -> None:
+    """In one test: each step is about what the one before it left."""
+    with site.declaring(no_filesystems):
+        _nothing_is_erased_by_mistake(site)
+        # what a reboot left of the arrays' names is what filesystems are made on
+        restart(site)
+    apply(site)
+    site.plan(0, full=True)
+    _is_mounted_at_boot(site)
+    _one_fails_and_another_takes_its_place(site)
+
+
+def _nothing_is_erased_by_mistake(site: Site) -> None:
+    for serial, label in ((USED, "precious"), (SPARE, "kept")):
+        site.on(NODE, f"mkfs.ext4 -q -L {label} {device(site, serial)}")
+    # by no --yes, and by no other serial
+    refused = apply(site, expect=1)
+    assert "serials were not typed" in refused.err
+    assert f"--erase {USED}" in refused.err
+    apply(site, "--erase", SPARE, expect=1)
+    # a plan was reviewed, and then the drives changed their names, or a blank one got a filesystem
+    plan = str(site.folder / "plan.json")
+    site.cli("plan", str(site.file), "--out", plan, expect=2)
+    for change in (
+        lambda: swap_names(site, USED, SPARE),
+        lambda: site.on(NODE, f"mkfs.ext4 -q -L late {device(site, BLANK)}"),
+    ):
+        change()
+        moved = apply(site, "--plan", plan, "--erase", USED, expect=1)
+        assert "The plan no longer holds, and nothing was changed" in moved.err
+    assert [content(site, serial) for serial in (USED, SPARE, BLANK)] == ["precious", "kept", "late"]
+    site.on(NODE, f"wipefs -aq {device(site, BLANK)}")
+    # the same, while the operator reads the plan and types the serial
+    refused = typed(site, USED, meanwhile=lambda: swap_names(site, USED, SPARE))
+    assert refused.status == 1, refused
+    assert "nothing was written" in refused.out + refused.err
+    refused = typed(site, SPARE, meanwhile=lambda: None)
+    assert f"'{SPARE}' is not the serial of" in refused.err
+    assert [content(site, serial) for serial in (USED, SPARE)] == ["precious", "kept"]
+    # and by its own serial, whatever its name is by now
+    apply(site, "--erase", USED)
+    assert content(site, SPARE) == "kept"
+    site.plan(0, full=True)
+
+
+def typed(site: Site, serial: str, *, meanwhile: Callable[[], None]) -> Ran:
+    """Apply at a terminal: the plan is agreed to, then something happens, then a serial is typed."""
+    running = site.start("apply", str(site.file), stdin=None)
+    until(lambda: "[y/N]" in running.printed(), APPLY_SECONDS)
+    running.type("y")
+    until(lambda: "type the serial of" in running.said())
+    meanwhile()
+    running.type(serial)
+    return running.wait(APPLY_SECONDS)
+
+
+def _is_mounted_at_boot(site: Site) -> None:
+    site.on(NODE, "echo kept >/scratch/kept && echo kept >/work/kept && sync")
+    restart(site)
     assert site.on(NODE, "cat /scratch/kept /work/kept") == "kept\nkept\n"
-    site.plan(0)
-    # one fails
+    site.plan(0, full=True)
     until(lambda: verified(site) == "PASS")
-    site.on(NODE, f"mdadm --fail /dev/md/mirror {device(site, f'{NODE}-data1')}")
+
+
+def _one_fails_and_another_takes_its_place(site: Site) -> None:
+    site.on(NODE, f"mdadm --fail /dev/disk/by-id/md-name-{NODE}:mirror {device(site, USED)}")
     assert verified(site) == "FAIL"
     site.plan(0)  # it is still declared: nothing is silently added again
-    # another takes its place
-    site.declare(
-        lambda content: content["roles"]["storage_layout"]["disks"].update(
-            b={"serials": {NODE: f"{NODE}-data3"}}
-        )
-    )
-    apply(site)
+    site.declare(another_drive)
+    apply(site, expect=1)  # it holds a filesystem
+    apply(site, "--erase", SPARE)
+    assert verified(site) in ("WARN", "PASS")  # being rebuilt
     until(lambda: verified(site) == "PASS")
-    site.plan(0)
+    site.plan(0, full=True)
     assert site.on(NODE, "cat /scratch/kept") == "kept\n"
