@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Protocol, TypeVar
 
 from rackwright.boundary import Refused, last_line, printable, read_json
@@ -22,6 +23,10 @@ from rackwright.status import Status
 
 if TYPE_CHECKING:
     from pyinfra.api.command import StringCommand
+
+
+_SHOWN = 160
+"""Characters of a command in a message."""
 
 
 class Failed(AssertionError):  # noqa: N818 - these read as verdicts
@@ -88,7 +93,7 @@ class CheckContext(Generic[OptionsT_co]):
             raise Undetermined(f"{self._of(host)}cannot run `{command.split()[0]}`: {said}")
         if result.rc != 0:
             said = last_line(result.stdout, result.stderr)
-            raise Undetermined(f"{self._of(host)}`{command}` exited {result.rc} saying: {said}")
+            raise Undetermined(f"{self._of(host)}`{_shown(command, args)}` exited {result.rc} saying: {said}")
         return str(result.stdout)
 
     def fact(
@@ -134,6 +139,12 @@ class CheckContext(Generic[OptionsT_co]):
         return f"{name}: " if isinstance(name, str) and name != self.node.name else ""
 
 
+def _shown(command: str, args: tuple[str, ...]) -> str:
+    """The command as it ran; as it is written here where that is a script."""
+    whole = command % tuple(map(quote, args)) if args else command
+    return whole if len(whole) <= _SHOWN and whole.isprintable() else command
+
+
 def each(function: Callable[[_Item], _Told], items: Iterable[_Item]) -> list[_Told]:
     """`function` of every item, side by side: for checks that ask every node of a cluster.
 
@@ -172,6 +183,8 @@ class Check:
     timeout_seconds: int = 60
     applies: Callable[[Node, Any], bool] | None = None
     """(node, options) -> whether the claim is made of this node at all."""
+    in_service: bool = False
+    """It runs a job on the node, which a workload manager refuses while the node is drained."""
     live: bool = False
     """Its commands act, wait or use what is new each time: they are never fetched ahead."""
 

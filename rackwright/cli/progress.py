@@ -10,7 +10,25 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from rackwright.model.ranges import fold
+
 _SHOWN_NODES = 8
+_STEPS = {
+    "drain": "draining; running jobs are waited for",
+    "drained": "drained",
+    "reboot": "rebooting",
+    "rebooted": "back after the reboot",
+    "verified": "all checks passed",
+    "resume": "back in service",
+}
+
+
+def step_text(event: dict[str, Any]) -> str | None:
+    """One line about a step of the waves; None: the event is none, or about no node."""
+    kind, nodes = event["event"], event.get("nodes", ())
+    if kind == "wave":
+        return f"wave {event['number']} of {event['of']}: {fold(nodes)}" if event["of"] > 1 else None
+    return f"{fold(nodes)}: {_STEPS[kind]}" if kind in _STEPS and nodes else None
 
 
 class Progress:
@@ -64,6 +82,8 @@ class Progress:
             self._console.print(event["text"], highlight=False, markup=False)
         elif kind == "stopping":
             self._console.print("stopping after the current operation; press Ctrl-C again to exit at once")
+        elif (text := step_text(event)) is not None:
+            self._console.print(text, highlight=False, markup=False, soft_wrap=True)
         if self._live is not None:
             self._live.update(self._table())
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome
+from rackwright.cli.progress import step_text
 from rackwright.cli.reboot_consent import BootTimeout, Confirm, KillJobs, agree_to_kill, asked_for
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
@@ -54,7 +55,7 @@ def carry_out_reboot(
         asked,
         agree=agree,
         notice=lambda text: say(text, err=True),
-        watch=None,
+        watch=lambda event: _show_step(event, console),
         resumed=resumed,
     )
     if done is None:
@@ -70,11 +71,15 @@ def _show(cluster: Cluster, shown: Shown) -> None:
         roles = sorted({role.value for name in wave for role in cluster.by_name[name].roles})
         say(f"wave {number} of {len(shown.waves)}: {fold(wave)} ({', '.join(roles)})")
     for name, jobs in shown.jobs.items():
-        say(
-            f"{name}: {len(jobs)} jobs run there: {', '.join(map(str, jobs[:5]))}{' ...' if len(jobs) > 5 else ''}"
-        )
+        count = "1 job runs" if len(jobs) == 1 else f"{len(jobs)} jobs run"
+        say(f"{name}: {count} there: {', '.join(map(str, jobs[:5]))}{' ...' if len(jobs) > 5 else ''}")
     if shown.jobs_unknown is not None:
         say(f"which jobs run there is not known: {shown.jobs_unknown}")
+
+
+def _show_step(event: dict[str, Any], console: Console) -> None:
+    if (text := step_text(event)) is not None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _ask(shown: Shown) -> bool:

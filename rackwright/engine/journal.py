@@ -50,8 +50,12 @@ class Journal:
         roles: frozenset[str] | None,
         deploy: str | None = None,
         policy: Mapping[str, Any] | None = None,
+        watch: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        """`deploy`: the deploy, if it is not the site's; `policy`: what resume needs to continue the same way."""
+        """`deploy`: the deploy, if it is not the site's; `policy`: what resume needs to continue the same way.
+
+        `watch` is given every `step` as well.
+        """
         self.run = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
         self._path = state_folder(cluster) / "runs" / f"{self.run}.jsonl"
         self._synced = 0.0
@@ -60,6 +64,7 @@ class Journal:
         """Given the run and each line as well: the head keeps it for other operators."""
         self.failure: str | None = None
         """Why the journal could not be written at some time; the run must then begin nothing new."""
+        self._watch = watch
         self._planned: dict[str, set[tuple[str, str]]] = {}
         self._begin = {
             "run": self.run,
@@ -104,6 +109,12 @@ class Journal:
         except OSError as error:
             self._torn = True
             self.failure = self.failure or f"{self._path} cannot be written: {error.strerror}"
+
+    def step(self, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data
+        """Append one line about whole waves of nodes: on the disk when this returns, and told to who watches."""
+        self.write(event, sync=True, **data)
+        if self._watch is not None:
+            self._watch({"event": event, **data})
 
     def _write(self, event: str, *, sync: bool, **data: Any) -> None:  # noqa: ANN401
         line = event_line(event, **data)

@@ -85,7 +85,9 @@ def reboot(
             return None
         session = _NothingToApply(cluster, limit=limit, watch=watch)
         policy = {"boot_timeout": asked.boot_timeout_seconds}
-        journal = Journal(cluster.name, cluster.path, limit=limit, roles=None, deploy=REBOOT, policy=policy)
+        journal = Journal(
+            cluster.name, cluster.path, limit=limit, roles=None, deploy=REBOOT, policy=policy, watch=watch
+        )
         due = {node.name: NodePlan(node.name, reboot=(_ASKED,)) for node in nodes}
         plan = PlanResult(cluster.name, str(cluster.path), cluster.sha256, due)
         head = HeadLock(cluster, {"run": journal.run, **who()}, lost=session.stop, notice=notice)

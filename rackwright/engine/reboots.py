@@ -34,7 +34,10 @@ class Asked:
 
 
 def not_passed(cluster: Cluster, names: Iterable[str]) -> dict[str, str | None]:
-    """Run every check that the roles of these nodes make of a node; what fails, and what is not known, does not pass."""
+    """Run the checks that the roles of these nodes make of a node; what fails, and what is not known, does not pass.
+
+    Checks that run a job there are left out: the nodes are drained.
+    """
     from rackwright.status import Status  # verify loads pyinfra's facts: not for runs that reboot nothing
     from rackwright.verify.runner import verify
     from rackwright.verify.selection import load_checks
@@ -46,7 +49,9 @@ def not_passed(cluster: Cluster, names: Iterable[str]) -> dict[str, str | None]:
     report = verify(
         cluster,
         limit=fold(checked),
-        checks_of=lambda role: tuple(check for check in load_checks(role) if check.scope == "node"),
+        checks_of=lambda role: tuple(
+            check for check in load_checks(role) if check.scope == "node" and not check.in_service
+        ),
     )
     bad: dict[str, list[str]] = {name: [] for name in names}
     seen: set[str] = set()
@@ -135,7 +140,7 @@ class Reboots:
             else:
                 self.notes.append(f"{name}: not rebooted: {before.why_not}.")
         if boots:
-            self._journal.write("reboot", sync=True, nodes=list(boots))
+            self._journal.step("reboot", nodes=list(boots))
             found |= self._rebooted(boots, due)
         return found
 
@@ -150,9 +155,7 @@ class Reboots:
                 found[name] = replace(
                     due[name], ok=False, reboot=(), error=f"reboot: {problem}", unreachable=problem.gone
                 )
-        self._journal.write(
-            "rebooted", sync=True, nodes=up, failed={name: str(one.error) for name, one in found.items()}
-        )
+        self._journal.step("rebooted", nodes=up, failed={name: str(one.error) for name, one in found.items()})
         applied = {name: replace(due[name], reboot=()) for name in up}
         if up and not self._asked.whether_due_or_not:
             applied |= self._apply_again(applied)
@@ -165,7 +168,7 @@ class Reboots:
                     applied[name], ok=False, error=f"it did not pass after its reboot: {why}"
                 )
         passed = [name for name in good if name not in failed]
-        self._journal.write("verified", sync=True, nodes=passed, failed=failed)
+        self._journal.step("verified", nodes=passed, failed=failed)
         self.failed += [*found, *(name for name, outcome in applied.items() if not outcome.ok)]
         return found | applied
 

@@ -84,7 +84,7 @@ class Rollout:
                 if why is None and number:
                     time.sleep(self._policy.pause_seconds)
                 if why is None:
-                    self._journal.write("wave", sync=True, number=number + 1, of=len(waves), nodes=list(wave))
+                    self._journal.step("wave", number=number + 1, of=len(waves), nodes=list(wave))
                     why = self._broken_off()
                 if why is not None:
                     self.stopped = why
@@ -124,7 +124,7 @@ class Rollout:
     ) -> list[str] | None:
         """Those of these nodes that may be touched now; None: the run is broken off, and none of the wave is."""
         # journaled first, so that a later run knows what this one may have drained before it was killed
-        self._journal.write("drain", sync=True, nodes=names)
+        self._journal.step("drain", nodes=names)
         if (why := self._broken_off()) is not None:
             self.stopped = why
             self._leave([wave], why)
@@ -136,7 +136,7 @@ class Rollout:
             if some:
                 refused |= self._drained(manager, some, kill=kill)
         ready = [name for name in names if name not in refused]
-        self._journal.write("drained", sync=True, nodes=ready, refused=refused)
+        self._journal.step("drained", nodes=ready, refused=refused)
         self.left_drained.difference_update(refused)
         for name, why in refused.items():
             done = self._outcomes[name].operations
@@ -193,7 +193,7 @@ class Rollout:
         released = [name for name in good if name not in resumed]  # drained by a person, before or meanwhile
         for event, nodes in (("resume", resumed), ("released", released)):
             if nodes:
-                self._journal.write(event, sync=True, nodes=nodes)
+                self._journal.step(event, nodes=nodes)
 
     def _must_drain(self, wave: Iterable[str], rebooted: Iterable[str]) -> list[str]:
         """Workers of this wave that are rebooted, or on which something disruptive is planned."""

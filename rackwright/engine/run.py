@@ -175,6 +175,7 @@ class _Request:
                 "parallel": self.parallel,
                 "boot_timeout": self.reboots.boot_timeout_seconds if self.reboots is not None else None,
             },
+            watch=self.watch,
         )
 
     def unchanged(self, planned: PlanResult) -> Applied:

@@ -135,6 +135,7 @@ CHECKS = (
         applies=lambda node, options: node.holds(NodeRole.WORKER),
         settle_seconds=60,
         timeout_seconds=120,
+        in_service=True,
         live=True,
     ),
     Check(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from rackwright.cli.progress import step_text
+from rackwright.clusterfile.load import load_cluster
 from rackwright.engine import reboot_run, rollout
 from rackwright.engine.boots import Before, NotBooted
 from rackwright.engine.journal import Journal, read_run
-from rackwright.engine.reboots import Asked, Reboots
+from rackwright.engine.reboots import Asked, Reboots, not_passed
 from rackwright.engine.rollout import Rollout
 from rackwright.engine.waves import plan_waves
 from rackwright.errors import ExitCode, RackwrightError
@@ -327,6 +330,39 @@ def test_reboot_shows_its_waves_and_applies_nothing(world, command):
     assert done.result.exit_code is ExitCode.CLEAN
     run = read_run(done.run)
     assert (run.begin["deploy"], run.state, run.left_drained) == ("reboot", "finished", [])
+
+
+def test_who_watches_is_told_of_every_step(world, command):
+    told = []
+    command("head1,worker1", watch=lambda event: told.append(step_text(event)))
+    assert [text for text in told if text is not None] == [
+        "wave 1 of 2: head1",
+        "head1: rebooting",
+        "head1: back after the reboot",
+        "head1: all checks passed",
+        "wave 2 of 2: worker1",
+        "worker1: draining; running jobs are waited for",
+        "worker1: drained",
+        "worker1: rebooting",
+        "worker1: back after the reboot",
+        "worker1: all checks passed",
+        "worker1: back in service",
+    ]
+
+
+def test_checks_that_need_a_job_wait_until_the_node_is_back(monkeypatch):
+    made = []
+
+    def verify(cluster, *, limit, checks_of):
+        made.extend(check.name for check in checks_of("slurm"))
+        return SimpleNamespace(results=())
+
+    monkeypatch.setattr("rackwright.verify.runner.verify", verify)
+    cluster = load_cluster(Path(__file__).resolve().parents[3] / "inventory" / "lab.yaml")
+    assert "none of its roles" in str(not_passed(cluster, ["worker1"])["worker1"])
+    assert "slurmd runs" in made
+    assert "jobs have a /tmp of their own" not in made
+    assert "an MPI job spans the workers" not in made
 
 
 def test_reboot_refuses_before_anything_is_done(world, command):
