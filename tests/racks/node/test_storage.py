@@ -101,16 +101,18 @@ def until(true: Callable[[], bool], seconds: int = 900) -> None:
         time.sleep(10)
 
 
-def swap_names(site: Site, one: str, other: str) -> None:
-    """Unplug two drives from the driver and plug them in again the other way round: each has the other's name now."""
-    names = [PurePosixPath(device(site, serial)).name for serial in (one, other)]
-    links = " ".join(f"/sys/block/{name}/device/device" for name in names)
+def swap_names(site: Site, *serials: str) -> None:
+    """Two drives leave their driver, and the one that comes back first gets the lower of their names."""
+    names = {serial: PurePosixPath(device(site, serial)).name for serial in serials}
+    low, high = sorted(names, key=names.__getitem__)
+    links = " ".join(f"/sys/block/{names[serial]}/device/device" for serial in (low, high))
     site.on(
         NODE,
         f"set -e; cd /sys/bus/pci/drivers/nvme; set -- $(readlink -f {links}); "
         "for path; do echo ${path##*/} >unbind; done; echo ${2##*/} >bind; echo ${1##*/} >bind; udevadm settle",
     )
-    until(lambda: [device(site, serial) for serial in (other, one)] == [f"/dev/{name}" for name in names])
+    swapped = [f"/dev/{names[high]}", f"/dev/{names[low]}"]
+    until(lambda: [device(site, serial) for serial in (low, high)] == swapped)
 
 
 def content(site: Site, serial: str) -> str:
@@ -196,7 +198,7 @@ def _is_mounted_at_boot(site: Site) -> None:
 
 
 def _one_fails_and_another_takes_its_place(site: Site) -> None:
-    site.on(NODE, f"mdadm --fail /dev/disk/by-id/md-name-{NODE}:mirror {device(site, USED)}")
+    site.on(NODE, f"mdadm --fail $(readlink -f /dev/disk/by-id/md-name-{NODE}:mirror) {device(site, USED)}")
     assert verified(site) == "FAIL"
     site.plan(0)  # it is still declared: nothing is silently added again
     site.declare(another_drive)
