@@ -13,7 +13,7 @@ from rackwright.claims.check import CheckResult
 from rackwright.engine.run import Applied
 from rackwright.errors import ExitCode
 from rackwright.model.ranges import fold
-from rackwright.plan.node_plan import PlanResult, reboot_text
+from rackwright.plan.node_plan import PlanResult, changes_text
 from rackwright.status import Status
 from rackwright.verify.report import VerifyReport
 
@@ -120,7 +120,7 @@ def plan_json(plan: PlanResult) -> dict[str, Any]:
                 "node": node.node,
                 "error": node.error,
                 "unreachable": node.unreachable,
-                "reboot": reboot_text(node.reboot),
+                "reboot": changes_text(node.reboot),
                 "operations": [
                     {
                         "role": operation.role,

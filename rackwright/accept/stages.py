@@ -10,7 +10,7 @@ from rackwright.burnin.report import BurninReport
 from rackwright.engine.run import Applied
 from rackwright.model.cluster import Cluster
 from rackwright.plan.changes import Change
-from rackwright.plan.node_plan import PlanResult, reboot_text
+from rackwright.plan.node_plan import PlanResult, changes_text
 from rackwright.status import Status
 from rackwright.verify.report import VerifyReport
 
@@ -118,7 +118,7 @@ def _plan_troubles(plan: PlanResult) -> list[tuple[str, Status, str]]:
 
 
 def _reboots(due: Mapping[str, tuple[Change, ...]]) -> list[tuple[str, Status, str]]:
-    return [(node, Status.FAIL, f"{node}: a reboot is due: {reboot_text(due[node])}") for node in due]
+    return [(node, Status.FAIL, f"{node}: a reboot is due: {changes_text(due[node])}") for node in due]
 
 
 def _texts(troubles: list[tuple[str, Status, str]]) -> tuple[str, ...]:

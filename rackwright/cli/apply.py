@@ -30,7 +30,8 @@ from rackwright.model.selection import pick
 from rackwright.model.settings import Waves
 from rackwright.plan.document import check_plan
 from rackwright.plan.erasures import Erasable, allowed, erasures
-from rackwright.plan.node_plan import PlanResult, moved_since
+from rackwright.plan.moved import moved_since
+from rackwright.plan.node_plan import PlanResult
 
 NewSecrets = Annotated[
     bool, typer.Option("--new-secrets", help="Regenerate lost secrets, and replace those that nodes have.")

@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from rackwright.model.ranges import fold
 from rackwright.plan.changes import Change
-from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlannedOperation, PlanResult, reboot_text
+from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlannedOperation, PlanResult, changes_text
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -69,7 +69,7 @@ def _outcome_line(outcome: NodeOutcome) -> str:
     name = escape(outcome.node)
     if outcome.ok:
         due = (
-            f"; [yellow]reboot due[/yellow]: {escape(reboot_text(outcome.reboot))}" if outcome.reboot else ""
+            f"; [yellow]reboot due[/yellow]: {escape(changes_text(outcome.reboot))}" if outcome.reboot else ""
         )
         return f"[green]{name}[/green]: {outcome.changed} changed in {outcome.seconds:.1f} s{due}"
     state = "lost" if outcome.unreachable else "failed"
@@ -95,7 +95,7 @@ def _show_reboots(plan: PlanResult, console: Console) -> None:
     """Reboots that are due, equal ones once, and how many operations wait for them."""
     groups: dict[tuple[str, int], list[str]] = {}
     for name, reboot in plan.reboots.items():
-        groups.setdefault((reboot_text(reboot), len(plan.nodes[name].after_reboot)), []).append(name)
+        groups.setdefault((changes_text(reboot), len(plan.nodes[name].after_reboot)), []).append(name)
     for (text, waiting), nodes in groups.items():
         console.print(
             f"\n[yellow]{escape(fold(nodes))}: reboot due[/yellow]: {escape(text)}", highlight=False

@@ -10,7 +10,7 @@ from rackwright.engine.journal import Journal
 from rackwright.engine.session import Session
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
-from rackwright.plan.node_plan import NodeOutcome, PlanResult, reboot_text
+from rackwright.plan.node_plan import NodeOutcome, PlanResult, changes_text
 from rackwright.workload.lookup import manager_of, runs_jobs
 from rackwright.workload.protocol import Job
 
@@ -204,7 +204,7 @@ def _problem(planned: PlanResult, name: str, *, last: bool) -> str | None:
     if plan.error is not None:
         return f"it was rebooted and cannot be planned: {plan.error}"
     if plan.reboot:
-        return f"it was rebooted, and a reboot is due again: {reboot_text(plan.reboot)}"
+        return f"it was rebooted, and a reboot is due again: {changes_text(plan.reboot)}"
     if last and plan.operations:
         names = ", ".join(f"{operation.role}: {operation.name}" for operation in plan.operations[:_SHOWN])
         return f"it was rebooted, and after {ROUNDS} applies something is still to be changed: {names}"

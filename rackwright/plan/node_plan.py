@@ -59,10 +59,10 @@ def changes_from_json(data: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
     return tuple(Change(**{**change, "diff": tuple(change["diff"])}) for change in data)
 
 
-def reboot_text(reboot: Iterable[Change]) -> str:
-    """What only a reboot brings, e.g. `running kernel 6.12.1 -> 6.12.107`."""
+def changes_text(changes: Iterable[Change]) -> str:
+    """Changes in a few words, e.g. `running kernel 6.12.1 -> 6.12.107`."""
     return ", ".join(
-        f"{change.target} {change.before or 'none'} -> {change.after or 'none'}" for change in reboot
+        f"{change.target} {change.before or 'none'} -> {change.after or 'none'}" for change in changes
     )
 
 
@@ -205,36 +205,6 @@ class PlanResult:
             return cls(data["cluster"], data["file"], data["file_sha256"], nodes, data["code"], roles)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a valid plan: {error}") from error
-
-
-def moved_since(planned: PlanResult, now: PlanResult) -> list[str]:
-    """Why a plan made earlier no longer holds, one sentence each; empty if it does."""
-    moved = []
-    if planned.cluster != now.cluster:
-        return [f"the plan is for cluster {planned.cluster}, and this is {now.cluster}"]
-    if planned.sha256 != now.sha256:
-        moved.append(f"{now.file} was changed")
-    elif planned.code != now.code:
-        moved.append("rackwright's code, its templates, the secrets or the known host keys were changed")
-    if set(planned.nodes) != set(now.nodes):
-        moved.append("the plan is for other nodes than this run")
-    for name, then in planned.nodes.items():
-        today = now.nodes.get(name)
-        if today is not None and (then.operations, then.reboot) != (today.operations, today.reboot):
-            moved.append(f"{name}: {_difference(then, today)}")
-    return moved
-
-
-def _difference(then: NodePlan, today: NodePlan) -> str:
-    if today.error is not None:
-        return f"it cannot be planned now: {today.error}"
-    before, after = set(then.operations), set(today.operations)
-    gone = [f"`{operation.role}: {operation.name}` is not needed any more" for operation in before - after]
-    new = [f"`{operation.role}: {operation.name}` is needed now" for operation in after - before]
-    if then.reboot != today.reboot:
-        reasons = (reboot_text(plan.reboot) or "nothing" for plan in (then, today))
-        new.append("a reboot is due for another reason: {}, now {}".format(*reasons))
-    return "; ".join(sorted(gone) + sorted(new)) or "the order of its operations changed"
 
 
 @dataclass(frozen=True)

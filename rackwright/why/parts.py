@@ -14,7 +14,7 @@ from rackwright.health.records import Unreadable, describe, is_time
 from rackwright.health.run import NodeHealth
 from rackwright.health.verdict import HealthResult
 from rackwright.plan.changes import Change
-from rackwright.plan.node_plan import NodePlan, reboot_text
+from rackwright.plan.node_plan import NodePlan, changes_text
 from rackwright.status import Status
 from rackwright.why.last import Last
 from rackwright.workload.protocol import Job, Manager
@@ -150,7 +150,7 @@ def plan_part(plan: NodePlan) -> Part:
         for change in operation.changes
     ]
     if plan.reboot:
-        lines.insert(0, f"a reboot is due: {reboot_text(plan.reboot)}")
+        lines.insert(0, f"a reboot is due: {changes_text(plan.reboot)}")
     data = {"changes": plan.changes, "operations": [operation.to_json() for operation in plan.operations]}
     return Part("declaration", tuple(_cut(lines)) or ("nothing differs from the cluster file",), data=data)
 

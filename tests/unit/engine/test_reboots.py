@@ -20,7 +20,8 @@ from rackwright.errors import ExitCode, RackwrightError
 from rackwright.model.settings import Waves
 from rackwright.model.types import NodeRole
 from rackwright.plan.changes import Change
-from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation, PlanResult, moved_since
+from rackwright.plan.moved import moved_since
+from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlannedOperation, PlanResult
 from tests.factories import make_cluster, make_node
 from tests.unit.workload.fake_manager import MemoryManager
 
@@ -279,6 +280,19 @@ def test_plans_with_reboots_are_written_read_and_compared():
     other = PlanResult("test", "c.yaml", "0" * 64, {"worker1": NodePlan("worker1")}, "1" * 64)
     assert moved_since(plan, other) == [
         "worker1: a reboot is due for another reason: running kernel 6.12.1 -> 6.12.107, now nothing"
+    ]
+
+
+def test_a_reviewed_operation_that_would_change_something_else_says_what():
+    def planned(*changes):
+        operations = (PlannedOperation("storage_layout", "Make the array", changes, ()),)
+        return PlanResult("c", "f", "0", {"worker1": NodePlan("worker1", operations)})
+
+    reviewed = planned(Change("disk", "/dev/nvme1n1 (serial A)", "ext4", "member"))
+    now = planned(Change("disk", "/dev/nvme2n1 (serial A)", "ext4", "member"))
+    assert moved_since(reviewed, now) == [
+        "worker1: `storage_layout: Make the array` would change something else: "
+        "/dev/nvme2n1 (serial A) ext4 -> member"
     ]
 
 
