@@ -505,7 +505,7 @@ SUITES = (
             "tests/racks/slurm_jobs.py",
             "tests/racks/verified.py",
         ),
-        tests=("tests/racks/node", "-m", "lab"),
+        tests=("tests/racks/node", "-m", "lab", "-n", "2", "--dist", "loadgroup"),
         smoke=(
             "tests/racks/node/test_certificates.py",
             "tests/racks/node/test_dns.py",

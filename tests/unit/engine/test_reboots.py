@@ -290,10 +290,11 @@ def test_a_reviewed_operation_that_would_change_something_else_says_what():
 
     reviewed = planned(Change("disk", "/dev/nvme1n1 (serial A)", "ext4", "member"))
     now = planned(Change("disk", "/dev/nvme2n1 (serial A)", "ext4", "member"))
-    assert moved_since(reviewed, now) == [
+    (why,) = moved_since(reviewed, now)
+    assert why == (
         "worker1: `storage_layout: Make the array` would change something else: "
         "/dev/nvme2n1 (serial A) ext4 -> member"
-    ]
+    )
 
 
 class NoLock:
