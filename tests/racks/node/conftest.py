@@ -25,6 +25,7 @@ def declared() -> dict[str, Any]:
     return content
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `-n 2 --dist loadgroup`, tests of one rack are one process's: waiting for a boot leaves a core to the other."""
     for item in items:
