@@ -505,7 +505,8 @@ SUITES = (
             "tests/racks/slurm_jobs.py",
             "tests/racks/verified.py",
         ),
-        tests=("tests/racks/node", "-m", "lab", "-n", "2", "--dist", "loadgroup"),
+        # each file has a rack of its own, and its machines boot and wait most of the time
+        tests=("tests/racks/node", "-m", "lab", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"),
         smoke=(
             "tests/racks/node/test_certificates.py",
             "tests/racks/node/test_dns.py",

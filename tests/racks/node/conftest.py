@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,15 +22,6 @@ def declared() -> dict[str, Any]:
     content["waves"] = {"size": 1, "drain_deadline_seconds": DRAIN_SECONDS}
     del content["burnin"]
     return content
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `-n 2 --dist loadgroup`, tests of one rack are one process's: waiting for a boot leaves a core to the other."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            shared = "_booted" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("rack" if shared else item.path.stem))
 
 
 @pytest.fixture(scope="session")
