@@ -505,7 +505,7 @@ SUITES = (
             "tests/racks/slurm_jobs.py",
             "tests/racks/verified.py",
         ),
-        # each file has a rack of its own, and its machines boot and wait most of the time
+        # Each file boots a separate rack, whose machines spend most of the time waiting.
         tests=("tests/racks/node", "-m", "lab", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"),
         smoke=(
             "tests/racks/node/test_certificates.py",
