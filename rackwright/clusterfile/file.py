@@ -6,6 +6,7 @@ rackwright.model.cluster, which every other part of rackwright reads.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
@@ -173,6 +174,71 @@ class NodeGroup(Frozen):
     )
 
 
+class UplinkRule(Frozen):
+    """Cables from every leaf to every spine: with two cables each, ports n and n+1 of leaf 1 go to spine 1, and so on."""
+
+    each: int = Field(ge=1, le=64, description="Cables from each leaf to each spine.")
+    leaf_first: int = Field(ge=1, le=1024, description="First port of a leaf that goes up.")
+    spine_first: int = Field(default=1, ge=1, le=1024, description="First port of a spine that goes down.")
+
+
+class SwitchSection(Frozen):
+    """How one switch appears in discovery."""
+
+    description: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=64,
+        description="Its node description (InfiniBand) or LLDP system name. None: what discovery prints has the "
+        "switch's name as a word, e.g. `MF0;su1-leaf1:MQM9700/U1`.",
+    )
+    guid: str | None = Field(
+        default=None, pattern=r"^(0x)?[0-9a-f]{16}$", description="Its InfiniBand node GUID."
+    )
+    firmware: str | None = Field(
+        default=None, description="Declared firmware. None: switches that are alike have the same."
+    )
+    ports: int | None = Field(default=None, ge=1, le=1024, description="Number of its ports.")
+
+
+class FabricSection(Frozen):
+    """The cabling of a network: by rule from each group's `switch`, from a cable list, or both.
+
+    By rule, rail r of the nodes with the same leaf for it takes that leaf's ports one after the other, in file order.
+    """
+
+    leaf_ports: PositionRule = Field(
+        default=PositionRule(first=1), description="Ports of a leaf that nodes take, in file order."
+    )
+    spines: str | None = Field(default=None, description="Spines that every leaf is cabled to: spine[1-4].")
+    uplinks: UplinkRule | None = Field(default=None, description="The cables between leaves and spines.")
+    cables: Path | None = Field(
+        default=None,
+        description="Cable list (CSV with the columns from, from_port, to, to_port, and optionally speed_gbps, lanes, "
+        "label), relative to the cluster file. Of a node's end, the port is its rail: `gpu017,rail3,su1-leaf4,12`. Its "
+        "rows win over the rules.",
+    )
+    switches: dict[str, SwitchSection] = Field(default_factory=dict, description="Switches by name.")
+    ports: int | None = Field(
+        default=None, ge=1, le=1024, description="Ports of a switch, unless `switches` has another number."
+    )
+    port_name: str = Field(
+        default="{port}",
+        pattern=r"^[^{}]*\{port\}[^{}]*$",
+        description="How LLDP names a port of a switch, e.g. `swp{port}` or `Ethernet1/{port}`.",
+    )
+    speed_gbps: float | None = Field(
+        default=None, gt=0, le=3200, description="Of every cable. None: the ports of the nodes' SKU."
+    )
+    lanes: Literal[1, 2, 4, 8, 12] | None = Field(default=None, description="Of every cable, e.g. 4.")
+    max_ber: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="Largest effective bit error rate of a healthy link, e.g. 1e-12. None: not judged.",
+    )
+
+
 class ClusterFile(Frozen):
     """A cluster file."""
 
@@ -180,6 +246,9 @@ class ClusterFile(Frozen):
     cluster: ClusterSection
     defaults: Defaults = Defaults()
     networks: dict[str, NetworkSection] = Field(min_length=1, description="Networks by name.")
+    fabrics: dict[str, FabricSection] = Field(
+        default_factory=dict, description="Leaves, spines and cables of networks, by the network's name."
+    )
     ssh: Ssh
     mirrors: Mirrors = Mirrors()
     skus: dict[str, SkuEntry] = Field(

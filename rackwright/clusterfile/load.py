@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rackwright.clusterfile.addresses import assign_addresses
 from rackwright.clusterfile.assemble import assemble_nodes
+from rackwright.clusterfile.fabrics import read_fabrics
 from rackwright.clusterfile.file import ClusterSection, Defaults
 from rackwright.clusterfile.gpu_stack import read_gpu_stack
 from rackwright.clusterfile.groups import Group, read_groups
@@ -89,6 +90,9 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
     primary = find_primary(report, groups, complete=complete)
     addresses = assign_addresses(report, groups, networks)
     locations = place_nodes(report, groups, networks)
+    fabrics = read_fabrics(
+        report, sections.get("fabrics", {}), groups, networks, locations, path.absolute().parent
+    )
     ssh = read_ssh(report, sections.get("ssh"), path)
     mirrors = read_mirrors(report, sections.get("mirrors", {}))
     burnin = read_burnin(report, sections.get("burnin", {}))
@@ -107,6 +111,7 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
         path=path.absolute(),
         sha256=report.document.sha256,
         networks=networks,
+        fabrics=fabrics,
         ssh=ssh,
         mirrors=mirrors,
         burnin=burnin,

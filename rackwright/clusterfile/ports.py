@@ -18,7 +18,14 @@ from rackwright.model.sku import Nic, Sku
 from rackwright.model.types import LinkKind, NetworkPurpose, Platform
 
 _JUDGED = (NetworkPurpose.FABRIC, NetworkPurpose.STORAGE)
-_WORDS = {LinkKind.ETHERNET: "Ethernet", LinkKind.INFINIBAND: "InfiniBand", LinkKind.ROCE: "RoCE"}
+_WORDS = {
+    LinkKind.ETHERNET: "Ethernet",
+    LinkKind.INFINIBAND: "InfiniBand",
+    LinkKind.ROCE: "RoCE",
+    LinkKind.SPECTRUM_X: "Spectrum-X",
+    LinkKind.IWARP: "iWARP",
+    LinkKind.EFA: "EFA",
+}
 _SPEED_GBPS = 400
 """In the example of a hint where the SKU has no port to take it from."""
 
@@ -60,14 +67,16 @@ def _mismatch(report: Report, group: Group, sku: Sku, network: Network) -> Itera
     ports = [nic for nic in sku.nics if nic.purpose is network.purpose]
     shared = () if network.purpose is NetworkPurpose.FABRIC else sku.nics
     kinds = {nic.kind for nic in (ports or shared)}
-    if network.kind in kinds or (network.kind is LinkKind.ETHERNET and not (ports and _only_ib(ports))):
+    if network.kind.port in kinds or (network.kind is LinkKind.ETHERNET and not (ports and _only_ib(ports))):
         return
     path: DataPath = (*group.path, "addresses", network.name)
     own = report.document.holds(("skus", sku.name))
     purpose, kind = network.purpose.value, _WORDS[network.kind]
     speed = ports[0].speed_gbps if ports else _SPEED_GBPS
     rail = ", rail: 0" if network.purpose is NetworkPurpose.FABRIC else ""
-    example = f"`nics: [{{purpose: {purpose}, kind: {network.kind.value}, speed_gbps: {speed}{rail}}}, ...]`"
+    example = (
+        f"`nics: [{{purpose: {purpose}, kind: {network.kind.port.value}, speed_gbps: {speed}{rail}}}, ...]`"
+    )
     hint = (
         f"correct `skus.{sku.name}.nics`, e.g. {example}"
         if own

@@ -75,7 +75,7 @@ def _unknown_ports(node: Node, networks: list[Network]) -> tuple[str, ...]:
     if node.platform is Platform.CONTAINER:
         return ()
     has = {nic.kind for nic in node.sku.nics if nic.purpose is NetworkPurpose.FABRIC}
-    fabrics = {net.kind for net in networks if net.purpose is NetworkPurpose.FABRIC}
+    fabrics = {net.kind.port for net in networks if net.purpose is NetworkPurpose.FABRIC}
     return tuple(sorted(kind.value for kind in (fabrics & {LinkKind.INFINIBAND, LinkKind.ROCE}) - has))
 
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 
 from pydantic import Field, SerializeAsAny
 
+from rackwright.model.fabric import Fabric
 from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.ranges import unit_name
@@ -136,6 +137,8 @@ class Cluster(Frozen):
     sha256: str
     """Of the cluster file's bytes."""
     networks: dict[str, Network]
+    fabrics: dict[str, Fabric] = Field(default_factory=dict)
+    """Declared cabling, by the name of the network."""
     ssh: Ssh
     mirrors: Mirrors
     burnin: Burnin

@@ -33,11 +33,33 @@ class NetworkPurpose(StrEnum):
 
 
 class LinkKind(StrEnum):
-    """Link layer of a network."""
+    """Link layer of a network, and the RDMA it carries."""
 
     ETHERNET = "ethernet"
+    """Without RDMA."""
     INFINIBAND = "infiniband"
     ROCE = "roce"
+    """RDMA over Converged Ethernet, version 2."""
+    SPECTRUM_X = "spectrum-x"
+    """RoCE with NVIDIA's adaptive routing: Spectrum-4 switches, BlueField-3 SuperNICs or ConnectX-8."""
+    IWARP = "iwarp"
+    EFA = "efa"
+    """Amazon's Elastic Fabric Adapter."""
+
+    @property
+    def rdma(self) -> bool:
+        """Whether nodes have RDMA devices on it."""
+        return self is not LinkKind.ETHERNET
+
+    @property
+    def port(self) -> LinkKind:
+        """The kind of port that a SKU has for it."""
+        return LinkKind.ROCE if self is LinkKind.SPECTRUM_X else self
+
+    @property
+    def converged(self) -> bool:
+        """Whether it is RoCE, of whatever make: the settings of a RoCE port apply."""
+        return self in (LinkKind.ROCE, LinkKind.SPECTRUM_X)
 
 
 class WorkloadManager(StrEnum):

@@ -1,0 +1,129 @@
+"""A declared fabric: leaves, spines, and every cable with the port at each end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from rackwright.model.types import LinkKind
+
+BY_RULE = "by rule"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NodePort:
+    """A node's port on a fabric, by its rail (counted from 0)."""
+
+    node: str
+    rail: int
+
+    def __str__(self) -> str:
+        return f"{self.node} rail {self.rail}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SwitchPort:
+    """A port of a switch, by the number that discovery prints."""
+
+    switch: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.switch} port {self.port}"
+
+
+End = NodePort | SwitchPort
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """A cable between a node and a leaf, or between a leaf (`near`) and a spine (`far`)."""
+
+    near: End
+    far: SwitchPort
+    speed_gbps: float | None = None
+    """Gb/s of the whole link; None: not declared."""
+    lanes: int | None = None
+    """1, 2, 4, 8 or 12; None: not declared."""
+    label: str | None = None
+    """What is written on the cable."""
+    origin: str = BY_RULE
+    """`by rule`, or the line of the cable list, e.g. `cables.csv:17`."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether a row of the cable list declares it."""
+        return self.origin != BY_RULE
+
+    @property
+    def uplink(self) -> bool:
+        """Whether it is between two switches."""
+        return isinstance(self.near, SwitchPort)
+
+    @property
+    def ends(self) -> tuple[End, End]:
+        return self.near, self.far
+
+
+@dataclass(frozen=True)
+class SwitchId:
+    """How a switch appears in discovery."""
+
+    name: str
+    """In the cluster file."""
+    description: str | None = None
+    """Its node description (InfiniBand) or LLDP system name; None: the name in the cluster file is part of it."""
+    guid: str | None = None
+    """Its node GUID, 16 hexadecimal digits; None: found by its description."""
+    firmware: str | None = None
+    """Declared release; None: all switches of a model are to have the same."""
+    ports: int | None = None
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The cabling of one network of the cluster file."""
+
+    network: str
+    kind: LinkKind
+    rails: int
+    leaves: tuple[str, ...]
+    """In the order of rails and units."""
+    spines: tuple[str, ...]
+    cables: tuple[Cable, ...]
+    """Node cables in file order, rail by rail, then uplinks."""
+    switches: Mapping[str, SwitchId] = field(default_factory=dict)
+    """Every leaf and spine, by name."""
+    port_name: str = "{port}"
+    """How LLDP names a port of a switch, e.g. `swp{port}`."""
+    max_ber: float | None = None
+    """Largest effective bit error rate of a healthy link; None: not judged."""
+
+    @cached_property
+    def by_end(self) -> dict[End, Cable]:
+        """The cable at each end."""
+        return {end: cable for cable in self.cables for end in cable.ends}
+
+    @cached_property
+    def leaf_of(self) -> dict[NodePort, SwitchPort]:
+        """The leaf port of each node port."""
+        return {cable.near: cable.far for cable in self.cables if isinstance(cable.near, NodePort)}
+
+    @cached_property
+    def spines_of(self) -> dict[str, tuple[str, ...]]:
+        """The spines that each leaf has a cable to, in order."""
+        found: dict[str, dict[str, None]] = {leaf: {} for leaf in self.leaves}
+        for cable in self.cables:
+            if isinstance(cable.near, SwitchPort):
+                found.setdefault(cable.near.switch, {})[cable.far.switch] = None
+        return {leaf: tuple(spines) for leaf, spines in found.items()}
+
+    def rails_of(self, leaf: str) -> tuple[int, ...]:
+        """The rails whose node cables end in this leaf."""
+        rails = {
+            cable.near.rail
+            for cable in self.cables
+            if isinstance(cable.near, NodePort) and cable.far.switch == leaf
+        }
+        return tuple(sorted(rails))
