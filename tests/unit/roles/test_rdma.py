@@ -151,7 +151,12 @@ def test_the_network_role_names_ports_and_vlans():
             "network",
             "fabric is plain Ethernet: it has no RDMA devices.",
         ),
-        (SOFT, LinkKind.INFINIBAND, "devices.rxe_rail0.soft", "rxe cannot be on fabric, which is infiniband."),
+        (
+            SOFT,
+            LinkKind.INFINIBAND,
+            "devices.rxe_rail0.soft",
+            "rxe cannot be on fabric, which is infiniband.",
+        ),
         (
             {"siw_a": {"soft": "siw", "netdev": "eth9"}},
             LinkKind.ROCE,
@@ -227,6 +232,7 @@ def test_a_container_gets_packages_and_limits_alone():
     found = [operation.name for operation in planned(cluster, node).operations if operation.role == "rdma"]
     assert [name.partition(":")[0] for name in found] == [
         "Install RDMA's libraries and tools",
+        "Create the folder of systemd's settings",
         "Let programs lock memory",
         "Let programs lock memory",
         "Let systemd read the limit of services",
