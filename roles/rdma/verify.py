@@ -14,6 +14,7 @@ from rackwright.model.sku import Nic
 from rackwright.model.types import Platform
 from rackwright.roles.rdma import texts
 from rackwright.roles.rdma.options import RdmaOptions
+from rackwright.roles.rdma.partitions import pkeys
 from rackwright.roles.rdma.readings import READ, Found, parse_devices, parse_memlock, parse_read_request
 from rackwright.workload.lookup import runs_jobs
 
@@ -276,6 +277,13 @@ CHECKS = (
         _read_requests,
         needs=_HARDWARE,
         applies=_declares_requests,
+    ),
+    Check(
+        "InfiniBand ports have their declared partitions",
+        pkeys,
+        needs=_MODULES,
+        settle_seconds=30,
+        applies=_has_cards,
     ),
     Check("a user's session may lock any memory", _session_memlock),
     Check("slurmd may lock any memory", _slurmd_memlock, applies=_runs_slurmd),
