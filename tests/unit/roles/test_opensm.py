@@ -251,8 +251,10 @@ def test_partitions_whole():
     subnet = declared(partitions=PARTITIONS, guids=GUIDS).networks["fabric"]
     assert texts.partitions(subnet).splitlines()[1:] == [
         "Default=0x7fff, ipoib : ALL=full ;",
-        "storage=0x0001, ipoib, mtu=5, rate=16 : 0x0c42a10300000011=full, 0x0c42a10300000012=full, "
-        "0x0c42a10300000021=full, 0x0c42a10300000002=limited ;",
+        (
+            "storage=0x0001, ipoib, mtu=5, rate=16 : 0x0c42a10300000011=full, 0x0c42a10300000012=full, "
+            "0x0c42a10300000021=full, 0x0c42a10300000002=limited ;"
+        ),
         "public=0x0020 : ALL_CAS=limited ;",
     ]
     limited = declared(default_membership="limited", default_ipoib=False, guids=GUIDS).networks["fabric"]
@@ -331,8 +333,10 @@ def check(name, node, replies, **changes):
             "head1",
             {ASK: TOOK_OVER},
             "FAIL",
-            "fabric: the master is 0x0000000000100007 (priority 14), not this node (0x0000000000100005): another "
-            "subnet manager rules it, e.g. a switch's",
+            (
+                "fabric: the master is 0x0000000000100007 (priority 14), not this node (0x0000000000100005): another "
+                "subnet manager rules it, e.g. a switch's"
+            ),
         ),
         (
             "head1",
@@ -436,8 +440,10 @@ def table(rail, *keys):
             "gpu1",
             {**table(0, "0xffff", "0x0001", "0x0020"), **table(1, "0xffff", "0x0020", "0x8099")},
             "FAIL",
-            "mlx5_rail0 (rail 0 of fabric): it is a limited member of 0x0001, not full; mlx5_rail1 (rail 1 of fabric): it "
-            "is not in the partition 0x0001, it is in the partition 0x0099, undeclared",
+            (
+                "mlx5_rail0 (rail 0 of fabric): it is a limited member of 0x0001, not full; mlx5_rail1 (rail 1 of fabric): it "
+                "is not in the partition 0x0001, it is in the partition 0x0099, undeclared"
+            ),
         ),
         (
             "head2",
