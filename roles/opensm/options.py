@@ -108,6 +108,12 @@ class Subnet(Frozen):
         "without a file; `limited` where partitions are to keep nodes apart.",
     )
     default_ipoib: bool = Field(default=True, description="IPoIB on the partition Default, as opensm has it.")
+    default_mtu: Literal[256, 512, 1024, 2048, 4096] | None = Field(
+        default=None, description="Of the partition Default's broadcast group, as a partition's `mtu`."
+    )
+    default_rate: Literal[10, 20, 40, 56, 100, 200, 300, 400] | None = Field(
+        default=None, description="Of the partition Default's broadcast group, as a partition's `rate`."
+    )
     guids: dict[str, tuple[Guid, ...]] = Field(
         default_factory=dict,
         description="Port GUIDs by node, e.g. `gpu001: [0x0c42a10300a1b2c3]`: of those that a partition names.",
@@ -156,6 +162,11 @@ class Subnet(Frozen):
     def _is_consistent(self) -> Subnet:
         if (self.m_key is None) != (self.m_key_lease_seconds is None):
             raise mistake("`m_key` and `m_key_lease_seconds` are given together.", "m_key_lease_seconds: 60")
+        if not self.default_ipoib and (self.default_mtu is not None or self.default_rate is not None):
+            raise mistake(
+                "`default_mtu` and `default_rate` are those of IPoIB on the partition Default, which is off.",
+                "default_ipoib: true",
+            )
         names: dict[int, str] = {}
         for name, partition in self.partitions.items():
             if names.setdefault(partition.pkey, name) != name:

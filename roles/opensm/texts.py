@@ -98,21 +98,26 @@ def _default(subnet: Subnet) -> str:
 
     `SELF` is the subnet manager that reads the file; standbys are named where their GUIDs are declared.
     """
-    flags = ", ipoib" if subnet.default_ipoib else ""
+    group = _group(ipoib=subnet.default_ipoib, mtu=subnet.default_mtu, rate=subnet.default_rate)
+    flags = "".join(f", {flag}" for flag in group)
     if subnet.default_membership == "full":
         return f"Default=0x7fff{flags} : ALL=full ;"
     managers = "".join(f", {guid}=full" for name in subnet.nodes for guid in subnet.guids.get(name, ()))
     return f"Default=0x7fff{flags} : ALL=limited, ALL_SWITCHES=full, SELF=full{managers} ;"
 
 
+def _group(*, ipoib: bool, mtu: int | None, rate: int | None) -> list[str]:
+    """Flags of the broadcast group."""
+    return [
+        *(["ipoib"] if ipoib else []),
+        *([f"mtu={_MTU[mtu]}"] if mtu is not None else []),
+        *([f"rate={_RATE[rate]}"] if rate is not None else []),
+    ]
+
+
 def _partition(name: str, partition: Partition, subnet: Subnet) -> str:
-    head = [f"{name}={partition.pkey:#06x}"]
-    if partition.ipoib:
-        head.append("ipoib")
-    if partition.mtu is not None:
-        head.append(f"mtu={_MTU[partition.mtu]}")
-    if partition.rate is not None:
-        head.append(f"rate={_RATE[partition.rate]}")
+    group = _group(ipoib=partition.ipoib, mtu=partition.mtu, rate=partition.rate)
+    head = [f"{name}={partition.pkey:#06x}", *group]
     if partition.members == "all":
         ports = [f"ALL_CAS={partition.membership}"]
     else:

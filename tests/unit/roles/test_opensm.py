@@ -123,6 +123,10 @@ def test_only_declared_nodes_are_expected_to_rule_the_fabric():
             {"partitions": {"a": {"pkey": 1, "mtu": 4096}}},
             "`mtu` and `rate` are those of IPoIB's broadcast group, which this partition lacks.",
         ),
+        (
+            {"default_ipoib": False, "default_mtu": 4096},
+            "`default_mtu` and `default_rate` are those of IPoIB on the partition Default, which is off.",
+        ),
         ({"m_key": "fabric_m_key"}, "`m_key` and `m_key_lease_seconds` are given together."),
     ],
 )
@@ -257,6 +261,8 @@ def test_partitions_whole():
         ),
         "public=0x0020 : ALL_CAS=limited ;",
     ]
+    large = declared(default_mtu=4096, default_rate=400).networks["fabric"]
+    assert texts.partitions(large).splitlines()[1:] == ["Default=0x7fff, ipoib, mtu=5, rate=21 : ALL=full ;"]
     limited = declared(default_membership="limited", default_ipoib=False, guids=GUIDS).networks["fabric"]
     assert texts.partitions(limited).splitlines()[1:] == [
         "Default=0x7fff : ALL=limited, ALL_SWITCHES=full, SELF=full, 0x0c42a10300000002=full ;"
