@@ -33,6 +33,7 @@ FREE = {
     "Device.pci": "checked as a PCI address",
     "Device.network": NAME_IN_THE_FILE,
     "RdmaOptions.network": NAME_IN_THE_FILE,
+    "RdmaOptions.sharp{key}": NAME_IN_THE_FILE,
     "IpoibOptions.interfaces{key}": "checked as the name of an interface",
     "Interface.network": NAME_IN_THE_FILE,
     "Interface.partitions{key}": "checked as a P_Key",
