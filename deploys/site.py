@@ -38,6 +38,8 @@ from rackwright.roles.imex.deploy import imex
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.integrity.deploy import integrity
 from rackwright.roles.integrity.options import IntegrityOptions
+from rackwright.roles.ipoib.deploy import ipoib
+from rackwright.roles.ipoib.options import IpoibOptions
 from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.mariadb.deploy import mariadb
@@ -52,6 +54,8 @@ from rackwright.roles.nvidia_container_toolkit.deploy import nvidia_container_to
 from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
 from rackwright.roles.nvidia_driver.deploy import nvidia_driver
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
+from rackwright.roles.opensm.deploy import opensm
+from rackwright.roles.opensm.options import OpensmOptions
 from rackwright.roles.persistence.deploy import persistence
 from rackwright.roles.persistence.options import PersistenceOptions
 from rackwright.roles.podman.deploy import podman
@@ -95,6 +99,10 @@ if (o := options_for(host, "kernel", KernelOptions)) is not None:
     kernel(options=o)
 if (o := options_for(host, "rdma", RdmaOptions)) is not None:
     rdma(options=o)
+if (o := options_for(host, "opensm", OpensmOptions)) is not None:
+    opensm(options=o)
+if (o := options_for(host, "ipoib", IpoibOptions)) is not None:
+    ipoib(options=o)
 if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
