@@ -92,15 +92,14 @@ class GroupRun:
 
     def _alone(self, group: SkuGroup) -> SkuGroup:
         """Each node by itself; those that fail are left out of what follows."""
-        done = measure_alone(
-            self._manager, self._cluster.burnin, self._members, self._plan, self._measurer.progress
-        )
+        done = measure_alone(self._manager, self._cluster, self._members, self._plan, self._measurer.progress)
         group = replace(
             group,
             findings=(*group.findings, *done.findings),
             gemm=done.gemm,
             copies=done.copies,
             ports=done.ports,
+            latencies=done.latencies,
         )
         engine = self._measurer.engine
         if (why := out_of_scope(engine, self._members)) is not None:

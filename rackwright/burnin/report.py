@@ -14,7 +14,7 @@ from rackwright.burnin.floors import Floor
 from rackwright.burnin.measurement import Measurement, finding_json, finite
 from rackwright.burnin.pairs import PairFigure, Triage
 from rackwright.burnin.per_node import NodeFigure
-from rackwright.burnin.ports import PortFigure
+from rackwright.burnin.port_output import LatencyFigure, PortFigure
 from rackwright.burnin.soak import Soak
 from rackwright.burnin.table import Row
 from rackwright.claims.check import worst
@@ -50,6 +50,8 @@ class SkuGroup:
     """Each GPU's matrix product, where the cluster file or the profile asks for it."""
     copies: tuple[CopyFigure, ...] = ()
     ports: tuple[PortFigure, ...] = ()
+    latencies: tuple[LatencyFigure, ...] = ()
+    """ib_read_lat, rail by rail."""
     per_node: tuple[NodeFigure, ...] = ()
     """What each node reached alone; not measured where that is out of scope."""
     left_out: tuple[str, ...] = ()
@@ -101,6 +103,7 @@ class SkuGroup:
             "gemm": [asdict(figure) for figure in self.gemm],
             "copies": [asdict(figure) for figure in self.copies],
             "ports": [asdict(figure) for figure in self.ports],
+            "latencies": [asdict(figure) for figure in self.latencies],
             "per_node": [asdict(figure) for figure in self.per_node],
             "left_out": list(self.left_out),
             "pairs": [asdict(figure) for figure in self.pairs],

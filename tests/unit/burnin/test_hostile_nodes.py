@@ -18,7 +18,7 @@ from rackwright.burnin.expectation import Expectation, doubling, judge_table
 from rackwright.burnin.finding import TEXT_MAX_CHARACTERS, Finding
 from rackwright.burnin.floors import ceiling
 from rackwright.burnin.measurement import Measurement
-from rackwright.burnin.ports import judge_ports
+from rackwright.burnin.port_output import Asked, judge_ports
 from rackwright.burnin.possible import BUSBW_MAX_GBS, busbw_max, copy_max, gemm_max
 from rackwright.burnin.readings import reading_of
 from rackwright.burnin.table import Unreadable, parse_nccl_tests
@@ -92,7 +92,7 @@ ENTRIES: dict[str, tuple[Callable[[str], list[Finding]], st.SearchStrategy[str]]
         lambda text: judge_copies("\n".join(f"w1 {line}" for line in text.split("\n")), ("w1",), 8, SKU)[1],
         mutated(NVBANDWIDTH).map(lambda value: json.dumps(value, default=str)),
     ),
-    "ib_write_bw": (lambda text: judge_ports(text, PAIR, 8, SKU.floor(Metric.IB_WRITE_GBPS), 400)[1], lines(*PORTS).map("\n".join)),
+    "ib_write_bw": (lambda text: judge_ports(text, PAIR, Asked(8, SKU.floor(Metric.IB_WRITE_GBPS), 400, latency=True))[2], lines(*PORTS).map("\n".join)),
     "gemm": (lambda text: judge_gemm(text, None, ("w1",), 8, SKU.floor(Metric.GEMM_BF16_TFLOPS)), lines(*GEMM).map("\n".join)),
     "dcgmi diag": (lambda text: judge_diag(text, None, ("w1",)), lines(*DIAG).map("\n".join)),
     "transport": (lambda text: [Finding(*found)] if (found := parse_transports(text).judge("NET/IB")) else [], any_text()),
@@ -210,9 +210,9 @@ def test_copies_beyond_the_bus_are_no_figures() -> None:
 
 def test_ports_beyond_their_speed_are_no_figures() -> None:
     text = "\n".join(PORTS)
-    figures, findings = judge_ports(text, PAIR, 1, SKU.floor(Metric.IB_WRITE_GBPS), 400)
+    figures, _, findings = judge_ports(text, PAIR, Asked(1, SKU.floor(Metric.IB_WRITE_GBPS), 400))
     assert ([one.gbps for one in figures], findings) == ([390.1], [])
-    figures, findings = judge_ports(text.replace("390.10", "999999.0"), PAIR, 1, None, 400)
+    figures, _, findings = judge_ports(text.replace("390.10", "999999.0"), PAIR, Asked(1, None, 400))
     assert figures == []
     assert {one.status for one in findings} == {Status.UNKNOWN}
     assert "could not do more than 800" in findings[0].text
