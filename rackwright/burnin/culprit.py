@@ -32,10 +32,18 @@ class Search:
     """One search. Ask for `next_round`, run it, `tell` the readings; until the round is empty."""
 
     def __init__(
-        self, units: Units, *, limit: float | None, ports: bool = True, most: int = RUNS_MAX
+        self,
+        units: Units,
+        *,
+        limit: float | None,
+        ports: bool = True,
+        fraction: float = SLOW_FRACTION,
+        most: int = RUNS_MAX,
     ) -> None:
-        """`units` are nodes below the same leaves; `limit` the GB/s that two sound nodes reach; `ports`: whether
-        ib_write_bw can be run."""
+        """`units` are nodes below the same leaves; `limit` the GB/s that two sound nodes reach, None: `fraction` of the
+        fastest of a few pairs; `ports`: whether ib_write_bw can be run.
+        """
+        self._fraction = fraction
         self._units = [tuple(unit) for unit in units if unit]
         self._ports = ports
         self._most = most
@@ -108,7 +116,7 @@ class Search:
         if not known:
             self._stopped = f"no figure of any of the first pairs: {readings[0].problem}"
             return False
-        self._limit = SLOW_FRACTION * max(known)
+        self._limit = self._fraction * max(known)
         return True
 
     def _below_leaves(self) -> Round:
@@ -158,7 +166,7 @@ class Search:
             reading = yield run
             rails = slow_rails(reading.ports, [tested], PORT_FRACTION)
             known = len({rail for _, rail in reading.ports})
-        one = Culprit("node", accused, (), reached, self._limit or 0.0)
+        one = Culprit("node", accused, (), reached, self._limit or 0.0, by_rail=known > 0)
         if rails and (len(rails) <= known // 2 or known == 1):
             self._culprits += [replace(one, kind="rail", rails=(rail,)) for rail in rails]
         else:
@@ -166,14 +174,15 @@ class Search:
 
     def _accuse_unit(self, accused: tuple[str, ...], helper: str | None, reached: float | None) -> Task:
         rails: tuple[int, ...] = ()
+        known = 0
         names = self._by_unit
         if self._ports:
             other = names[helper if helper is not None else accused[1]]
             tested = tuple(zip(names[accused[0]], other, strict=False))
             reading = yield Run("ports", tested, "spine")
             rails = slow_rails(reading.ports, tested, PORT_FRACTION)
-            if len(rails) == len({rail for _, rail in reading.ports}):
-                rails = ()
+            known = len({rail for _, rail in reading.ports})
+            rails = () if len(rails) == known else rails
         nodes = tuple(node for unit in accused for node in names[unit])
         units = tuple(int(unit.removeprefix("unit ")) for unit in accused)
-        self._culprits.append(Culprit("uplinks", nodes, rails, reached, self._limit or 0.0, units))
+        self._culprits.append(Culprit("uplinks", nodes, rails, reached, self._limit or 0.0, units, known > 0))

@@ -56,6 +56,8 @@ class Culprit:
     """GB/s under which a run is slow."""
     units: tuple[int, ...] = ()
     """Of `uplinks`: whose leaves; two where no third unit could tell them apart."""
+    by_rail: bool = False
+    """Whether ib_write_bw gave figures of its rails."""
 
 
 @dataclass(frozen=True)

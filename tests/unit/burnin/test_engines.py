@@ -116,7 +116,7 @@ def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_pat
 
 def test_the_mpi_program_is_python_and_fits_an_argument():
     program = render(
-        "burnin/all_reduce.py.j2", smallest=8, largest=2**26, iterations=20, seconds_per_size=0.05
+        "burnin/all_reduce.py.j2", smallest=8, largest=2**26, iterations=20, seconds_per_size=0.05, groups={"w1": 0}
     )
     ast.parse(program)
     assert len(program) < 16_000
