@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -135,9 +136,8 @@ class Chase:
             for number in culprit.rails:
                 cable = cable_of(self._cluster, name, number)
                 cables += [_ends(cable.near, cable.far, cable.label)] if cable is not None else []
-        said += [
-            one for log in self._logs if any(name in log for name in culprit.nodes) for one in from_log(log)
-        ][:1]
+        logs = [log for log in self._logs if _mentions(log, culprit.nodes)]
+        said += [one for log in logs for one in from_log(log)][:1]
         return Named(culprit, tuple(cables), tuple(said))
 
     def _declared(self, node: Node, rail: Rail) -> Declared:
@@ -173,6 +173,11 @@ class Chase:
             for cable in fabric.cables
             if cable.uplink and getattr(cable.near, "switch", None) in leaves
         )
+
+
+def _mentions(log: str, nodes: Sequence[str]) -> bool:
+    names = "|".join(re.escape(node.split(".")[0]) for node in nodes)
+    return re.search(rf"(?<![\w-])(?:{names})(?![\w-])", log) is not None
 
 
 def _ends(near: object, far: object, label: str | None) -> str:

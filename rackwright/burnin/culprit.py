@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from rackwright.burnin.hunt import Hunt, Round, Task
+from rackwright.burnin.hunt import DOUBT, Hunt, Round, Task
 from rackwright.burnin.pairs import Pair
 from rackwright.burnin.runs import Culprit, Found, Reading, Run, Step, slow_rails
 
@@ -96,9 +96,13 @@ class Search:
     # the search as a whole: each yield is a round
 
     def _search(self) -> Round:
-        if self._limit is None and not (yield from self._what_is_usual()):
+        compared = self._limit is None
+        if compared and not (yield from self._what_is_usual()):
             return
         yield from self._below_leaves()
+        while compared and self._was_too_low():
+            self._culprits, self._unresolved, self._bad = [], [], set()
+            yield from self._below_leaves()
         sound = [tuple(node for node in unit if node not in self._bad) for unit in self._units]
         if not self._unresolved and sum(map(bool, sound)) > 1:
             yield from self._across_spines(sound)
@@ -112,11 +116,36 @@ class Search:
             self._stopped = "no two nodes are below the same leaves, and no floor of two nodes is known"
             return False
         readings = yield tuple(Run("collective", (pair,), "leaf") for pair in chosen)
+        if len(chosen) < first and (of_three := [unit for unit in self._units if len(unit) > 2]):
+            # a single slow node is in every pair but one of three nodes
+            one, two, three = of_three[0][:3]
+            for pair in ((one, three), (two, three)):
+                readings = [*readings, *(yield (Run("collective", (pair,), "leaf"),))]
         known = [reading.figure for reading in readings if reading.figure is not None]
         if not known:
             self._stopped = f"no figure of any of the first pairs: {readings[0].problem}"
             return False
-        self._limit = self._fraction * max(known)
+        self._set_limit(self._fraction * max(known))
+        return True
+
+    def _set_limit(self, limit: float) -> None:
+        self._limit = limit
+        self._steps = [
+            replace(step, slow=step.run.kind == "collective" and self._is_slow(step.reading))
+            for step in self._steps
+        ]
+
+    def _was_too_low(self) -> bool:
+        """Whether later runs were so fast that earlier ones were not: the first pairs were slow ones."""
+        mine = [
+            step for step in self._steps if step.run.kind == "collective" and step.reading.figure is not None
+        ]
+        figures = [step.reading.figure or 0.0 for step in mine]
+        limit = self._fraction * max(figures)
+        passed = [figure for step, figure in zip(mine, figures, strict=True) if not step.slow]
+        if self._limit is None or limit <= self._limit or all(one >= limit * (1 - DOUBT) for one in passed):
+            return False
+        self._set_limit(limit)
         return True
 
     def _below_leaves(self) -> Round:

@@ -96,7 +96,7 @@ and back (NVIDIA's NCCL documentation, environment variables; azurehpc-health-ch
 
 def measure_loopback(measurer: Measurer, nodes: tuple[str, ...], sizes: tuple[int, int]) -> PerNode:
     """All-reduce within each node through its ports; no floor is published for most SKUs, so nodes are compared."""
-    return measure_each(measurer.with_environment(LOOPBACK), nodes, sizes, None, "alone through its ports")
+    return measure_each(measurer.with_environment(LOOPBACK), nodes, sizes, None, "alone through their ports")
 
 
 def _one(measurer: Measurer, node: str, sizes: tuple[int, int]) -> tuple[NodeFigure, Row | None, bool]:

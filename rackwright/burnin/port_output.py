@@ -102,13 +102,11 @@ def judge_ports(
     )
     if not client.strip() and said:
         words = last_output_line(next(iter(said.values())))
-    for what, there in (
-        ("ib_write_bw", len({one.rail for one in figures})),
-        *((("ib_read_lat", len(latencies)),) if asked.latency else ()),
-    ):
-        if there != asked.ports:
-            why = f"{what}: {there} of {asked.ports} rails of {where} have a figure: {words}"
-            findings.append(Finding(Status.UNKNOWN, why))
+    there, timed = len({one.rail for one in figures}), len(latencies)
+    what, shown = ("ib_write_bw", there) if there != asked.ports else ("ib_read_lat", timed)
+    if there != asked.ports or (asked.latency and timed != asked.ports):
+        why = f"{what}: {shown} of {asked.ports} rails of {where} have a figure: {words}"
+        findings.append(Finding(Status.UNKNOWN, why))
     return figures, latencies, findings
 
 

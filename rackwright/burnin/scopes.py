@@ -51,12 +51,10 @@ class Scopes:
 
 
 def measure_scopes(measurer: Measurer, cluster: Cluster, members: tuple[Node, ...], plan: Plan) -> Scopes:
-    """Every unit with at least two nodes, all of them side by side; OUT OF SCOPE where there is one unit alone."""
+    """Every unit with at least two nodes, all of them side by side; one unit is what all nodes are."""
     units = [unit for unit in units_of(cluster, members) if len(unit) > 1]
     if len(units) < 2:
-        return Scopes(
-            findings=(Finding(Status.OUT_OF_SCOPE, "by unit: all nodes are below the same leaves"),)
-        )
+        return Scopes()
     figures: list[ScopeFigure] = []
     findings: list[Finding] = []
     collectives = [name for name in BY_SCOPE if name in measurer.engine.collectives]

@@ -54,6 +54,13 @@ def test_in_small_clusters_the_slow_node_is_named_where_another_node_can_tell(si
         found_on(SimulatedFabric(units, size, 2, seed=seed).seeded([kind]), LIMIT_GBS)
 
 
+@pytest.mark.parametrize("size", [3, 4, 5, 6])
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_without_a_floor_the_first_pairs_may_be_the_slow_ones(size, bad):
+    for share in (0.1, 0.3, 0.6):
+        found_on(SimulatedFabric(1, size, 2, (Fault("node", f"n{bad:03}", share=share),)), None)
+
+
 def test_of_two_nodes_either_is_named():
     fabric = SimulatedFabric(1, 2, 2, (Fault("node", "n001"),))
     [culprit] = fabric.search(LIMIT_GBS).culprits
