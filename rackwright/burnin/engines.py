@@ -12,11 +12,11 @@ from rackwright.burnin.on_each import search_path
 from rackwright.burnin.possible import busbw_max
 from rackwright.burnin.rails import Rail
 from rackwright.burnin.transport import parse_transports
+from rackwright.burnin.verbs import over_verbs
 from rackwright.errors import BurninError
 from rackwright.model.cluster import Node
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Sku
-from rackwright.model.types import LinkKind
 from rackwright.render import render
 from rackwright.status import Status
 from rackwright.workload.protocol import Step, gpus_of
@@ -262,23 +262,6 @@ class Mpi:
             Status.UNKNOWN,
             f"the mpi engine cannot prove the transport; {self._settings.transport} is declared",
         )
-
-
-def over_verbs(rails: Sequence[Rail]) -> dict[str, str]:
-    """Variables by which Open MPI uses these devices and nothing else between nodes: without them the run fails.
-
-    Open MPI 4.1 and 5.0 use UCX by themselves for devices called `mlx*` alone (opal/mca/common/ucx/common_ucx.c, default of
-    `devices`; read 2026-11-25), so that software devices need `any`. UCX drives InfiniBand and RoCE, not iWARP or EFA.
-    """
-    if not rails or not all(rail.kind is LinkKind.INFINIBAND or rail.kind.converged for rail in rails):
-        return {}
-    return {
-        "OMPI_MCA_pml": "ucx",
-        "OMPI_MCA_pml_ucx_tls": "any",
-        "OMPI_MCA_pml_ucx_devices": "any",
-        "UCX_TLS": "rc,ud,sm,self",
-        "UCX_NET_DEVICES": ",".join(f"{rail.device}:{rail.port}" for rail in rails),
-    }
 
 
 def cpus_per_task(sku: Sku, tasks: int) -> int:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from rackwright.burnin.engines import NCCL_FILTER, NcclTests, cpus_per_task, engine_for, over_verbs
+from rackwright.burnin.engines import NCCL_FILTER, NcclTests, cpus_per_task, engine_for
 from rackwright.burnin.rails import Rail
 from rackwright.burnin.readiness import not_ready
+from rackwright.burnin.verbs import over_verbs
 from rackwright.command import CommandResult
 from rackwright.errors import BurninError, WorkloadError
 from rackwright.model.settings import Burnin
