@@ -40,6 +40,8 @@ from rackwright.roles.integrity.deploy import integrity
 from rackwright.roles.integrity.options import IntegrityOptions
 from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
+from rackwright.roles.lldp.deploy import lldp
+from rackwright.roles.lldp.options import LldpOptions
 from rackwright.roles.mariadb.deploy import mariadb
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mig.deploy import mig
@@ -79,6 +81,8 @@ if (o := options_for(host, "access", AccessOptions)) is not None:
     access(options=o)
 if (o := options_for(host, "firewall", FirewallOptions)) is not None:
     firewall(options=o)
+if (o := options_for(host, "lldp", LldpOptions)) is not None:
+    lldp(options=o)
 if (o := options_for(host, "tuning", TuningOptions)) is not None:
     tuning(options=o)
 if (o := options_for(host, "time", TimeOptions)) is not None:
