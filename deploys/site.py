@@ -42,6 +42,8 @@ from rackwright.roles.ipoib.deploy import ipoib
 from rackwright.roles.ipoib.options import IpoibOptions
 from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
+from rackwright.roles.lldp.deploy import lldp
+from rackwright.roles.lldp.options import LldpOptions
 from rackwright.roles.mariadb.deploy import mariadb
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mig.deploy import mig
@@ -85,6 +87,8 @@ if (o := options_for(host, "access", AccessOptions)) is not None:
     access(options=o)
 if (o := options_for(host, "firewall", FirewallOptions)) is not None:
     firewall(options=o)
+if (o := options_for(host, "lldp", LldpOptions)) is not None:
+    lldp(options=o)
 if (o := options_for(host, "tuning", TuningOptions)) is not None:
     tuning(options=o)
 if (o := options_for(host, "time", TimeOptions)) is not None:

@@ -37,6 +37,7 @@ SOFTWARE = {
         "ssh.service",
         {"keysign": "/usr/lib/openssh/ssh-keysign"},
     ),
+    "lldpd": Names(("lldpd",), "lldpd.service"),
     "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),
     "chrony": Names(

@@ -35,6 +35,8 @@ SOFTWARE = {
         "sshd.service",
         {"keysign": "/usr/libexec/openssh/ssh-keysign"},
     ),
+    # unconfirmed: from AppStream or EPEL, which a site adds where AppStream has none
+    "lldpd": Names(("lldpd",), "lldpd.service"),
     "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),
     "chrony": Names(
