@@ -41,10 +41,8 @@ def burnin(
     BurninError when the declaration cannot be run; what the workload manager or a node does is in the report.
     """
     groups = _alike(cluster, nodes)
-    engines = [
-        engine_for(cluster.burnin, members[0], ranks_per_node, rails_of(cluster, members[0]))
-        for members in groups
-    ]
+    firsts = [members[0] for members in groups]
+    engines = [engine_for(cluster.burnin, node, ranks_per_node, rails_of(cluster, node)) for node in firsts]
     started, begun = datetime.now(UTC), time.monotonic()
     measured: list[SkuGroup] = []
 
