@@ -100,6 +100,7 @@ FREE = {
     "DeclaredFirmware.nvme{}": COMPARED,
     "ImexOptions.domains{}": NODES,
     "ImexOptions.network": NAME_IN_THE_FILE,
+    "LldpOptions.networks[]": NAME_IN_THE_FILE,
     "MariadbOptions.node": NAME_OF_A_NODE,
     "SlurmOptions.backups[]": NAME_OF_A_NODE,
     "SlurmOptions.node_settings{key}": NODES,
