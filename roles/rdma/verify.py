@@ -82,7 +82,9 @@ def _ports(context: Context) -> str:
 def _why(there: Found) -> str:
     if there.state == "INIT" and there.link_layer == "InfiniBand":
         return ": no subnet manager has brought the port up"
-    return ": no cable, or nothing at its other end" if there.physical in ("Polling", "Disabled") else ""
+    if there.physical == "Disabled":
+        return ": its port or interface is switched off"
+    return ": no cable, or nothing at its other end" if there.physical == "Polling" else ""
 
 
 def _report(wrong: list[str], unknown: list[str], what: str) -> None:

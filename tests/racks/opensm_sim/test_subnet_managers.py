@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,7 @@ PARTITIONS = {
     },
     "public": {"pkey": 0x0020, "membership": "limited"},
 }
+RESTARTS = 5
 MASTER, STANDBY = "the declared node is the master of each subnet", "standbys are ready to take over"
 
 
@@ -195,11 +196,9 @@ def test_changed_partitions_are_read_at_a_reload_without_an_election(managed, cl
     assert result(MASTER, fabric, cluster, "head1").status == "PASS"
 
 
-def test_the_standby_takes_over_and_gives_way_again(managed, cluster):
+def test_the_standby_takes_over_when_the_master_dies(managed, cluster):
     fabric, master = managed
-    master.kill()
-    master.wait(10)
-    until(lambda: "Entering MASTER state" in fabric.log("head2"), 60)
+    _take_over(fabric, cluster, master)
     found = result(MASTER, fabric, cluster, "head2")
     assert (found.status, "this standby is the master: head1 does not run" in found.evidence) == (
         "FAIL",
@@ -207,9 +206,36 @@ def test_the_standby_takes_over_and_gives_way_again(managed, cluster):
     )
     assert result(STANDBY, fabric, cluster, "head2").status == "FAIL"
     until(lambda: 0x8001 in pkeys(fabric, "gpu1"))  # the standby's partitions are the same
-    start(fabric, cluster, "head1")
-    until(lambda: result(MASTER, fabric, cluster, "head1").status == "PASS", 60)
-    until(lambda: result(STANDBY, fabric, cluster, "head2").status == "PASS", 60)
+
+
+def test_the_declared_master_rules_again_when_it_is_back(managed, cluster):
+    """opensm 3.3.23 under load at times hangs after the handover: then the check fails, and a restart helps."""
+    fabric, master = managed
+    for _ in range(RESTARTS):
+        _take_over(fabric, cluster, master)
+        master = start(fabric, cluster, "head1")
+        if _within(lambda: result(MASTER, fabric, cluster, "head1").status == "PASS", 15):
+            break
+        assert result(MASTER, fabric, cluster, "head1").status in ("FAIL", "UNKNOWN")
+    assert result(MASTER, fabric, cluster, "head1").status == "PASS"
+    until(lambda: result(STANDBY, fabric, cluster, "head2").status == "PASS")
+
+
+def _take_over(fabric: Simulated, cluster: Cluster, master: subprocess.Popen[bytes]) -> None:
+    """Kill the master and wait until the standby rules."""
+    master.kill()
+    master.wait(10)
+    beginning = "fabric: this standby is the master"
+    until(lambda: result(MASTER, fabric, cluster, "head2").evidence.startswith(beginning), 60)
+
+
+def _within(true: Callable[[], bool], seconds: float) -> bool:
+    """Whether something comes to be so in time."""
+    try:
+        until(true, seconds)
+    except AssertionError:
+        return False
+    return True
 
 
 def test_without_any_subnet_manager_nothing_is_known(fabric, cluster):

@@ -86,6 +86,12 @@ def check(name, replies, devices=CARDS, **where):
         ),
         (
             ACTIVE,
+            two(state="1: DOWN", phys_state="3: Disabled"),
+            "FAIL",
+            "mlx5_rail1 (rail 1 of fabric) is DOWN, Disabled: its port or interface is switched off",
+        ),
+        (
+            ACTIVE,
             two(state="2: INIT"),
             "FAIL",
             "mlx5_rail1 (rail 1 of fabric) is INIT, LinkUp: no subnet manager has brought the port up",
