@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
-from rackwright.burnin.engines import engine_for
+from rackwright.burnin.engines import Engine, engine_for
 from rackwright.burnin.group import GroupRun
 from rackwright.burnin.measuring import Measurer, Progress
 from rackwright.burnin.profiles import Profile, plan_of
@@ -41,8 +41,7 @@ def burnin(
     BurninError when the declaration cannot be run; what the workload manager or a node does is in the report.
     """
     groups = _alike(cluster, nodes)
-    firsts = [members[0] for members in groups]
-    engines = [engine_for(cluster.burnin, node, ranks_per_node, rails_of(cluster, node)) for node in firsts]
+    engines = [_engine(cluster, members[0], ranks_per_node) for members in groups]
     started, begun = datetime.now(UTC), time.monotonic()
     measured: list[SkuGroup] = []
 
@@ -71,6 +70,10 @@ def burnin(
     whole = report()
     store(whole)
     return whole
+
+
+def _engine(cluster: Cluster, node: Node, ranks_per_node: int) -> Engine:
+    return engine_for(cluster.burnin, node, ranks_per_node, rails_of(cluster, node))
 
 
 def _alike(cluster: Cluster, nodes: str | None) -> list[tuple[Node, ...]]:

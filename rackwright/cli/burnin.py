@@ -47,7 +47,8 @@ def burnin_command(
         str | None, typer.Option(metavar="NODESET", help="Only these workers, e.g. gpu[001-016].")
     ] = None,
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Test pairs of nodes too, even if no floor is missed.")
+        bool,
+        typer.Option("--pairs", help="Measure every node with two others too, even if no floor is missed."),
     ] = False,
     ranks_per_node: Annotated[int, typer.Option(min=1, help="Ranks on each node, for the mpi engine.")] = 1,
     profile: Annotated[
