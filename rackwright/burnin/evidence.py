@@ -32,7 +32,7 @@ CONGESTION = {
     "local_ack_timeout_err": "acknowledgements that did not come in time: packets are lost on the way",
     "roce_slow_restart": "restarts after lost packets",
     "np_ecn_marked_roce_packets": "packets marked by ECN: switches on the way are congested",
-    "rp_cnp_handled": "congestion notifications handled: this node was told to send more slowly",
+    "rp_cnp_handled": "congestion notifications handled: the fabric made this node send more slowly",
     "np_cnp_sent": "congestion notifications sent: what comes in is congested",
     "completer_retry_err": "retries of a completer: packets are lost on the way",
     "retry_exceeded_err": "transfers that were given up after retries",

@@ -24,7 +24,7 @@ noise alone should pass."""
 TO_SIGMA = 1.4826
 """The standard deviation of normal noise over its MAD."""
 LEAST_PERCENT = 5.0
-"""Of the median: less is no regression however still the earlier runs were; the handbook's bound of node against fleet."""
+"""Of the median: a smaller change is not a regression, even where earlier runs were all alike; the handbook's bound of node against fleet."""
 
 Figures = dict[str, float]
 

@@ -150,7 +150,7 @@ def _round(manager: Manager, cluster: Cluster, first: Node, pairs: list[Pair], w
 
 def _without_floor(cluster: Cluster, node: Node) -> Finding:
     hint = f"SKU {node.sku.name} has no floor {Metric.IB_WRITE_GBPS}"
-    if any(rail.device.startswith(("rxe", "siw")) for rail in rails_of(cluster, node)):
+    if any(rail.software for rail in rails_of(cluster, node)):
         return Finding(Status.OUT_OF_SCOPE, f"ib_write_bw: software devices are measured, not judged: {hint}")
     return Finding(Status.UNKNOWN, f"ib_write_bw: {hint}")
 

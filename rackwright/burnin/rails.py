@@ -23,6 +23,8 @@ class Rail:
     port: int
     address: IPv4Address | None
     netdev: str | None = None
+    software: bool = False
+    """Whether the kernel makes the device of a network interface (rdma_rxe)."""
 
     @property
     def gid(self) -> str | None:
@@ -46,7 +48,8 @@ def rails_of(cluster: Cluster, node: Node) -> tuple[Rail, ...]:
         network = cluster.networks.get(hca.network)
         if network is not None and network.purpose is NetworkPurpose.FABRIC and network.kind.rdma:
             address = node.address_on(hca.network, hca.rail)
-            found.append(Rail(hca.rail, hca.network, network.kind, hca.name, hca.port, address, hca.netdev))
+            place = hca.rail, hca.network, network.kind, hca.name, hca.port, address, hca.netdev
+            found.append(Rail(*place, software=hca.pci is None))
     return tuple(sorted(found, key=lambda rail: (list(cluster.networks).index(rail.network), rail.rail)))
 
 

@@ -13,13 +13,17 @@ def over_verbs(rails: Sequence[Rail]) -> dict[str, str]:
 
     Open MPI 4.1 and 5.0 use UCX by themselves for devices called `mlx*` alone (opal/mca/common/ucx/common_ucx.c, default of
     `devices`; read 2026-11-25), so that software devices need `any`. UCX drives InfiniBand and RoCE, not iWARP or EFA.
+
+    Software devices find each other by TCP: UD over rdma_rxe times out, RC carries the data (UCX 1.18.1 on Debian 13,
+    2026-11-25). That TCP carried none of it, the devices' counters prove (rackwright.burnin.proof).
     """
+    software = [rail.netdev for rail in rails if rail.software and rail.netdev is not None]
     if not rails or not all(rail.kind is LinkKind.INFINIBAND or rail.kind.converged for rail in rails):
         return {}
     return {
         "OMPI_MCA_pml": "ucx",
         "OMPI_MCA_pml_ucx_tls": "any",
         "OMPI_MCA_pml_ucx_devices": "any",
-        "UCX_TLS": "rc,ud,sm,self",
-        "UCX_NET_DEVICES": ",".join(f"{rail.device}:{rail.port}" for rail in rails),
+        "UCX_TLS": "rc_verbs,tcp,sm,self" if software else "rc,ud,sm,self",
+        "UCX_NET_DEVICES": ",".join([*(f"{rail.device}:{rail.port}" for rail in rails), *software]),
     }

@@ -25,6 +25,7 @@ from rackwright.status import Status
 
 DOCUMENT_VERSION = 1
 KIND = "rackwright.fabric.check"
+_SHOWN = (Status.FAIL, Status.UNKNOWN, Status.WARN)
 _EXIT = {Status.FAIL: ExitCode.CHECK_FAILED, Status.UNKNOWN: ExitCode.UNKNOWN}
 
 
@@ -46,7 +47,8 @@ class Checked:
     def status(self) -> Status:
         """The status that decides."""
         statuses = {finding.status for finding in self.findings}
-        return next((one for one in (Status.FAIL, Status.UNKNOWN) if one in statuses), Status.PASS)
+        order = (Status.FAIL, Status.UNKNOWN, Status.WARN)
+        return next((one for one in order if one in statuses), Status.PASS)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -79,11 +81,11 @@ class FabricReport:
         parts = []
         for one in self.fabrics:
             counts = Counter(finding.status for finding in one.findings)
-            told = (
-                ", ".join(f"{counts[status]} {status.value}" for status in _EXIT if counts[status])
+            counted = (
+                ", ".join(f"{counts[status]} {status.value}" for status in _SHOWN if counts[status])
                 or "as declared"
             )
-            parts.append(f"{one.network}: {one.intact} of {one.cables} cables in place, {told}")
+            parts.append(f"{one.network}: {one.intact} of {one.cables} cables in place, {counted}")
         return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -177,7 +179,7 @@ def _out_of_scope(fabric: Fabric, nodes: Iterable[Node]) -> list[Finding]:
     found = []
     uplinks = sum(cable.uplink for cable in fabric.cables)
     if uplinks and fabric.kind is not LinkKind.INFINIBAND:
-        text = f"{uplinks} cables between leaves and spines: only switches can tell, and rackwright asks nodes alone."
+        text = f"{uplinks} cables between leaves and spines: only the switches see them, and rackwright asks nodes."
         found.append(Finding(Kind.NOT_COMPARED, text, status=Status.OUT_OF_SCOPE))
     for platform in sorted({node.platform for node in nodes}):
         if (why := why_lacking(platform, Capability.HARDWARE)) is not None and any(

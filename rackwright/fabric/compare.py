@@ -11,8 +11,11 @@ from rackwright.fabric.identify import Found, FoundEnd, Stranger
 from rackwright.fabric.links import judge_links
 from rackwright.model.fabric import Cable, End, Fabric, NodePort, SwitchPort
 from rackwright.model.ranges import fold
+from rackwright.model.types import LinkKind
 from rackwright.status import Status
 
+_DOWN = ("down", "disabled", "init", "armed")
+"""States of a port that is off, or that no subnet manager has brought up; the end of `lowerlayerdown` too."""
 Describe = Callable[[FoundEnd], str]
 
 
@@ -110,9 +113,23 @@ class _Comparison:
         return [cable for cable in wrong if id(cable) not in left_out], findings
 
     def _leads_nowhere(self, cable: Cable) -> bool:
-        """Whether no end of a cable is somewhere known: it has no link, or ends in a switch without a known name."""
-        partners = (self.found.partner.get(end) for end in cable.ends)
+        """Whether no end of a cable is somewhere known: it has no link, or ends in a switch without a known name.
+
+        On Ethernet the node's port that is off, or was not found, is a finding of its own.
+        """
+        partners = [self.found.partner.get(end) for end in cable.ends]
+        if self._by_lldp and not any(partners) and self._state(cable.near) in (None, *_DOWN):
+            return False
         return all(end is None or isinstance(end, Stranger) for end in partners)
+
+    @property
+    def _by_lldp(self) -> bool:
+        """Whether only nodes were asked, and what a switch does not announce is not known."""
+        return self.fabric.kind is not LinkKind.INFINIBAND
+
+    def _state(self, end: End) -> str | None:
+        health = self.found.health.get(end)
+        return None if health is None or health.state is None else health.state.removeprefix("lowerlayer")
 
     def _unseen(self, name: str, cables: list[Cable]) -> Finding:
         if name not in self.fabric.switches:
@@ -128,6 +145,9 @@ class _Comparison:
                 f"{name} was not identified: cables declared for it{of_whom} end in {', '.join(strangers[:4])}. Declare its "
                 f"`guid` or `description` under `fabrics.{self.fabric.network}.switches.{name}`."
             )
+            return Finding(Kind.UNREAD, text, (name,), Status.UNKNOWN)
+        if self._by_lldp:
+            text = f"{name} was not heard: no LLDP on the ports{of_whom} that are cabled to it. Does the switch send it?"
             return Finding(Kind.UNREAD, text, (name,), Status.UNKNOWN)
         return Finding(
             Kind.ABSENT_SWITCH,
@@ -184,7 +204,7 @@ class _Comparison:
         return Kind.WRONG_LEAF if not rails or here.rail in rails else Kind.WRONG_RAIL
 
     def _unlinked(self, cable: Cable) -> Finding:
-        """A cable with no link at either end: down where a port says so, else missing."""
+        """A cable with no link: its port is off, or it is on and nothing answers (`polling`)."""
         self._told.update(cable.ends)
         states = [
             f"{end} is {state}"
@@ -195,9 +215,21 @@ class _Comparison:
         has = "" if taken is None else f", which {self.describe(taken)} has"
         where = f"{self.describe(cable.near)} has no link; {cable.far} was declared{has}"
         ends = (str(cable.near), str(cable.far))
-        if any(state.endswith(("down", "disabled", "polling", "init", "armed")) for state in states):
-            return Finding(Kind.DOWN, f"{where} ({'; '.join(states)}).", ends)
-        return Finding(Kind.MISSING, f"{where}: the cable is missing, or both its ports are off.", ends)
+        if self._by_lldp and not any(state.endswith(_DOWN) for state in states):
+            return self._unheard(cable, ends, up=bool(states))
+        shown = f" ({'; '.join(states)})" if states else ""
+        if any(state.endswith(_DOWN) for state in states):
+            return Finding(Kind.DOWN, f"{where}{shown}.", ends)
+        return Finding(Kind.MISSING, f"{where}{shown}: nothing answers at the other end of the port.", ends)
+
+    def _unheard(self, cable: Cable, ends: tuple[str, str], *, up: bool) -> Finding:
+        """A node's port that is not down and hears nothing: a switch that sends no LLDP looks the same as no cable."""
+        why = (
+            "has a link and hears no LLDP: does the switch send it?"
+            if up
+            else "was not found: no interface of the node is declared for it or has its address"
+        )
+        return Finding(Kind.UNREAD, f"{self.describe(cable.near)} {why}", ends, Status.UNKNOWN)
 
     def _extra(self) -> Iterator[Finding]:
         """Cables of which no end is declared, or of which one end should have none."""

@@ -1,10 +1,10 @@
-"""Asks one node of an InfiniBand fabric for all of it, and each node for the GUIDs of its devices."""
+"""Asks one node of an InfiniBand fabric for all of it, and each node for the GUIDs and the firmware of its devices."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rackwright.errors import ConnectionFailed
 from rackwright.fabric.discovered import Discovery
@@ -23,11 +23,23 @@ AT_ONCE = 64
 TOOL_SECONDS = 240
 """A fabric of ten thousand ports is read in tens of seconds; a port that answers nothing costs a timeout each."""
 SECONDS = 3 * TOOL_SECONDS + 60
-GUID_SECONDS = 30
+DEVICES_SECONDS = 30
 PACKAGE = "infiniband-diags"
 _TOOLS = {"ibnetdiscover": "ibnetdiscover", "iblinkinfo": "iblinkinfo", "ibqueryerrors": "ibqueryerrors"}
-GUIDS = 'for path in /sys/class/infiniband/*; do [ -e "$path/node_guid" ] || continue; printf "%s %s\\n" "${path##*/}" "$(cat "$path/node_guid")"; done'
-_GUID_LINE = re.compile(r"([A-Za-z0-9_]{1,63}) ([0-9a-f]{4}(?::[0-9a-f]{4}){3})")
+DEVICES = """\
+for path in /sys/class/infiniband/*; do
+    [ -e "$path/node_guid" ] || continue
+    printf '%s' "${path##*/}"
+    for file in node_guid fw_ver board_id; do
+        printf ' %s' "$(cat "$path/$file" 2>/dev/null || echo -)"
+    done
+    echo
+done
+"""
+"""Name, node GUID, firmware and PSID of each RDMA device (Documentation/ABI/stable/sysfs-class-infiniband)."""
+_DEVICE_LINE = re.compile(
+    r"([A-Za-z0-9_]{1,63}) ([0-9a-f]{4}(?::[0-9a-f]{4}){3}) ([A-Za-z0-9._-]{1,40}) ([A-Za-z0-9._-]{1,40})"
+)
 
 
 def ask_infiniband(
@@ -50,9 +62,14 @@ def ask_infiniband(
         if discovery.devices:
             break
     with side_by_side(min(AT_ONCE, len(members))) as executor:
-        found = executor.map(lambda node: _guids(cluster, fabric, node, shell), members)
-        guids = {guid: port for one in found for guid, port in one.items()}
-    return tuple(tried), discovery, replace(declared, guids=guids)
+        answers = list(executor.map(lambda node: _own_devices(cluster, fabric, node, shell), members))
+    own = {guid: device for answer in answers for guid, device in answer.items()}
+    devices = dict(discovery.devices)
+    for guid, device in own.items():
+        if guid in devices:
+            devices[guid] = replace(devices[guid], model=device.psid, firmware=device.firmware)
+    names = replace(declared, guids={guid: device.port for guid, device in own.items()})
+    return tuple(tried), replace(discovery, devices=devices), names
 
 
 def candidates(cluster: Cluster, members: Sequence[Node], most: int = 4) -> list[Node]:
@@ -95,23 +112,33 @@ def _found_errors(tool: str, part: Section) -> bool:
     return tool == "ibqueryerrors" and part.status == 1 and "GUID" in part.text
 
 
-def _guids(cluster: Cluster, fabric: Fabric, node: Node, shell: RootShell) -> dict[str, NodePort]:
-    """Whose the GUIDs of a node's declared devices are; a node that does not answer has none."""
+@dataclass(frozen=True, slots=True)
+class OwnDevice:
+    """A declared device as its node reports it."""
+
+    port: NodePort
+    firmware: str | None
+    psid: str | None
+
+
+def _own_devices(cluster: Cluster, fabric: Fabric, node: Node, shell: RootShell) -> dict[str, OwnDevice]:
+    """The declared devices of a node by their GUIDs; a node that does not answer has none."""
     rails = {hca.name: hca.rail for hca in hcas_of(cluster, node, fabric.network)}
     if not rails:
         return {}
     try:
-        answer = shell.run(node.name, GUIDS, timeout=GUID_SECONDS)
+        answer = shell.run(node.name, DEVICES, timeout=DEVICES_SECONDS)
     except ConnectionFailed:
         return {}
-    return read_guids(node.name, rails, answer.stdout)
+    return read_devices(node.name, rails, answer.stdout)
 
 
-def read_guids(node: str, rails: dict[str, int], text: str) -> dict[str, NodePort]:
-    """GUIDs of the devices that are declared, by what sysfs prints: `mlx5_rail0 e8eb:d303:00a1:b2c3`."""
+def read_devices(node: str, rails: dict[str, int], text: str) -> dict[str, OwnDevice]:
+    """Declared devices by GUID, of lines such as `mlx5_rail0 e8eb:d303:00a1:b2c3 28.43.2026 MT_0000000838`."""
     found = {}
     for line in text.splitlines():
-        match = _GUID_LINE.fullmatch(line.strip())
+        match = _DEVICE_LINE.fullmatch(line.strip())
         if match is not None and match[1] in rails:
-            found[match[2].replace(":", "")] = NodePort(node, rails[match[1]])
+            firmware, psid = (value if value != "-" else None for value in match.group(3, 4))
+            found[match[2].replace(":", "")] = OwnDevice(NodePort(node, rails[match[1]]), firmware, psid)
     return found

@@ -15,11 +15,11 @@ from rackwright.status import Status
 
 SPEED_TOLERANCE = 0.03
 """Rates are sold rounded: FDR is sold as 56 Gb/s and has 54.5."""
-FLAPS = 0
-"""LinkDownedCounter above it is looked at; SymbolErrorCounter likewise; PortRcvErrors above 100
-(Azure azurehpc-health-checks, ib_link_validation, read 2026-11-20)."""
-SYMBOL_ERRORS = 0
 RECEIVE_ERRORS = 100
+"""PortRcvErrors above it fail; LinkDownedCounter and SymbolErrorCounter above 0 are looked at
+(Azure azurehpc-health-checks, ib_link_validation, read 2026-11-20)."""
+SATURATED = 0xFFFF
+"""SymbolErrorCounter has 16 bits and stops there (InfiniBand Architecture Specification, PortCounters)."""
 
 
 def judge_links(
@@ -57,6 +57,9 @@ def judge_links(
     for what, ports in unread.items():
         shown = ", ".join(ports[:8]) + (f" and {len(ports) - 8} more" if len(ports) > 8 else "")
         yield Finding(Kind.UNREAD, f"The {what} of {shown} could not be read.", tuple(ports), Status.UNKNOWN)
+    if fabric.max_ber is not None and not any(health.ber is not None for health in found.health.values()):
+        text = f"Bit error rates were not read; at most {fabric.max_ber:g} was declared."
+        yield Finding(Kind.UNREAD, text, status=Status.UNKNOWN)
     yield from _firmware(fabric, found)
 
 
@@ -66,14 +69,15 @@ def _narrow(cable: Cable, lanes: int | None) -> bool:
 
 
 def _errors(fabric: Fabric, health: Health, end: str, ends: tuple[str, ...]) -> Iterator[Finding]:
-    if health.link_downed is not None and health.link_downed > FLAPS:
+    if health.link_downed:
         times = "once" if health.link_downed == 1 else f"{health.link_downed} times"
-        yield Finding(
-            Kind.FLAPPING, f"The link of {end} went down {times} since its counters were cleared.", ends
-        )
+        text = f"The link of {end} went down {times} since its counters were cleared; reboots count too."
+        yield Finding(Kind.FLAPPING, text, ends, Status.WARN)
     counted = []
-    if health.symbol_errors is not None and health.symbol_errors > SYMBOL_ERRORS:
-        counted.append(f"{health.symbol_errors} symbol errors")
+    if health.symbol_errors is not None and 0 < health.symbol_errors < SATURATED:
+        yield Finding(Kind.ERRORS, f"{end} has {health.symbol_errors} symbol errors.", ends, Status.WARN)
+    elif health.symbol_errors:
+        counted.append(f"{SATURATED} symbol errors or more")
     if health.receive_errors is not None and health.receive_errors > RECEIVE_ERRORS:
         counted.append(f"{health.receive_errors} receive errors")
     if health.ber is not None and fabric.max_ber is not None and health.ber > fabric.max_ber:
@@ -83,7 +87,15 @@ def _errors(fabric: Fabric, health: Health, end: str, ends: tuple[str, ...]) -> 
 
 
 def _firmware(fabric: Fabric, found: Found) -> Iterator[Finding]:
-    """Devices whose firmware is not the declared one, or not that of most others of their model."""
+    """Devices whose firmware is not the declared one, or not that of most others of their model.
+
+    A declared firmware that was not read is UNKNOWN.
+    """
+    for name, declares in fabric.switches.items():
+        read = [device.firmware for device in found.devices.get(name, ()) if device.firmware is not None]
+        if declares.firmware is not None and name in found.seen and not read:
+            text = f"The firmware of {name} was not read; {declares.firmware} was declared."
+            yield Finding(Kind.UNREAD, text, (name,), Status.UNKNOWN)
     alike: dict[tuple[bool, str], list[tuple[str, str]]] = defaultdict(list)
     for name, devices in found.devices.items():
         for device in devices:

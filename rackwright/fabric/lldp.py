@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
@@ -37,7 +37,11 @@ def parse_neighbours(text: str) -> tuple[Neighbour, ...]:
 
     lldpd lists one interface as an object and several as a list, and leaves the system's name out where there is none.
     """
-    document = read_json(text)
+    return neighbours_of(read_json(text))
+
+
+def neighbours_of(document: object) -> tuple[Neighbour, ...]:
+    """As parse_neighbours, of the JSON document."""
     lldp = document.get("lldp") if isinstance(document, dict) else None
     if not isinstance(lldp, dict):
         raise Refused("it is not the JSON of lldpcli")
@@ -50,7 +54,7 @@ def parse_neighbours(text: str) -> tuple[Neighbour, ...]:
         for name, content in entry.items()
         if (neighbour := _neighbour(name, content)) is not None
     ]
-    return tuple(_certain(found))
+    return tuple(found)
 
 
 def _neighbour(name: str, content: object) -> Neighbour | None:
@@ -91,7 +95,7 @@ def _is_bridge(chassis: Mapping[str, Any]) -> bool:
     )
 
 
-def _certain(found: list[Neighbour]) -> Iterator[Neighbour]:
+def certain(found: Iterable[Neighbour]) -> Iterator[Neighbour]:
     """Where a port has several neighbours and one is a switch, the others are behind it (a hub, a virtual switch)."""
     by_interface: dict[str, list[Neighbour]] = {}
     for one in found:
@@ -142,7 +146,7 @@ def of_node(
     """What one node found."""
     devices = {node: Device(node, switch=False, description=node)}
     links = []
-    for one in neighbours:
+    for one in certain(neighbours):
         key = one.system or one.chassis
         devices[key] = Device(key, switch=True, description=key)
         links.append(Link(Port(node, one.interface), Port(key, one.port), speeds.get(one.interface)))

@@ -15,7 +15,7 @@ from rackwright.model.options import RoleOptions
 from rackwright.model.types import LinkKind
 
 WITHOUT_LLDP = frozenset({LinkKind.INFINIBAND, LinkKind.EFA})
-"""InfiniBand is no Ethernet; a cloud's network shows its customers no switches."""
+"""LLDP is of Ethernet alone, and a cloud network hides its switches."""
 Problem = tuple[str, str, str | None]
 
 

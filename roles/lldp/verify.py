@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from rackwright.boundary import Refused
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered
 from rackwright.claims.units import runs
+from rackwright.fabric.lldp import COMMAND, neighbours_of
 from rackwright.model.platforms import Capability
 from rackwright.roles.lldp import texts
 from rackwright.roles.lldp.options import LldpOptions, cabled_ports
 
-_NEIGHBOURS = "timeout 20 lldpcli -f json show neighbors details"
+_NEIGHBOURS = f"timeout 20 {COMMAND}"
 _CONFIGURATION = "timeout 20 lldpcli -f json show configuration"
 
 
-def parse_neighbours(document: Any) -> dict[str, list[str]]:  # noqa: ANN401
-    """`lldpcli -f json show neighbors details`: `SYSTEM PORT` of every neighbour, by interface.
-
-    lldpcli prints a list of interfaces, one alone as an object, and none as no key at all. Undetermined for
-    anything else.
-    """
+def named_neighbours(document: object) -> dict[str, list[str]]:
+    """`lldpcli -f json show neighbors details`: `SYSTEM PORT` of every neighbour, by interface."""
     try:
-        interfaces = document["lldp"].get("interface", [])
-        listed = interfaces if isinstance(interfaces, list) else [interfaces]
-        found: dict[str, list[str]] = {}
-        for entry in listed:
-            for name, seen in entry.items():
-                found.setdefault(name, []).append(f"{_system(seen['chassis'])} {seen['port']['id']['value']}")
-    except (KeyError, TypeError, AttributeError) as error:
-        raise Undetermined(f"lldpcli printed no neighbours that can be read: {error!r}") from error
+        neighbours = neighbours_of(document)
+    except Refused as error:
+        raise Undetermined(f"the neighbours that lldpcli printed cannot be read: {error}") from error
+    found: dict[str, list[str]] = {}
+    for one in neighbours:
+        found.setdefault(one.interface, []).append(f"{one.system or one.chassis} {one.port}")
     return found
-
-
-def _system(chassis: Mapping[str, Any]) -> str:
-    """Its name; of a neighbour without one, which has no key of its name, its identifier."""
-    return str(chassis["id"]["value"]) if "id" in chassis else str(next(iter(chassis)))
 
 
 def parse_configuration(document: Any) -> dict[str, str]:  # noqa: ANN401
@@ -75,7 +65,7 @@ def _agents(context: CheckContext[LldpOptions]) -> str:
 
 
 def _neighbours(context: CheckContext[LldpOptions]) -> str:
-    seen = parse_neighbours(context.json(_NEIGHBOURS))
+    seen = named_neighbours(context.json(_NEIGHBOURS))
     ports = cabled_ports(context.cluster, context.node)
     silent = [port for port in ports if port.interface is not None and port.interface not in seen]
     if silent:

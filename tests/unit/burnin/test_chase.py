@@ -133,8 +133,8 @@ def test_mpi_goes_over_the_declared_devices_and_the_counters_prove_it():
     assert against(report) == []
     job = head.jobs[-1]
     for setting in (
-        "OMPI_MCA_pml=ucx", "OMPI_MCA_pml_ucx_devices=any", "OMPI_MCA_pml_ucx_tls=any", "UCX_TLS=rc,ud,sm,self",
-        "UCX_NET_DEVICES=rxe_rail0:1,rxe_rail1:1",
+        "OMPI_MCA_pml=ucx", "OMPI_MCA_pml_ucx_devices=any", "OMPI_MCA_pml_ucx_tls=any",
+        "UCX_TLS=rc_verbs,tcp,sm,self", "UCX_NET_DEVICES=rxe_rail0:1,rxe_rail1:1,eth1,eth2",
     ):  # fmt: skip
         assert f"{setting} " in job
     assert head.read == {"w1": 2, "w2": 2}

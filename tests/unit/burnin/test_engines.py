@@ -96,6 +96,11 @@ def test_mpi_uses_declared_devices_alone():
         "UCX_NET_DEVICES": "rxe_rail0:1,rxe_rail1:1",
     }
     assert engine.judge_transport("", 2) is None, "counters prove it"
+    software = tuple(replace(rail, software=True, netdev=f"rail{rail.rail}") for rail in RAILS)
+    assert over_verbs(software) == over_verbs(RAILS) | {
+        "UCX_TLS": "rc_verbs,tcp,sm,self",
+        "UCX_NET_DEVICES": "rxe_rail0:1,rxe_rail1:1,rail0,rail1",
+    }
     other = tuple(replace(rail, kind=LinkKind.EFA) for rail in RAILS)
     assert over_verbs(other) == over_verbs(()) == {}
 

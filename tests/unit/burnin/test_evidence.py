@@ -57,7 +57,7 @@ def test_a_port_whose_counters_stand_still_shows_nothing():
         (
             {},
             {"rp_cnp_handled": 5000},
-            "5000 congestion notifications handled: this node was told to send more slowly",
+            "5000 congestion notifications handled: the fabric made this node send more slowly",
         ),
         ({}, {"packet_seq_err": 100}, "100 packets out of sequence: packets are lost on the way"),
     ],

@@ -99,16 +99,20 @@ def rewired(changes: dict[End, End | None], extra: tuple[Link, ...] = ()) -> Dis
     return replace(INTACT, links=(*links, *extra))
 
 
+def unplugged(cable: Cable, state: str) -> Discovery:
+    """A port without a link, in this state."""
+    gone = rewired({cable.near: None})
+    return replace(gone, health={**gone.health, port_of(cable.far): Health(state)})
+
+
 def missing(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
     cable = node_cable(dice)
-    return rewired({cable.near: None}), Kind.MISSING, {str(cable.near), str(cable.far)}
+    return unplugged(cable, "polling"), Kind.MISSING, {str(cable.near), str(cable.far)}
 
 
 def down(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
     cable = node_cable(dice)
-    gone = rewired({cable.near: None})
-    health = {**gone.health, port_of(cable.far): Health("polling")}
-    return replace(gone, health=health), Kind.DOWN, {str(cable.near), str(cable.far)}
+    return unplugged(cable, "disabled"), Kind.DOWN, {str(cable.near), str(cable.far)}
 
 
 def extra(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
@@ -271,3 +275,46 @@ def test_a_limit_leaves_out_other_nodes_and_uplinks() -> None:
     assert found_by(rewired({cable.near: None}), scope) == ()
     cable = FABRIC.by_end[NodePort("gpu001", 0)]
     assert [one.kind for one in found_by(rewired({cable.near: None}), scope)] == [Kind.MISSING]
+
+
+def test_counters_that_a_healthy_fabric_can_have_are_warned_of() -> None:
+    cable = FABRIC.cables[0]
+    health = {**INTACT.health, port_of(cable.far): Health("active", symbol_errors=3, link_downed=1)}
+    findings = found_by(replace(INTACT, health=health))
+    assert [(one.status, one.kind) for one in findings] == [
+        (Status.WARN, Kind.FLAPPING),
+        (Status.WARN, Kind.ERRORS),
+    ]
+    assert "reboots count too" in findings[0].text
+
+
+def test_what_is_declared_and_was_not_read_is_unknown() -> None:
+    switches = {**FABRIC.switches, "leaf1": SwitchId("leaf1", firmware="31.2014")}
+    devices = {key: replace(device, firmware=None) for key, device in INTACT.devices.items()}
+    declared = replace(FABRIC, max_ber=1e-12, switches=switches)
+    findings = compare(declared, identify(declared, replace(INTACT, devices=devices), NAMES, HOSTS))
+    assert [(one.status, one.text) for one in findings] == [
+        (Status.UNKNOWN, "Bit error rates were not read; at most 1e-12 was declared."),
+        (Status.UNKNOWN, "The firmware of leaf1 was not read; 31.2014 was declared."),
+    ]
+
+
+def test_a_switch_that_sends_no_lldp_is_unknown_and_no_missing_cable() -> None:
+    ethernet = replace(FABRIC, kind=LinkKind.ROCE, port_name="swp{port}", cables=FABRIC.cables[:1])
+    near = NodePort("gpu001", 0)
+    devices = {"gpu001": Device("gpu001", False, "gpu001")}
+    names = Names({("gpu001", "rail0"): 0})
+    for state, status, words in (
+        ("up", Status.UNKNOWN, "leaf1 was not heard: no LLDP on the ports of gpu001 that are cabled to it."),
+        ("lowerlayerdown", Status.FAIL, "gpu001 rail 0 is lowerlayerdown"),
+        (None, Status.UNKNOWN, "no interface of the node is declared for it or has its address"),
+    ):
+        health = {} if state is None else {Port("gpu001", "rail0"): Health(state)}
+        [finding] = compare(
+            ethernet,
+            identify(ethernet, Discovery(devices, health=health), names, HOSTS),
+            scope=Scope(uplinks=False),
+        )
+        assert finding.status is status
+        assert finding.ends[0] == ("leaf1" if state == "up" else str(near))
+        assert words in finding.text

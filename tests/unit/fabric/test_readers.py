@@ -10,8 +10,8 @@ import pytest
 from rackwright.boundary import Refused
 from rackwright.fabric.discovered import Health, Link, Port
 from rackwright.fabric.infiniband import parse_iblinkinfo, parse_ibnetdiscover, parse_ibqueryerrors
-from rackwright.fabric.infiniband_nodes import read_fabric, read_guids
-from rackwright.fabric.lldp import addresses_of, parse_neighbours, states_of
+from rackwright.fabric.infiniband_nodes import OwnDevice, read_devices, read_fabric
+from rackwright.fabric.lldp import addresses_of, certain, parse_neighbours, states_of
 from rackwright.fabric.sections import Section, script, sections
 from rackwright.model.fabric import NodePort
 
@@ -78,9 +78,15 @@ def test_a_missing_tool_is_named() -> None:
     )
 
 
-def test_guids_of_declared_devices_alone() -> None:
-    text = "mlx5_rail0 e8eb:d303:00a1:b2c3\nmlx5_9 e8eb:d303:00a1:b2c4\nrubbish\n"
-    assert read_guids("gpu001", {"mlx5_rail0": 0}, text) == {"e8ebd30300a1b2c3": NodePort("gpu001", 0)}
+def test_declared_devices_by_their_guid() -> None:
+    text = (
+        "mlx5_rail0 e8eb:d303:00a1:b2c3 28.43.2026 MT_0000000838\n"
+        "mlx5_rail1 e8eb:d303:00a1:b2c5 28.43.2026 -\nmlx5_9 e8eb:d303:00a1:b2c4 1.0 -\nrubbish\n"
+    )
+    assert read_devices("gpu001", {"mlx5_rail0": 0, "mlx5_rail1": 1}, text) == {
+        "e8ebd30300a1b2c3": OwnDevice(NodePort("gpu001", 0), "28.43.2026", "MT_0000000838"),
+        "e8ebd30300a1b2c5": OwnDevice(NodePort("gpu001", 1), "28.43.2026", None),
+    }
 
 
 def test_sections_of_one_execution() -> None:
@@ -115,7 +121,7 @@ def test_of_two_neighbours_the_switch_counts() -> None:
         return f'{{"eth1": {{"via": "LLDP", "chassis": {chassis}, "port": {port}}}}}'
 
     text = f'{{"lldp": {{"interface": [{entry("gpu9", False)}, {entry("leaf1", True)}]}}}}'
-    [found] = parse_neighbours(text)
+    [found] = certain(parse_neighbours(text))
     assert (found.system, found.port) == ("leaf1", "swp1")
 
 

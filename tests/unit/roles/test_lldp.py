@@ -15,7 +15,7 @@ from rackwright.model.types import LinkKind, Platform
 from rackwright.osfamily.known import RELEASES
 from rackwright.roles.lldp import texts
 from rackwright.roles.lldp.options import LldpOptions, cabled_ports
-from rackwright.roles.lldp.verify import CHECKS, parse_configuration, parse_neighbours
+from rackwright.roles.lldp.verify import CHECKS, named_neighbours, parse_configuration
 from tests.unit.roles.fake_facts import files, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.rail_sites import Interfaces, fabric_site
@@ -141,20 +141,20 @@ def test_cabled_ports():
     ],
 )
 def test_neighbours_as_recorded(file, found):
-    assert parse_neighbours(json.loads(recorded(file))) == found
+    assert named_neighbours(json.loads(recorded(file))) == found
 
 
 def test_a_neighbour_without_a_name():
     chassis = {"id": {"type": "mac", "value": "02:00:00:00:00:01"}, "descr": "x"}
     port = {"id": {"type": "mac", "value": "02:00:00:00:00:02"}}
     document = {"lldp": {"interface": {"rail0": {"chassis": chassis, "port": port}}}}
-    assert parse_neighbours(document) == {"rail0": ["02:00:00:00:00:01 02:00:00:00:00:02"]}
+    assert named_neighbours(document) == {"rail0": ["02:00:00:00:00:01 02:00:00:00:00:02"]}
 
 
 @pytest.mark.parametrize("document", [{}, [], {"lldp": []}, {"lldp": {"interface": {"rail0": {}}}}])
 def test_other_documents_are_not_read(document):
     with pytest.raises(Undetermined):
-        parse_neighbours(document)
+        named_neighbours(document)
     with pytest.raises(Undetermined):
         parse_configuration(document)
 
