@@ -487,6 +487,32 @@ SUITES = (
         limit_seconds=7200,
     ),
     Suite(
+        name="fabric",
+        proves="Cables of an Ethernet rack with a leaf for each rail are compared with the declaration by LLDP: swapped, on the "
+        "wrong rail, cut, unheard, each by name; opensm takes the declared partitions and routing, they reach the ports of a "
+        "simulated InfiniBand fabric, and the standby takes over.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "rackwright/cli/fabric.py",
+            "rackwright/fabric",
+            "rackwright/verify",
+            "roles/base",
+            "roles/lldp",
+            "roles/opensm",
+            "roles/rdma",
+            "templates/base",
+            "templates/lldp",
+            "templates/opensm",
+            "templates/rdma",
+            "tests/racks/fabric",
+            "tests/racks/opensm_sim",
+        ),
+        tests=("tests/racks/fabric", "tests/racks/opensm_sim", "-m", "lab"),
+        smoke=("tests/racks/fabric", "-m", "lab"),
+        limit_seconds=1200,
+    ),
+    Suite(
         name="node",
         proves="On virtual machines, changes of the kernel's command line come true by a reboot in a wave, a worker that "
         "does not return stops the waves, and a network or firewall that locks rackwright out is taken back by the node "
