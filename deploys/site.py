@@ -60,6 +60,8 @@ from rackwright.roles.podman.deploy import podman
 from rackwright.roles.podman.options import PodmanOptions
 from rackwright.roles.proxy.deploy import proxy
 from rackwright.roles.proxy.options import ProxyOptions
+from rackwright.roles.rdma.deploy import rdma
+from rackwright.roles.rdma.options import RdmaOptions
 from rackwright.roles.registry_cache.deploy import registry_cache
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
 from rackwright.roles.site_ca.deploy import site_ca
@@ -95,6 +97,8 @@ if (o := options_for(host, "site_ca", SiteCaOptions)) is not None:
     site_ca(options=o)
 if (o := options_for(host, "kernel", KernelOptions)) is not None:
     kernel(options=o)
+if (o := options_for(host, "rdma", RdmaOptions)) is not None:
+    rdma(options=o)
 if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:

@@ -237,6 +237,11 @@ class _Reading:
                 self.report.add(
                     path, f"No cable of {self.network.name} ends in {short(name)}.", hint, key=True
                 )
+        for name in names:
+            if name in self.locations:
+                self.report.add(
+                    self.path, f"{name} is the name of a switch and of a node.", "rename one of them"
+                )
         return {name: self._switch(name) for name in dict.fromkeys(names)}
 
     def _switch(self, name: str) -> SwitchId:

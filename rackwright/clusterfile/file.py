@@ -18,6 +18,7 @@ from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.options import Frozen
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import SkuEntry
+from rackwright.model.strings import Guid, Version
 from rackwright.model.text import Address, Cidr, Domain, Label, Mac
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
 from rackwright.osfamily.known import OsRelease
@@ -192,10 +193,8 @@ class SwitchSection(Frozen):
         description="Its node description (InfiniBand) or LLDP system name. None: what discovery prints has the "
         "switch's name as a word, e.g. `MF0;su1-leaf1:MQM9700/U1`.",
     )
-    guid: str | None = Field(
-        default=None, pattern=r"^(0x)?[0-9a-f]{16}$", description="Its InfiniBand node GUID."
-    )
-    firmware: str | None = Field(
+    guid: Guid | None = Field(default=None, description="Its InfiniBand node GUID.")
+    firmware: Version | None = Field(
         default=None, description="Declared firmware. None: switches that are alike have the same."
     )
     ports: int | None = Field(default=None, ge=1, le=1024, description="Number of its ports.")
@@ -224,7 +223,7 @@ class FabricSection(Frozen):
     )
     port_name: str = Field(
         default="{port}",
-        pattern=r"^[^{}]*\{port\}[^{}]*$",
+        pattern=r"^[A-Za-z0-9_./ -]{0,30}[{]port[}][A-Za-z0-9_./ -]{0,30}$",
         description="How LLDP names a port of a switch, e.g. `swp{port}` or `Ethernet1/{port}`.",
     )
     speed_gbps: float | None = Field(

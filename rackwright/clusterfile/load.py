@@ -24,6 +24,7 @@ from rackwright.clusterfile.unprintable import find_unprintable
 from rackwright.clusterfile.warnings import find_warnings
 from rackwright.documents.document import Document, read_document
 from rackwright.documents.syntax import DocumentError
+from rackwright.documents.yaml_data import Data
 from rackwright.errors import ClusterFileError, Problem
 from rackwright.model.cluster import Cluster
 from rackwright.model.options import RoleOptions
@@ -79,9 +80,7 @@ def load(path: Path, *, locked: bool = True, warn: bool = False) -> Loaded:
 def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | None:
     """The cluster, as far as it can be read; None where something essential is wrong."""
     sections = read_outline(report)
-    header = None
-    if "cluster" in sections:
-        header = read_section(report, ClusterSection, sections["cluster"], ("cluster",))
+    header = _header(report, sections)
     skus = read_skus(report, sections.get("skus", {}))
     networks = read_networks(report, sections.get("networks", {}))
     defaults = read_section(report, Defaults, sections.get("defaults", {}), ("defaults",)) or Defaults()
@@ -126,3 +125,9 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
         find_warnings(report, cluster, groups)
         options.warn_about(cluster)
     return Loaded(cluster, report.document, tuple(groups), options.sections, report.warnings())
+
+
+def _header(report: Report, sections: dict[str, Data]) -> ClusterSection | None:
+    if "cluster" not in sections:
+        return None
+    return read_section(report, ClusterSection, sections["cluster"], ("cluster",))

@@ -62,6 +62,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid name: lower-case letters, digits and `-`, a letter first, at most 31 characters.",
         "docker-io",
     ),
+    r"^(0x)?[0-9a-f]{16}$": ("Not a GUID: 16 hexadecimal digits in lower case.", "0x0002c903000e0b72"),
+    r"^[A-Za-z0-9_./ -]{0,30}[{]port[}][A-Za-z0-9_./ -]{0,30}$": (
+        "Not a rule for names of ports: it contains `{port}` once, with letters, digits, spaces, `_`, `.`, `/` and `-`.",
+        "swp{port}",
+    ),
     r"^[A-Za-z0-9_]{1,80}$": ("Not a valid name: letters, digits and `_`.", "RMIntrLockingMode"),
     r"^[A-Za-z]+(/[A-Za-z0-9:_.-]+)?$": ("Not a valid resource of Slurm.", "GRES/gpu"),
     r"^[A-Za-z][A-Za-z0-9_]*(=[A-Za-z0-9_.:+*-]+)?$": (

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
-from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
-from rackwright.model.cluster import Cluster, Network, Node
+from rackwright.lab.spec import LeafPort, NodeSpec, RackSpec, VmSpec
+from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
+from rackwright.model.fabric import NodePort
 from rackwright.model.sku import Sku
-from rackwright.model.types import NetworkPurpose, Platform
+from rackwright.model.types import LinkKind, NetworkPurpose, Platform
 
 
 def load_rack_spec(path: Path) -> RackSpec:
@@ -53,6 +54,13 @@ def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
     if node.lab is None:
         raise LabError(f"{node.name} declares no lab size.", hint="e.g. `lab: {cpus: 2, memory_mib: 2048}`")
     management = cluster.management
+    further = [
+        entry
+        for entry in node.addresses
+        if cluster.networks[entry.network].purpose is not NetworkPurpose.MANAGEMENT
+    ]
+    mtus = tuple(cluster.networks[entry.network].mtu for entry in further)
+    cables = tuple(_leaf_port(cluster, node, entry) for entry in further)
     return NodeSpec(
         name=node.name,
         address=str(cluster.management_address(node)),
@@ -63,13 +71,25 @@ def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
         mtu=management.mtu,
         extra_addresses=tuple(
             f"{entry.address}/{cluster.networks[entry.network].subnet(entry.rail).prefixlen}"
-            for entry in node.addresses
-            if cluster.networks[entry.network].purpose is not NetworkPurpose.MANAGEMENT
+            for entry in further
         ),
+        extra_mtus=mtus if set(mtus) - {management.mtu} else (),
+        leaf_ports=cables if any(cables) else (),
         containers=node.lab.containers,
         gpus=_gpus(node),
         vm=_vm(node.sku) if node.platform is Platform.VM else None,
     )
+
+
+def _leaf_port(cluster: Cluster, node: Node, entry: NodeAddress) -> LeafPort | None:
+    """The declared leaf port of an address; InfiniBand's leaves are not made."""
+    fabric = cluster.fabrics.get(entry.network)
+    if fabric is None or fabric.kind is LinkKind.INFINIBAND:
+        return None
+    there = fabric.leaf_of.get(NodePort(node.name, entry.rail))
+    if there is None:
+        return None
+    return LeafPort(there.switch, fabric.port_name.format(port=there.port))
 
 
 def _vm(sku: Sku) -> VmSpec:

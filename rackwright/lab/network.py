@@ -1,62 +1,62 @@
 """The rack's networks: bridges in a namespace without any way out, and one namespace per node.
 
 A node has a cable to the bridge of the management network, eth0, and one more for each further address,
-eth1 and so on, each to that network's bridge, so that it has as many ports as a real node.
+eth1 and so on, each to that network's bridge, so that it has as many ports as a real node. Where the cluster file
+declares the cabling of a network, those cables end at leaf switches (rackwright.lab.leaves) instead.
 """
 
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Interface
 from itertools import count
-from pathlib import Path
 
-from rackwright.errors import LabError
-from rackwright.lab import names
+from rackwright.lab import leaves, names
+from rackwright.lab.links import TIMEOUT, batch, exists, has_link, make_namespace, remove_link
 from rackwright.lab.process import run
 from rackwright.lab.spec import NodeSpec, RackSpec
 
-_TIMEOUT = 30
 NODE_INTERFACE = "eth0"
 
 
 def make_rack(spec: RackSpec) -> None:
     """The rack's own namespace with its bridge; leaves a finished one as it is."""
     namespace = names.namespace(spec.name)
-    mtu = max(node.mtu for node in spec.nodes)
-    _make_namespace(namespace)
-    if not _has_link(namespace, names.BRIDGE):
-        _batch(
+    mtu = max(mtu for node in spec.nodes for mtu in (node.mtu, *node.extra_mtus))
+    make_namespace(namespace)
+    if not has_link(namespace, names.BRIDGE):
+        batch(
             namespace,
             "link set lo up",
             # With an address of its own the bridge keeps it when the first cable comes or goes.
             f"link add {names.BRIDGE} address {names.mac(spec.name, '', 'bridge')} type bridge mcast_snooping 0",
         )
-    _batch(
+    batch(
         namespace,
         f"link set {names.BRIDGE} mtu {mtu} addrgenmode none up",
         f"address replace {spec.bridge_address} dev {names.BRIDGE}",
     )
     subnets = {IPv4Interface(cidr).network for node in spec.nodes for cidr in node.extra_addresses}
     for bridge in sorted(names.bridge(str(subnet)) for subnet in subnets):
-        if not _has_link(namespace, bridge):
+        if not has_link(namespace, bridge):
             mac = names.mac(spec.name, "", bridge)
-            _batch(namespace, f"link add {bridge} address {mac} type bridge mcast_snooping 0")
-        _batch(namespace, f"link set {bridge} mtu {mtu} addrgenmode none up")
+            batch(namespace, f"link add {bridge} address {mac} type bridge mcast_snooping 0")
+        batch(namespace, f"link set {bridge} mtu {mtu} addrgenmode none up")
+    leaves.make(spec, mtu)
 
 
 def make_node(spec: RackSpec, node: NodeSpec) -> None:
     """A node's namespace and cable, made afresh: nobody lives in it yet."""
     rack, own = names.namespace(spec.name), names.namespace(spec.name, node.name)
     remove_node(spec.name, node.name)
-    _make_namespace(own)
+    make_namespace(own)
     cable = names.interface("v", node.name)
-    _batch(
+    batch(
         rack,
         f"link add {cable} mtu {node.mtu} address {names.mac(spec.name, node.name, 'switch')} type veth "
         f"peer name {NODE_INTERFACE} mtu {node.mtu} address {names.port_mac(spec.name, node.name, 0)} netns {own}",
         f"link set {cable} addrgenmode none master {names.BRIDGE} up",
     )
     # systemd does not bring up lo in a namespace it was given; without it a node cannot reach itself.
-    _batch(
+    batch(
         own,
         "link set lo up",
         f"link set {NODE_INTERFACE} addrgenmode none up",
@@ -76,11 +76,10 @@ def make_machine(spec: RackSpec, node: NodeSpec) -> None:
     ]
     for number, bridge in enumerate(bridges):
         cable = names.interface("v" if number == 0 else f"e{number}", node.name)
-        _batch(
-            rack,
-            f"tuntap add dev {cable} mode tap vnet_hdr",
-            f"link set {cable} mtu {node.mtu} addrgenmode none master {bridge} up",
-        )
+        mtu = node.port_mtu(number)
+        batch(rack, f"tuntap add dev {cable} mode tap vnet_hdr")
+        end = leaves.plug(spec, node, number) or bridge
+        batch(rack, f"link set {cable} mtu {mtu} addrgenmode none master {end} up")
 
 
 def _add_port(spec: RackSpec, node: NodeSpec, number: int, cidr: str) -> None:
@@ -92,20 +91,22 @@ def _add_port(spec: RackSpec, node: NodeSpec, number: int, cidr: str) -> None:
     )
     outer = names.mac(spec.name, node.name, f"switch{number}")
     inner = names.port_mac(spec.name, node.name, number)
-    _batch(
+    mtu = node.port_mtu(number)
+    end = leaves.plug(spec, node, number) or names.bridge(str(IPv4Interface(cidr).network))
+    batch(
         names.namespace(spec.name),
-        f"link add {cable} mtu {node.mtu} address {outer} type veth "
-        f"peer name {interface} mtu {node.mtu} address {inner} netns {own}",
-        f"link set {cable} addrgenmode none master {names.bridge(str(IPv4Interface(cidr).network))} up",
+        f"link add {cable} mtu {mtu} address {outer} type veth "
+        f"peer name {interface} mtu {mtu} address {inner} netns {own}",
+        f"link set {cable} addrgenmode none master {end} up",
     )
-    _batch(own, f"link set {interface} addrgenmode none up", f"address add {cidr} dev {interface}")
+    batch(own, f"link set {interface} addrgenmode none up", f"address add {cidr} dev {interface}")
 
 
 def _further_cables(rack: str, node: str) -> Iterator[str]:
     """The rack's ends of a node's cables to networks other than the management network."""
     for number in count(1):
         cable = names.interface(f"e{number}", node)
-        if not _has_link(names.namespace(rack), cable):
+        if not has_link(names.namespace(rack), cable):
             return
         yield cable
 
@@ -116,17 +117,18 @@ def remove_node(rack: str, node: str) -> None:
     if exists(names.namespace(rack)):
         for kind in ("v", "w"):  # w: the other end of a delay line, see rackwright.lab.faults
             remove_link(rack, names.interface(kind, node))
-        for cable in list(_further_cables(rack, node)):
+        for number, cable in enumerate(list(_further_cables(rack, node)), start=1):
             remove_link(rack, cable)
+            leaves.unplug(rack, node, number)
     if exists(own):
-        run(["ip", "netns", "delete", own], timeout=_TIMEOUT)
+        run(["ip", "netns", "delete", own], timeout=TIMEOUT)
 
 
 def remove_rack(rack: str) -> None:
     """Delete every namespace of a rack; their cables and the bridge go with them."""
     for namespace in [*node_namespaces(rack), names.namespace(rack)]:
         if exists(namespace):
-            run(["ip", "netns", "delete", namespace], timeout=_TIMEOUT)
+            run(["ip", "netns", "delete", namespace], timeout=TIMEOUT)
 
 
 def node_namespaces(rack: str) -> list[str]:
@@ -141,23 +143,18 @@ def racks() -> list[str]:
     return sorted({name.partition(".")[0] for name in found})
 
 
-def exists(namespace: str) -> bool:
-    """Whether a named namespace exists."""
-    return (names.NETNS / namespace).exists()
-
-
 def set_cable(rack: str, node: str, up: bool) -> None:
     """Plug a node's cables in, or pull them."""
     state = "up" if up else "down"
     cables = (names.interface("v", node), *_further_cables(rack, node))
-    _batch(names.namespace(rack), *(f"link set {cable} {state}" for cable in cables))
+    batch(names.namespace(rack), *(f"link set {cable} {state}" for cable in cables))
 
 
 def insert_delay_line(rack: str, node: str, mtu: int) -> tuple[str, str]:
     """Cut a node's cable in two and return both loose ends, the node's first."""
     near, outer, far = (names.interface(kind, node) for kind in ("v", "w", "x"))
     remove_link(rack, outer)
-    _batch(
+    batch(
         names.namespace(rack),
         f"link add {outer} mtu {mtu} type veth peer name {far} mtu {mtu}",
         # The loose ends only carry frames: the namespace must not answer ARP on them.
@@ -171,36 +168,9 @@ def insert_delay_line(rack: str, node: str, mtu: int) -> tuple[str, str]:
 def remove_delay_line(rack: str, node: str) -> None:
     """Make a node's cable whole again."""
     remove_link(rack, names.interface("w", node))
-    _batch(names.namespace(rack), f"link set {names.interface('v', node)} arp on master {names.BRIDGE}")
-
-
-def remove_link(rack: str, link: str) -> None:
-    """Delete an interface of the rack's namespace if it is there."""
-    if _has_link(names.namespace(rack), link):
-        run(["ip", "-n", names.namespace(rack), "link", "delete", link], timeout=_TIMEOUT)
+    batch(names.namespace(rack), f"link set {names.interface('v', node)} arp on master {names.BRIDGE}")
 
 
 def inside(namespace: str, argv: Sequence[str]) -> list[str]:
     """The command which runs `argv` in a namespace's network and nowhere else."""
     return ["nsenter", f"--net={names.NETNS / namespace}", "--", *argv]
-
-
-def _make_namespace(namespace: str) -> None:
-    path = names.NETNS / namespace
-    if path.exists() and path.stat().st_dev != Path("/proc/self/ns/net").stat().st_dev:
-        path.unlink()  # `ip netns add` was killed between making the file and mounting on it
-    if not path.exists():
-        run(["ip", "netns", "add", namespace], timeout=_TIMEOUT)
-
-
-def _has_link(namespace: str, link: str) -> bool:
-    return run(["ip", "-n", namespace, "link", "show", link], timeout=_TIMEOUT, check=False).returncode == 0
-
-
-def _batch(namespace: str, *lines: str) -> None:
-    # One process for many steps; it stops at the first which fails and names it.
-    text = "".join(f"{line}\n" for line in lines)
-    try:
-        run(["ip", "-n", namespace, "-batch", "-"], timeout=_TIMEOUT, stdin=text)
-    except LabError as error:
-        raise LabError(f"{error.message}\nsteps in {namespace}:\n{text.rstrip()}") from None

@@ -17,6 +17,7 @@ PACKAGES = {
     "chroot": "coreutils",
     "cp": "coreutils",
     "ip": "iproute2",
+    "lldpd": "lldpd",
     "mcopy": "mtools",
     "mformat": "mtools",
     "mke2fs": "e2fsprogs",

@@ -15,6 +15,7 @@ from rackwright.lab import (
     faults,
     image,
     keys,
+    leaves,
     mirror,
     names,
     network,
@@ -88,6 +89,7 @@ class Rack:
             public_key = keys.ensure_admin_key(spec.key)
             with image.held({one.image for one in spec.nodes if one.vm is None}, self.log) as trees:
                 network.make_rack(spec)
+                leaves.start(spec)
                 mirror.open_door(spec)
                 bases = {one.name: _base(one, trees, boot_images or {}) for one in spec.nodes}
                 in_parallel(spec.nodes, lambda one: _prepare(spec, one, bases[one.name], public_key), Event())

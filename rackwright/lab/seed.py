@@ -124,7 +124,7 @@ def make_seed(
     for number, (mac, cidr) in enumerate(ports(spec.name, node)):
         seed.write(
             f"etc/systemd/network/10-rack-{number}.network",
-            _networkd(mac, cidr, node.mtu, None if number else spec.gateway),
+            _networkd(mac, cidr, node.port_mtu(number), None if number else spec.gateway),
         )
     seed.write(SEED_ID, hashlib.sha256(identity.machine_id.encode()).hexdigest() + "\n")
     packed = staging / "seed.tar"

@@ -39,6 +39,14 @@ class VmSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class LeafPort:
+    """Where a cable ends: a leaf switch of the rack, and the name of its port."""
+
+    leaf: str
+    port: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSpec:
     """One machine of the rack."""
 
@@ -50,6 +58,10 @@ class NodeSpec:
     memory_mib: int
     mtu: int
     extra_addresses: tuple[str, ...] = ()
+    extra_mtus: tuple[int, ...] = ()
+    """Of the ports with these addresses; empty: as the management port."""
+    leaf_ports: tuple[LeafPort | None, ...] = ()
+    """Where their cables end; None: at the network's bridge. Empty: all of them."""
     containers: bool = False
     """Whether containers run inside it, on a disk of its own at /scratch."""
     gpus: str | None = None
@@ -67,8 +79,9 @@ class NodeSpec:
             raise LabError(
                 f"node {self.name}: a virtual machine needs at least {VM_MEMORY_MIB} MiB of memory"
             )
-        if not 1280 <= self.mtu <= 65535:
-            raise LabError(f"node {self.name}: mtu {self.mtu} is not between 1280 and 65535")
+        for mtu in (self.mtu, *self.extra_mtus):
+            if not 1280 <= mtu <= 65535:
+                raise LabError(f"node {self.name}: mtu {mtu} is not between 1280 and 65535")
         for cidr in (f"{self.address}/{self.prefix_length}", *self.extra_addresses):
             _interface(f"node {self.name}", cidr)
 
@@ -76,7 +89,17 @@ class NodeSpec:
     def from_json(cls, data: dict[str, Any]) -> "NodeSpec":
         """What asdict made."""
         vm = None if data["vm"] is None else VmSpec.from_json(data["vm"])
-        return cls(**(data | {"extra_addresses": tuple(data["extra_addresses"]), "vm": vm}))
+        leaves = tuple(None if port is None else LeafPort(**port) for port in data["leaf_ports"])
+        lists = {key: tuple(data[key]) for key in ("extra_addresses", "extra_mtus")}
+        return cls(**(data | lists | {"leaf_ports": leaves, "vm": vm}))
+
+    def port_mtu(self, number: int) -> int:
+        """MTU of a port: 0 is the management network's."""
+        return self.extra_mtus[number - 1] if number and self.extra_mtus else self.mtu
+
+    def leaf_port(self, number: int) -> LeafPort | None:
+        """Where the cable of a port ends, if that is a leaf: 0 is the management network's."""
+        return self.leaf_ports[number - 1] if number and self.leaf_ports else None
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -108,13 +131,19 @@ class RackSpec:
         if not 1 <= self.ssh_port <= 65535:
             raise LabError(f"rack {self.name}: ssh port {self.ssh_port} is not a port")
         bridge = _interface(f"rack {self.name}", self.bridge_address)
-        _refuse_twins(self.name, [node.name for node in self.nodes])
+        _refuse_twins(self.name, [*(node.name for node in self.nodes), *self.leaves])
         _refuse_twins(self.name, [str(bridge.ip), *(a for node in self.nodes for a in node.addresses)])
         if self.apt_proxy is not None and self.apt_proxy_endpoint[0] != str(bridge.ip):
             raise LabError(
                 f"rack {self.name}: the apt proxy {self.apt_proxy} is not on the bridge address {bridge.ip}",
                 hint="the bridge address hosts the rack's mirror",
             )
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """Names of the leaf switches that cables end at."""
+        ports = [port for node in self.nodes for port in node.leaf_ports if port is not None]
+        return tuple(dict.fromkeys(port.leaf for port in ports))
 
     @property
     def apt_proxy_endpoint(self) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rackwright.lab import cgroup, faults, mirror, names, network, node, state
+from rackwright.lab import cgroup, faults, links, mirror, names, node, state
 from rackwright.lab.spec import NodeSpec, RackSpec
 
 
@@ -38,7 +38,7 @@ class RackStatus:
 
 def read(rack: str, spec: RackSpec | None) -> RackStatus:
     """The status of a rack; an unknown one is simply not up."""
-    if spec is None or not network.exists(names.namespace(rack)):
+    if spec is None or not links.exists(names.namespace(rack)):
         return RackStatus(rack, False, "none" if spec is None or spec.apt_proxy is None else "stopped", ())
     with ThreadPoolExecutor(max_workers=32) as pool:
         nodes = tuple(pool.map(lambda target: _node(spec, target), spec.nodes))

@@ -38,8 +38,21 @@ class DeclaresHcas:
 class NamesInterfaces:
     """Options of the role that names the network interfaces of a node."""
 
-    def interface(self, network: str, rail: int = 0) -> str | None:
-        """The interface on which a network, or a rail of it, arrives (a VLAN's, where it is tagged); None: not declared."""
+    def interface(self, cluster: Cluster, network: str, rail: int = 0) -> str | None:
+        """The interface with a network's (a rail's) address: a VLAN's, where it is tagged; None: not declared."""
+        raise NotImplementedError
+
+    def port(self, network: str, rail: int = 0) -> str | None:
+        """The port or bond on which a network (a rail of it) arrives, below any VLAN; None: not declared."""
+        raise NotImplementedError
+
+
+class LimitsLockedMemory:
+    """Options of the role that limits how much memory sessions and services may lock."""
+
+    @property
+    def locks_any_memory(self) -> bool:
+        """Whether both may lock as much as there is, as RDMA registration needs."""
         raise NotImplementedError
 
 
@@ -51,10 +64,8 @@ class MarksTraffic:
         """The IP traffic class of RDMA packets: DSCP times 4, without ECN's bits."""
         raise NotImplementedError
 
-    @property
-    def priority(self) -> int:
-        """The 802.1p priority that those packets have, 0 to 7."""
-        raise NotImplementedError
+    priority: int
+    """The 802.1p priority that those packets have, 0 to 7."""
 
 
 class ReducesInSwitches:

@@ -84,6 +84,8 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9
 """A word that is a name in a file and nothing else, a flag neither."""
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z._+~:() -]{0,63}$")]
 """A version as a device prints it."""
+Guid = Annotated[str, StringConstraints(pattern=r"^(0x)?[0-9a-f]{16}$")]
+"""Of an InfiniBand node or port, as ibstat prints it or without the 0x."""
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
 """Lower-case words joined by `-`: a file and a unit have this name."""
 RegistryUser = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9$][A-Za-z0-9@._$+-]{0,127}$")]

@@ -21,6 +21,14 @@ SOFTWARE = {
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
+    # rdma is in iproute2; names as the archives of Debian 12 and 13 have them (read 2026-11-25), Ubuntu takes Debian's
+    "rdma": Names(
+        ("rdma-core", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "perftest", "iproute2"),
+        paths={"rdma_rename": "/usr/lib/udev/rdma_rename"},
+    ),
+    "infiniband": Names(("infiniband-diags",)),
+    "opensm": Names(("opensm",), "opensm.service"),
+    "mstflint": Names(("mstflint",)),
     "curl": Names(("curl",)),
     "certificates": Names(("ca-certificates", "openssl")),
     "locales": Names(("locales",)),
@@ -29,6 +37,7 @@ SOFTWARE = {
         "ssh.service",
         {"keysign": "/usr/lib/openssh/ssh-keysign"},
     ),
+    "dcb": Names(("iproute2", "mstflint")),  # mstconfig reads what firmware has of congestion control
     "lldpd": Names(("lldpd",), "lldpd.service"),
     "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),

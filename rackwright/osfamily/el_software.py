@@ -18,6 +18,15 @@ SOFTWARE = {
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
+    # NVIDIA's inbox documentation for RHEL 9.4 and 9.5, "Important Packages and Their Installation", names them all
+    # (read 2026-11-25); rdma is in iproute
+    "rdma": Names(
+        ("rdma-core", "libibverbs-utils", "librdmacm-utils", "perftest", "iproute"),
+        paths={"rdma_rename": "/usr/lib/udev/rdma_rename"},
+    ),
+    "infiniband": Names(("infiniband-diags",)),
+    "opensm": Names(("opensm",), "opensm.service"),
+    "mstflint": Names(("mstflint",)),
     "curl": Names(()),
     "certificates": Names(("ca-certificates", "openssl")),
     "locales": Names(("glibc-common", "glibc-locale-source")),
@@ -27,6 +36,8 @@ SOFTWARE = {
         {"keysign": "/usr/libexec/openssh/ssh-keysign"},
     ),
     # unconfirmed: from AppStream or EPEL, which a site adds where AppStream has none
+    # unconfirmed: dcb in iproute, as in Debian's iproute2
+    "dcb": Names(("iproute", "mstflint")),  # mstconfig reads what firmware has of congestion control
     "lldpd": Names(("lldpd",), "lldpd.service"),
     "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from rackwright.model.cluster import Cluster
+from rackwright.model.hcas import NamesInterfaces
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.roles.network.problems import problems
 
@@ -114,7 +115,7 @@ class Route(Frozen):
     table: int | None = Field(default=None, ge=1, le=2**31, description="None: the main table.")
 
 
-class NetworkOptions(RoleOptions):
+class NetworkOptions(RoleOptions, NamesInterfaces):
     """Ports, bonds, VLANs, addresses and routes; addresses and MTUs are those of the cluster file's networks."""
 
     interfaces: dict[str, Interface] = Field(default_factory=dict)
@@ -143,3 +144,14 @@ class NetworkOptions(RoleOptions):
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """Names, cables and sizes that contradict each other or the cluster's networks."""
         return problems(self, cluster)
+
+    def port(self, network: str, rail: int = 0) -> str | None:
+        """The port or bond on which a rail of a network arrives."""
+        devices = self.networks[network].devices if network in self.networks else ()
+        return devices[rail] if rail < len(devices) else None
+
+    def interface(self, cluster: Cluster, network: str, rail: int = 0) -> str | None:
+        """As `layout` names the device that has the address."""
+        port = self.port(network, rail)
+        tag = cluster.networks[network].vlan if network in cluster.networks else None
+        return port if port is None or tag is None or not self.networks[network].tagged else f"{port}.{tag}"

@@ -18,12 +18,10 @@ def roce(options: RoceOptions) -> None:
     """The tools, the program with its settings, the unit for each boot; then what the NICs report is compared."""
     site = site_of()
     cards = options.cards(site.cluster, site.node)
-    tools = [names(site.node.family, "ibv").packages]
     if cards and options.backend == "dcb":  # mlnx_qos comes with DOCA-OFED, which the role rdma installs
-        tools.append(names(site.node.family, "dcb").packages)
-    packages.installed(
-        name="Install the tools of RoCE", packages=tuple(package for some in tools for package in some)
-    )
+        packages.installed(
+            name="Install the tools that set NICs", packages=names(site.node.family, "dcb").packages
+        )
     if cards:
         for folder in ("/etc/rackwright", "/usr/local/libexec"):
             files.directory(name=f"Make {folder}", path=folder)

@@ -4,7 +4,8 @@
     roce.py wrong  prints `as declared`, or a line for each key of a device that differs
     roce.py apply  sets what differs; with --wait N, waits for the devices for N seconds first
 
-The settings file has `backend` and for each device `netdev` (null: what sysfs has), `port` and `wanted` (key: text).
+The settings file has `backend` and for each device `netdev` (null: what sysfs has), `port`, `priority` and
+`wanted` (key: text).
 Keys: dcbx, trust, pfc (priorities with commas), dscp.N (its priority), np, rp, cnp_dscp, cnp_priority,
 traffic_class, default_tos.
 
@@ -73,6 +74,7 @@ class Device:
     def __init__(self, name: str, entry: dict[str, Any]) -> None:
         self.name, self.port = name, int(entry["port"])
         self.wanted: dict[str, str] = entry["wanted"]
+        self.priority = str(entry["priority"])
         self.folder = f"/sys/class/infiniband/{name}"
         self._netdev: str | None = entry["netdev"]
 
@@ -121,7 +123,6 @@ def from_dcb(device: Device) -> dict[str, Callable[[], str]]:
 def from_mlnx_qos(device: Device) -> dict[str, Callable[[], str]]:
     """How each key is read with mlnx_qos and the files of NVIDIA's driver."""
     ecn = f"/sys/class/net/{device.netdev}/ecn"
-    priority = device.wanted["pfc"]
 
     @cache
     def printed() -> dict[str, str]:
@@ -140,8 +141,8 @@ def from_mlnx_qos(device: Device) -> dict[str, Callable[[], str]]:
     }
     read.update(
         {
-            "np": lambda: content(f"{ecn}/roce_np/enable/{priority}"),
-            "rp": lambda: content(f"{ecn}/roce_rp/enable/{priority}"),
+            "np": lambda: content(f"{ecn}/roce_np/enable/{device.priority}"),
+            "rp": lambda: content(f"{ecn}/roce_rp/enable/{device.priority}"),
             "cnp_dscp": lambda: content(ecn + "/roce_np/cnp_dscp"),
             "cnp_priority": lambda: content(ecn + "/roce_np/cnp_802p_prio"),
             "traffic_class": lambda: last_number(
@@ -198,8 +199,8 @@ def write_dcb(device: Device, key: str, value: str) -> None:
 def write_mlnx_qos(device: Device, key: str, value: str) -> None:
     netdev, ecn = device.netdev, f"/sys/class/net/{device.netdev}/ecn"
     files = {
-        "np": "{}/roce_np/enable/{}".format(ecn, device.wanted["pfc"]),
-        "rp": "{}/roce_rp/enable/{}".format(ecn, device.wanted["pfc"]),
+        "np": f"{ecn}/roce_np/enable/{device.priority}",
+        "rp": f"{ecn}/roce_rp/enable/{device.priority}",
         "cnp_dscp": ecn + "/roce_np/cnp_dscp",
         "cnp_priority": ecn + "/roce_np/cnp_802p_prio",
         "traffic_class": f"{device.folder}/tc/{device.port}/traffic_class",

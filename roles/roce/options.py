@@ -50,8 +50,7 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
         le=63,
         description="Of RDMA packets, e.g. 26. The switches decide which is right: there is no default.",
     )
-    priority_of_dscp: int = Field(
-        alias="priority",
+    priority: int = Field(
         ge=0,
         le=7,
         description="802.1p priority that packets with this DSCP have, e.g. 3; it has PFC where `pfc` is true.",
@@ -88,7 +87,7 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
                 f"RDMA packets and congestion notifications have the same DSCP, {self.dscp}.",
                 "e.g. `dscp: 26, cnp_dscp: 48`",
             )
-        if self.priority_of_dscp == self.cnp_priority:
+        if self.priority == self.cnp_priority:
             raise mistake(
                 f"Congestion notifications would queue behind what they are to slow down, in priority {self.cnp_priority}.",
                 "e.g. `priority: 3, cnp_priority: 6`",
@@ -102,11 +101,6 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
         Source: Linux, drivers/infiniband/hw/mlx5/qp.c, mlx5_set_path (`traffic_class >> 2`), read 2026-11-25.
         """
         return self.dscp * 4
-
-    @property
-    def priority(self) -> int:
-        """The 802.1p priority of RDMA packets."""
-        return self.priority_of_dscp
 
     def runs_on(self, node: Node) -> bool:
         """On nodes with an address on one of the networks."""

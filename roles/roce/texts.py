@@ -37,10 +37,15 @@ def wanted(options: RoceOptions) -> dict[str, str]:
 def settings(cluster: Cluster, node: Node, options: RoceOptions) -> str:
     """Settings of the program on the node."""
     devices = {
-        rail.hca.name: {"netdev": rail.hca.netdev, "port": rail.hca.port, "wanted": wanted(options)}
+        rail.hca.name: {
+            "netdev": rail.hca.netdev,
+            "port": rail.hca.port,
+            "priority": options.priority,
+            "wanted": wanted(options),
+        }
         for rail in options.cards(cluster, node)
     }
-    whole = {"backend": options.backend, "priority": str(options.priority), "devices": devices}
+    whole = {"backend": options.backend, "devices": devices}
     return json.dumps(whole, indent=2) + "\n"
 
 

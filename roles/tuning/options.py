@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from rackwright.model.hcas import LimitsLockedMemory
 from rackwright.model.options import Frozen, RoleOptions
 
 _KEY = re.compile(r"[a-z0-9_]+([./][A-Za-z0-9_-]+)+")
@@ -58,7 +59,7 @@ class Journal(Frozen):
         return size
 
 
-class TuningOptions(RoleOptions):
+class TuningOptions(RoleOptions, LimitsLockedMemory):
     """Kernel, limits, CPU and journal settings."""
 
     sysctl: dict[str, int | str] = Field(
@@ -98,3 +99,8 @@ class TuningOptions(RoleOptions):
             if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_./: -]+", value):
                 raise ValueError(f"{value!r} is not a value for {key}: letters, digits, spaces and '_./:-'.")
         return values
+
+    @property
+    def locks_any_memory(self) -> bool:
+        """Whether neither sessions nor services are limited."""
+        return self.limits.memlock == "unlimited" and self.daemon_memlock == "infinity"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rackwright.lab import names, network
+from rackwright.lab import links, names, network
 from rackwright.lab.process import run
 from tests.racks.site import Site
 
@@ -73,5 +73,5 @@ def plugged_in(site: Site, cidr: str, *routes: str, bridge: str = names.BRIDGE) 
             run(["ip", *line.split()], timeout=30)
         yield Stranger(own, cidr.partition("/")[0])
     finally:
-        network.remove_link(site.name, _CABLE)
+        links.remove_link(site.name, _CABLE)
         run(["ip", "netns", "delete", own], timeout=30)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rackwright.errors import LabError
-from rackwright.lab import cgroup, image, names, network, node, state
+from rackwright.lab import cgroup, image, links, names, network, node, state
 from rackwright.lab.rack import Rack
 from rackwright.lab.spec import RackSpec
 from tests.racks.lab.conftest import MakeSpec, spec_file
@@ -49,7 +49,7 @@ def wait_for(moment: Callable[[], object], process: "subprocess.Popen[bytes]") -
 
 MOMENTS: dict[str, Callable[[str], object]] = {
     "state": lambda rack: names.rack_state(rack).exists(),
-    "namespace": lambda rack: network.exists(names.namespace(rack)),
+    "namespace": lambda rack: links.exists(names.namespace(rack)),
     "first disk": lambda rack: any(names.rack_disks(rack).glob("node*.ext4")),
     "first group": lambda rack: cgroup.group(rack, "node1").exists(),
     "first cable": lambda rack: network.node_namespaces(rack),

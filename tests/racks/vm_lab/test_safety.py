@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rackwright.errors import LabError
-from rackwright.lab import cgroup, names, network, node, state
+from rackwright.lab import cgroup, links, names, node, state
 from rackwright.lab.rack import Rack
 from tests.racks.host_state import differences, host_state
 from tests.racks.lab.traces import traces
@@ -22,10 +22,10 @@ pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 MOMENTS: dict[str, Callable[[str], object]] = {
     "state": lambda rack: names.rack_state(rack).exists(),
-    "namespace": lambda rack: network.exists(names.namespace(rack)),
+    "namespace": lambda rack: links.exists(names.namespace(rack)),
     "disks": lambda rack: any(names.rack_disks(rack).glob("*")),
     "record": lambda rack: state.node_record(rack, NODE),
-    "cable": lambda rack: network._has_link(names.namespace(rack), names.interface("v", NODE)),
+    "cable": lambda rack: links.has_link(names.namespace(rack), names.interface("v", NODE)),
     "qemu": lambda rack: node.running(rack, NODE),
     "boot": lambda rack: "Linux version" in _console(rack),
 }

@@ -11,7 +11,7 @@ import yaml
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
 from rackwright.lab.from_cluster import rack_spec
-from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
+from rackwright.lab.spec import LeafPort, NodeSpec, RackSpec, VmSpec
 
 INVENTORY = Path(__file__).parents[3] / "inventory"
 
@@ -67,6 +67,19 @@ def _fabric(spec: RackSpec, worker: int) -> list[tuple[str, int]]:
     given = [cidr.split("/") for cidr in spec.node(f"worker{worker}").extra_addresses]
     assert all(address.startswith("10.79.0.") for address, _ in given)
     return [(address, int(prefix)) for address, prefix in given]
+
+
+def test_declared_cables_end_at_the_lab_s_leaves(tmp_path: Path):
+    content = declared()
+    content["networks"]["fabric"]["mtu"] = 9000
+    content["fabrics"] = {"fabric": {"port_name": "swp{port}", "leaf_ports": 5}}
+    content["nodes"][1]["switch"] = ["leaf1", "leaf2"]
+    workers = booted(tmp_path, content).nodes[1:]
+    assert [one.leaf_ports for one in workers] == [
+        (LeafPort("leaf1", "swp5"), LeafPort("leaf2", "swp5")),
+        (LeafPort("leaf1", "swp6"), LeafPort("leaf2", "swp6")),
+    ]
+    assert {one.extra_mtus for one in workers} == {(9000, 9000)}
 
 
 def test_a_container_rack_has_no_machines():

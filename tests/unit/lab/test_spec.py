@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rackwright.errors import LabError
-from rackwright.lab.spec import RackSpec, VmSpec
+from rackwright.lab.spec import LeafPort, RackSpec, VmSpec
 from tests.unit.lab.specs import node, rack
 
 HERE = Path("/site")
@@ -54,6 +54,17 @@ def test_bad_racks(changes: dict[str, Any], message: str):
 def test_a_spec_survives_json():
     spec = rack(HERE, nodes=(node(1, extra_addresses=("10.9.0.1/16",)), node(2)))
     assert RackSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+
+
+def test_leaf_ports_survive_json_and_no_leaf_is_called_as_a_node():
+    ports = (LeafPort("leaf1", "swp1"), None)
+    one = node(1, extra_addresses=("10.9.0.1/24", "10.9.1.1/24"), extra_mtus=(9000, 1500), leaf_ports=ports)
+    spec = rack(HERE, nodes=(one, node(2)))
+    assert RackSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+    assert spec.leaves == ("leaf1",)
+    assert [one.leaf_port(number) for number in range(3)] == [None, *ports]
+    with pytest.raises(LabError, match="leaf1 is used twice"):
+        rack(HERE, nodes=(one, node(2, name="leaf1")))
 
 
 def test_a_virtual_machine_survives_json():

@@ -247,18 +247,23 @@ def test_cables_are_made_for_each_port_on_its_networks_bridge(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     lines: list[str] = []
-    monkeypatch.setattr(network, "_batch", lambda namespace, *batch: lines.extend((namespace, *batch)))
+    monkeypatch.setattr(network, "batch", lambda namespace, *batch: lines.extend((namespace, *batch)))
     monkeypatch.setattr(network, "remove_node", lambda *_: None)
-    one = node(1, mtu=9000, extra_addresses=("10.9.0.11/24", "10.9.1.11/24"), vm=MACHINE.vm)
+    one = node(
+        1, mtu=1500, extra_addresses=("10.9.0.11/24", "10.9.1.11/24"), extra_mtus=(9000, 4200), vm=MACHINE.vm
+    )
     network.make_machine(rack(tmp_path, nodes=(one,)), one)
     bridges = ["rack0", names.bridge("10.9.0.0/24"), names.bridge("10.9.1.0/24")]
     assert lines == [
         line
-        for cable, bridge in zip(("v-node1", "e1-node1", "e2-node1"), bridges, strict=True)
+        for cable, bridge, mtu in zip(
+            ("v-node1", "e1-node1", "e2-node1"), bridges, (1500, 9000, 4200), strict=True
+        )
         for line in (
             "rw-unit",
             f"tuntap add dev {cable} mode tap vnet_hdr",
-            f"link set {cable} mtu 9000 addrgenmode none master {bridge} up",
+            "rw-unit",
+            f"link set {cable} mtu {mtu} addrgenmode none master {bridge} up",
         )
     ]
     assert [qemu.tap("node1", number) for number in range(3)] == ["v-node1", "e1-node1", "e2-node1"]

@@ -1,74 +1,60 @@
-"""A site with two rails of Ethernet for the tests of the fabric's roles: declared devices, interfaces and cables."""
+"""A small site with an InfiniBand or RoCE fabric of two rails, for the tests of the fabric's roles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from rackwright.model.cluster import Cluster, Node
-from rackwright.model.fabric import Cable, Fabric, NodePort, SwitchPort
-from rackwright.model.hcas import DeclaresHcas, Hca, NamesInterfaces
+from rackwright.model.cluster import Cluster
 from rackwright.model.options import RoleOptions
-from rackwright.model.types import LinkKind, Platform
-from tests.factories import make_network
-from tests.unit.roles.sites import NETWORKS, site
+from rackwright.model.sku import Nic
+from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
+from tests.factories import DEBIAN_13, make_address, make_cluster, make_gpu_sku, make_network, make_node
 
 
-class Devices(RoleOptions, DeclaresHcas):
-    """Stands for the role that names RDMA devices."""
-
-    soft: bool = False
-    network: str = "fabric"
-
-    def hcas(self, cluster: Cluster, node: Node) -> tuple[Hca, ...]:
-        """mlx5_rail0 and mlx5_rail1, or software devices."""
-        found = []
-        for rail in range(2):
-            if node.address_on(self.network, rail) is None:
-                continue
-            pci = None if self.soft else f"0000:{18 + rail}:00.0"
-            name = f"{'rxe' if self.soft else 'mlx5'}_rail{rail}"
-            found.append(Hca(name, self.network, rail, pci, f"rail{rail}"))
-        return tuple(found)
+def networks(kind: LinkKind, **changes: Any):
+    fields: dict[str, Any] = {"kind": kind, "rails": 2, "rail_prefix": 24, **changes}
+    return {
+        "management": make_network("management", "10.9.0.0/24"),
+        "fabric": make_network("fabric", "10.11.0.0/16", **fields),
+    }
 
 
-class Interfaces(RoleOptions, NamesInterfaces):
-    """Stands for the role that names interfaces."""
-
-    named: bool = True
-
-    def interface(self, network: str, rail: int = 0) -> str | None:
-        """rail0, rail1, mgmt0; nothing else."""
-        if not self.named:
-            return None
-        return {"fabric": f"rail{rail}", "management": "mgmt0.12"}.get(network)
-
-
-def fabric(kind: LinkKind = LinkKind.ROCE) -> Fabric:
-    """gpu1 and gpu2, each with rail 0 at leaf0 and rail 1 at leaf1."""
-    cables = tuple(
-        Cable(NodePort(f"gpu{node}", rail), SwitchPort(f"leaf{rail}", node))
-        for node in (1, 2)
-        for rail in (0, 1)
+def sku(kind: LinkKind, **changes: Any):
+    nics = tuple(
+        Nic(purpose=NetworkPurpose.FABRIC, kind=kind.port, speed_gbps=400, rail=rail) for rail in range(2)
     )
-    return Fabric("fabric", kind, 2, ("leaf0", "leaf1"), (), cables)
+    return make_gpu_sku(nics=nics, **changes)
 
 
 def fabric_site(
     options: Mapping[str, RoleOptions],
     *,
-    kind: LinkKind = LinkKind.ROCE,
+    kind: LinkKind = LinkKind.INFINIBAND,
+    os=DEBIAN_13,
     platform: Platform = Platform.BARE_METAL,
-    mtu: int = 9000,
-    cabled: bool = True,
+    nodes: Mapping[str, Any] | None = None,
+    network: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Cluster:
-    """head1, gpu1 and gpu2; the workers on two rails, 10.11.0.0/24 and 10.11.1.0/24."""
-    rails = make_network("fabric", "10.11.0.0/16", kind=kind, rails=2, rail_prefix=24, mtu=mtu)
-    return site(
-        options,
-        platform=platform,
-        networks={**NETWORKS, "fabric": rails},
-        fabrics={"fabric": fabric(kind)} if cabled else {},
-        **changes,
-    )
+    """head1, head2 and gpu1 to gpu3 on both rails; login1 on the management network alone."""
+    shared: dict[str, Any] = {"os": os, "platform": platform, "options": dict(options), **(nodes or {})}
+    found = []
+    for number, (name, role) in enumerate(
+        (
+            ("head1", NodeRole.HEAD),
+            ("head2", NodeRole.LOGIN),
+            ("gpu1", NodeRole.WORKER),
+            ("gpu2", NodeRole.WORKER),
+            ("gpu3", NodeRole.WORKER),
+        ),
+        10,
+    ):
+        addresses = (
+            make_address("management", f"10.9.0.{number}"),
+            make_address("fabric", f"10.11.0.{number}"),
+            make_address("fabric", f"10.11.1.{number}", rail=1),
+        )
+        found.append(make_node(name, number, role, addresses=addresses, **{"sku": sku(kind), **shared}))
+    found.append(make_node("login1", 99, NodeRole.LOGIN, **shared))
+    return make_cluster(*found, **{"networks": networks(kind, **(network or {})), **changes})
