@@ -64,6 +64,8 @@ from rackwright.roles.rdma.deploy import rdma
 from rackwright.roles.rdma.options import RdmaOptions
 from rackwright.roles.registry_cache.deploy import registry_cache
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
+from rackwright.roles.roce.deploy import roce
+from rackwright.roles.roce.options import RoceOptions
 from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
@@ -99,6 +101,8 @@ if (o := options_for(host, "kernel", KernelOptions)) is not None:
     kernel(options=o)
 if (o := options_for(host, "rdma", RdmaOptions)) is not None:
     rdma(options=o)
+if (o := options_for(host, "roce", RoceOptions)) is not None:
+    roce(options=o)
 if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:

@@ -98,10 +98,10 @@ def _interfaces_of(node: Node, cluster: Cluster, network: str) -> list[str]:
 
 
 def _interface(cluster: Cluster, node: Node, network: str, rail: int) -> str | None:
-    """As the role that names interfaces has it, without the VLAN; or else as the RDMA device declares it."""
+    """The port below any VLAN as the role that names interfaces has it, or else as the RDMA device declares it."""
     named = node.offers(NamesInterfaces)
-    name = None if named is None else named.interface(network, rail)
+    name = None if named is None else named.port(network, rail)
     if name is None and (devices := node.offers(DeclaresHcas)) is not None:
         hcas = devices.hcas(cluster, node)
         name = next((hca.netdev for hca in hcas if (hca.network, hca.rail) == (network, rail)), None)
-    return None if name is None else name.partition(".")[0]
+    return name

@@ -145,9 +145,7 @@ def from_mlnx_qos(device: Device) -> dict[str, Callable[[], str]]:
             "rp": lambda: content(f"{ecn}/roce_rp/enable/{device.priority}"),
             "cnp_dscp": lambda: content(ecn + "/roce_np/cnp_dscp"),
             "cnp_priority": lambda: content(ecn + "/roce_np/cnp_802p_prio"),
-            "traffic_class": lambda: last_number(
-                content(f"{device.folder}/tc/{device.port}/traffic_class")
-            ),
+            "traffic_class": lambda: last_number(content(f"{device.folder}/tc/{device.port}/traffic_class")),
         }
     )
     return read

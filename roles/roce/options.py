@@ -112,7 +112,10 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
         named = node.offers(NamesInterfaces)
         found = () if devices is None else devices.hcas(cluster, node)
         return tuple(
-            Rail(hca, (None if named is None else named.interface(hca.network, hca.rail)) or hca.netdev)
+            Rail(
+                hca,
+                (None if named is None else named.interface(cluster, hca.network, hca.rail)) or hca.netdev,
+            )
             for hca in found
             if hca.network in self.networks and node.address_on(hca.network, hca.rail) is not None
         )
@@ -153,7 +156,11 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
                     f"{node.name} has no RDMA device for {entry.network} rail {entry.rail}.",
                     "declare it in `roles.rdma.devices`",
                 )
-        if self.strict_arp and len(rails) > 1 and (bare := [rail for rail in rails if rail.interface is None]):
+        if (
+            self.strict_arp
+            and len(rails) > 1
+            and (bare := [rail for rail in rails if rail.interface is None])
+        ):
             return (
                 "strict_arp",
                 f"The interface of {bare[0]} on {node.name} is not declared.",

@@ -18,6 +18,7 @@ class Devices(RoleOptions, DeclaresHcas):
     """Stands for the role that names RDMA devices."""
 
     soft: bool = False
+    netdev: bool = True
     network: str = "fabric"
 
     def hcas(self, cluster: Cluster, node: Node) -> tuple[Hca, ...]:
@@ -28,7 +29,7 @@ class Devices(RoleOptions, DeclaresHcas):
                 continue
             pci = None if self.soft else f"0000:{18 + rail}:00.0"
             name = f"{'rxe' if self.soft else 'mlx5'}_rail{rail}"
-            found.append(Hca(name, self.network, rail, pci, f"rail{rail}"))
+            found.append(Hca(name, self.network, rail, pci, f"rail{rail}" if self.netdev else None))
         return tuple(found)
 
 
@@ -37,11 +38,17 @@ class Interfaces(RoleOptions, NamesInterfaces):
 
     named: bool = True
 
-    def interface(self, network: str, rail: int = 0) -> str | None:
-        """rail0, rail1, mgmt0; nothing else."""
+    def interface(self, cluster: Cluster, network: str, rail: int = 0) -> str | None:
+        """rail0, rail1, mgmt0.12; nothing else."""
         if not self.named:
             return None
         return {"fabric": f"rail{rail}", "management": "mgmt0.12"}.get(network)
+
+    def port(self, network: str, rail: int = 0) -> str | None:
+        """rail0, rail1, mgmt0; nothing else."""
+        if not self.named:
+            return None
+        return {"fabric": f"rail{rail}", "management": "mgmt0"}.get(network)
 
 
 def fabric(kind: LinkKind = LinkKind.ROCE) -> Fabric:

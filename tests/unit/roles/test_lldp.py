@@ -16,9 +16,9 @@ from rackwright.osfamily.known import RELEASES
 from rackwright.roles.lldp import texts
 from rackwright.roles.lldp.options import LldpOptions, cabled_ports
 from rackwright.roles.lldp.verify import CHECKS, parse_configuration, parse_neighbours
-from tests.unit.roles.rail_sites import Interfaces, fabric_site
 from tests.unit.roles.fake_facts import files, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
+from tests.unit.roles.rail_sites import Interfaces, fabric_site
 from tests.unit.roles.sites import head, worker
 
 RECORDED = Path(__file__).parents[1] / "fabric_recorded"
