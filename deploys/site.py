@@ -48,6 +48,8 @@ from rackwright.roles.mig.deploy import mig
 from rackwright.roles.mig.options import MigOptions
 from rackwright.roles.munge.deploy import munge
 from rackwright.roles.munge.options import MungeOptions
+from rackwright.roles.nccl.deploy import nccl
+from rackwright.roles.nccl.options import NcclOptions
 from rackwright.roles.network.deploy import network
 from rackwright.roles.network.options import NetworkOptions
 from rackwright.roles.nvidia_container_toolkit.deploy import nvidia_container_toolkit
@@ -137,6 +139,8 @@ if (o := options_for(host, "apptainer", ApptainerOptions)) is not None:
     apptainer(options=o)
 if (o := options_for(host, "hpc_stack", HpcStackOptions)) is not None:
     hpc_stack(options=o)
+if (o := options_for(host, "nccl", NcclOptions)) is not None:
+    nccl(options=o)
 if (o := options_for(host, "munge", MungeOptions)) is not None:
     munge(options=o)
 if (o := options_for(host, "mariadb", MariadbOptions)) is not None:
