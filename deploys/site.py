@@ -20,6 +20,8 @@ from rackwright.roles.dns.deploy import dns
 from rackwright.roles.dns.options import DnsOptions
 from rackwright.roles.docker.deploy import docker
 from rackwright.roles.docker.options import DockerOptions
+from rackwright.roles.efa.deploy import efa
+from rackwright.roles.efa.options import EfaOptions
 from rackwright.roles.enroot_pyxis.deploy import enroot_pyxis
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 from rackwright.roles.fabricmanager.deploy import fabricmanager
@@ -38,6 +40,8 @@ from rackwright.roles.imex.deploy import imex
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.integrity.deploy import integrity
 from rackwright.roles.integrity.options import IntegrityOptions
+from rackwright.roles.irdma.deploy import irdma
+from rackwright.roles.irdma.options import IrdmaOptions
 from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.lldp.deploy import lldp
@@ -72,6 +76,8 @@ from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.spectrum_x.deploy import spectrum_x
+from rackwright.roles.spectrum_x.options import SpectrumXOptions
 from rackwright.roles.storage_layout.deploy import storage_layout
 from rackwright.roles.storage_layout.options import StorageLayoutOptions
 from rackwright.roles.time.deploy import time
@@ -103,8 +109,14 @@ if (o := options_for(host, "kernel", KernelOptions)) is not None:
     kernel(options=o)
 if (o := options_for(host, "rdma", RdmaOptions)) is not None:
     rdma(options=o)
+if (o := options_for(host, "irdma", IrdmaOptions)) is not None:
+    irdma(options=o)
 if (o := options_for(host, "roce", RoceOptions)) is not None:
     roce(options=o)
+if (o := options_for(host, "spectrum_x", SpectrumXOptions)) is not None:
+    spectrum_x(options=o)
+if (o := options_for(host, "efa", EfaOptions)) is not None:
+    efa(options=o)
 if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
