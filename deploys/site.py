@@ -40,6 +40,8 @@ from rackwright.roles.imex.deploy import imex
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.integrity.deploy import integrity
 from rackwright.roles.integrity.options import IntegrityOptions
+from rackwright.roles.ipoib.deploy import ipoib
+from rackwright.roles.ipoib.options import IpoibOptions
 from rackwright.roles.irdma.deploy import irdma
 from rackwright.roles.irdma.options import IrdmaOptions
 from rackwright.roles.kernel.deploy import kernel
@@ -60,6 +62,8 @@ from rackwright.roles.nvidia_container_toolkit.deploy import nvidia_container_to
 from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
 from rackwright.roles.nvidia_driver.deploy import nvidia_driver
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
+from rackwright.roles.opensm.deploy import opensm
+from rackwright.roles.opensm.options import OpensmOptions
 from rackwright.roles.persistence.deploy import persistence
 from rackwright.roles.persistence.options import PersistenceOptions
 from rackwright.roles.podman.deploy import podman
@@ -117,6 +121,10 @@ if (o := options_for(host, "spectrum_x", SpectrumXOptions)) is not None:
     spectrum_x(options=o)
 if (o := options_for(host, "efa", EfaOptions)) is not None:
     efa(options=o)
+if (o := options_for(host, "opensm", OpensmOptions)) is not None:
+    opensm(options=o)
+if (o := options_for(host, "ipoib", IpoibOptions)) is not None:
+    ipoib(options=o)
 if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:

@@ -10,7 +10,8 @@ from statistics import median
 from rackwright.burnin.copies import CopyFigure, measure_copies
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.on_each import by_node, last_output_line, no_nvidia, step_on_each
-from rackwright.burnin.ports import PortFigure, measure_ports
+from rackwright.burnin.port_output import LatencyFigure, PortFigure
+from rackwright.burnin.ports import PortStage, measure_ports
 from rackwright.burnin.possible import gemm_max, impossible
 from rackwright.burnin.profiles import Plan
 from rackwright.health.checks.dcgm import judge_result
@@ -18,7 +19,7 @@ from rackwright.health.dcgm_records import DiagSection
 from rackwright.health.probe.dcgm import parse_diag
 from rackwright.health.probe.source import Unavailable
 from rackwright.health.records import Unreadable
-from rackwright.model.cluster import Node
+from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import RunsDcgm
 from rackwright.model.ranges import fold
 from rackwright.model.settings import Burnin
@@ -61,26 +62,28 @@ class Alone:
     gemm: tuple[GpuFigure, ...] = ()
     copies: tuple[CopyFigure, ...] = ()
     ports: tuple[PortFigure, ...] = ()
+    latencies: tuple[LatencyFigure, ...] = ()
 
 
 def measure_alone(
     manager: Manager,
-    settings: Burnin,
+    cluster: Cluster,
     members: tuple[Node, ...],
     plan: Plan,
     progress: Callable[[str], None],
 ) -> Alone:
     """Run what the plan asks for; what cannot apply to these nodes is OUT OF SCOPE by name."""
+    settings = cluster.burnin
     findings, gemm = _with_dcgm(manager, settings, members, plan, progress)
     copies: tuple[CopyFigure, ...] = ()
-    ports: tuple[PortFigure, ...] = ()
+    ports = PortStage()
     if plan.copies:
         copies, against = measure_copies(manager, settings, members, progress)
         findings += against
     if plan.ports:
-        ports, against = measure_ports(manager, settings, members, progress)
-        findings += against
-    return Alone(tuple(findings), gemm, copies, ports)
+        ports = measure_ports(manager, cluster, members, progress)
+        findings += ports.findings
+    return Alone(tuple(findings), gemm, copies, ports.figures, ports.latencies)
 
 
 def _with_dcgm(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, Protocol
 
 from rackwright.burnin.expectation import Expectation, doubling, printed_size
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.on_each import search_path
 from rackwright.burnin.possible import busbw_max
+from rackwright.burnin.rails import Rail
 from rackwright.burnin.transport import parse_transports
+from rackwright.burnin.verbs import over_verbs
 from rackwright.errors import BurninError
 from rackwright.model.cluster import Node
 from rackwright.model.settings import Burnin
@@ -19,6 +23,8 @@ from rackwright.workload.protocol import Step, gpus_of
 
 EngineName = Literal["nccl-tests", "mpi"]
 
+_SPLIT_RANKS = 2**16
+"""More than any run has; groups times this must stay below 2^31."""
 _MPI_SECONDS_PER_SIZE = 0.05
 """Keeps 8 B to 64 MiB on two shared cores under ten seconds."""
 
@@ -34,6 +40,10 @@ NCCL_FILTER = r"""
 """
 """NCCL_DEBUG=INFO of a thousand ranks is more than a connection should carry: the table and the warnings stay,
 and one line for each host and each path its data takes."""
+
+
+Groups = Sequence[tuple[str, ...]]
+"""Disjoint sets of nodes, of equal size."""
 
 
 class Engine(Protocol):
@@ -59,8 +69,14 @@ class Engine(Protocol):
         """What the output of that step must show."""
         ...
 
+    def side_by_side(
+        self, collective: str, groups: Groups, smallest: int, largest: int
+    ) -> tuple[Step, Expectation]:
+        """One step in which each group of nodes measures by itself, the figures those of the slowest."""
+        ...
+
     def judge_transport(self, text: str, nodes: int) -> Finding | None:
-        """Whether the output proves the declared transport; None when it does or none is declared."""
+        """Whether the output proves the declared transport; None when it does, or counters are to prove it."""
         ...
 
 
@@ -78,7 +94,8 @@ class NcclTests:
     )
     largest_default = 16 * 2**30
 
-    def __init__(self, settings: Burnin, node: Node) -> None:
+    def __init__(self, settings: Burnin, node: Node, rails: Sequence[Rail] = ()) -> None:
+        self._rails = rails
         self._gpus = gpus_of(node)
         if not self._gpus:
             raise BurninError(
@@ -96,15 +113,42 @@ class NcclTests:
 
     def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
         """`<collective>_perf` with five runs to warm up, values checked once per size unless the site times alone."""
-        smallest = self._smallest(collective, smallest, len(nodes))
-        program = (
+        return self._step(nodes, self._program(collective, len(nodes), smallest, largest))
+
+    def side_by_side(
+        self, collective: str, groups: Groups, smallest: int, largest: int
+    ) -> tuple[Step, Expectation]:
+        """NCCL_TESTS_SPLIT makes a communicator of each group, `-a 3` prints the time of the slowest.
+
+        The split `OR n` gives a process the group (its number OR n), which is n where n ends in as many ones as numbers
+        have bits: so each node names its own group, and the order of the nodes does not matter. Times are reduced over
+        all processes (NVIDIA/nccl-tests, src/common.cu, read 2026-11-25).
+        """
+        nodes = tuple(node for group in groups for node in group)
+        size = len(groups[0])
+        cases = " ".join(
+            f"{'|'.join(node.split('.')[0] for node in group)}) group={number};;"
+            for number, group in enumerate(groups)
+        )
+        last = _SPLIT_RANKS - 1
+        split = f'case "$(hostname -s)" in {cases} esac; export NCCL_TESTS_SPLIT="OR $((group * {_SPLIT_RANKS} + {last}))"'
+        program = self._program(collective, size, smallest, largest)
+        asked = self.expectation(collective, groups[0], smallest, largest)
+        expected = replace(asked, ranks=len(nodes) * self._ranks, nodes=nodes)
+        return self._step(nodes, f"{program} -a 3", f"{split}; "), expected
+
+    def _program(self, collective: str, nodes: int, smallest: int, largest: int) -> str:
+        smallest = self._smallest(collective, smallest, nodes)
+        return (
             f"{collective}_perf -b {smallest} -e {largest} -f 2 -g 1 -n {self._settings.iterations} -w 5 "
             f"-c {int(self._settings.check_values)}"
         )
+
+    def _step(self, nodes: tuple[str, ...], program: str, before: str = "") -> Step:
         return Step(
             nodes=nodes,
             tasks_per_node=self._ranks,
-            command=("sh", "-c", f'PATH="{self._path}"; exec {program}'),
+            command=("sh", "-c", f'PATH="{self._path}"; {before}exec {program}'),
             timeout_seconds=self._settings.timeout_seconds,
             queue=self._settings.partition,
             cpus_per_task=cpus_per_task(self._sku, self._ranks),
@@ -130,11 +174,18 @@ class NcclTests:
         return smallest
 
     def judge_transport(self, text: str, nodes: int) -> Finding | None:
-        """From NCCL's own log; between nodes only."""
-        if self._settings.transport is None or nodes < 2:
+        """From NCCL's own log; between nodes only. Where RDMA devices are declared, TCP is never right."""
+        if nodes < 2:
             return None
-        judged = parse_transports(text).judge(self._settings.transport)
-        return Finding(*judged) if judged is not None else None
+        found = parse_transports(text)
+        if self._settings.transport is not None:
+            judged = found.judge(self._settings.transport)
+            return Finding(*judged) if judged is not None else None
+        sockets = found.connections.get("NET/Socket", 0)
+        if not self._rails or not sockets:
+            return None
+        said = f"NCCL used TCP for {sockets} of {sum(found.connections.values())} connections"
+        return Finding(Status.FAIL, f"transport: {self._rails[0].kind} is declared, and {said} (NET/Socket)")
 
 
 class Mpi:
@@ -144,7 +195,7 @@ class Mpi:
     collectives: tuple[str, ...] = ("all_reduce",)
     largest_default = 64 * 2**20
 
-    def __init__(self, settings: Burnin, sku: Sku, ranks_per_node: int) -> None:
+    def __init__(self, settings: Burnin, sku: Sku, ranks_per_node: int, rails: Sequence[Rail] = ()) -> None:
         cores = sku.sockets * sku.cores_per_socket
         if ranks_per_node > cores:  # ranks spin while they wait: two on a core take turns of milliseconds
             raise BurninError(
@@ -154,6 +205,7 @@ class Mpi:
         self._sku = sku
         self._cores = cores
         self._ranks_per_node = ranks_per_node
+        self._rails = rails
 
     def ranks_per_node(self, nodes: int) -> int:
         """As asked for; at least two ranks in all where the cores allow it."""
@@ -161,14 +213,29 @@ class Mpi:
 
     def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
         """The program as an argument: nothing needs to be copied to the nodes, stdin stays free."""
+        return self._step(nodes, smallest, largest, {}, self.ranks_per_node(len(nodes)))
+
+    def side_by_side(
+        self, collective: str, groups: Groups, smallest: int, largest: int
+    ) -> tuple[Step, Expectation]:
+        """One program, a communicator for each group, the times of the slowest."""
+        numbers = {node.split(".")[0]: number for number, group in enumerate(groups) for node in group}
+        nodes = tuple(node for group in groups for node in group)
+        ranks = self.ranks_per_node(len(groups[0]))
+        expected = Expectation(collective, len(nodes) * ranks, nodes, doubling(smallest, largest))
+        return self._step(nodes, smallest, largest, numbers, ranks), expected
+
+    def _step(
+        self, nodes: tuple[str, ...], smallest: int, largest: int, groups: dict[str, int], ranks: int
+    ) -> Step:
         program = render(
             "burnin/all_reduce.py.j2",
             smallest=smallest,
             largest=largest,
             iterations=max(self._settings.iterations, 3),
             seconds_per_size=_MPI_SECONDS_PER_SIZE,
+            groups=groups,
         )
-        ranks = self.ranks_per_node(len(nodes))
         return Step(
             nodes=nodes,
             tasks_per_node=ranks,
@@ -176,7 +243,7 @@ class Mpi:
             timeout_seconds=self._settings.timeout_seconds,
             queue=self._settings.partition,
             cpus_per_task=cpus_per_task(self._sku, ranks),
-            environment={"OMPI_MCA_mpi_yield_when_idle": "1"},
+            environment={"OMPI_MCA_mpi_yield_when_idle": "1", **over_verbs(self._rails)},
             output_filter=NCCL_FILTER,
         )
 
@@ -188,8 +255,8 @@ class Mpi:
         return Expectation(collective, ranks, nodes, doubling(smallest, largest))
 
     def judge_transport(self, text: str, nodes: int) -> Finding | None:
-        """Open MPI does not say what it used; a declared transport stays unproven between nodes."""
-        if self._settings.transport is None or nodes < 2:
+        """Open MPI does not say what it used: the counters of declared devices prove it, else nothing does."""
+        if self._settings.transport is None or nodes < 2 or self._rails:
             return None
         return Finding(
             Status.UNKNOWN,
@@ -206,7 +273,12 @@ def cpus_per_task(sku: Sku, tasks: int) -> int:
     return max(sku.cpus * 9 // 10 // tasks // threads * threads, 1)
 
 
-def engine_for(settings: Burnin, node: Node, ranks_per_node: int = 1) -> Engine:
-    """The declared engine for nodes like this one, else nccl-tests where it has GPUs and mpi where not."""
+def engine_for(settings: Burnin, node: Node, ranks_per_node: int = 1, rails: Sequence[Rail] = ()) -> Engine:
+    """The declared engine for nodes like this one, else nccl-tests where it has GPUs and mpi where not.
+
+    `rails` are the RDMA devices of such a node.
+    """
     name = settings.engine or ("nccl-tests" if node.sku.gpus is not None else "mpi")
-    return NcclTests(settings, node) if name == "nccl-tests" else Mpi(settings, node.sku, ranks_per_node)
+    if name == "nccl-tests":
+        return NcclTests(settings, node, rails)
+    return Mpi(settings, node.sku, ranks_per_node, rails)

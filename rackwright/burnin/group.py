@@ -8,16 +8,23 @@ from dataclasses import replace
 
 from rackwright.boundary import printable
 from rackwright.burnin.alone import measure_alone, run_gemm
+from rackwright.burnin.chase import Chase
+from rackwright.burnin.counters import NodeState, read_counters
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.floors import Floor, floor_for, judge_floor
+from rackwright.burnin.measurement import Measurement
 from rackwright.burnin.measuring import Measurer
 from rackwright.burnin.on_each import no_nvidia
 from rackwright.burnin.pair_stage import measure_pairs, pair_floor
-from rackwright.burnin.per_node import measure_each, out_of_scope
+from rackwright.burnin.per_node import PerNode, measure_each, measure_loopback, out_of_scope
+from rackwright.burnin.ports import no_ports
 from rackwright.burnin.profiles import Plan
+from rackwright.burnin.proof import judge_counters
+from rackwright.burnin.rails import rails_of
 from rackwright.burnin.readiness import not_ready
 from rackwright.burnin.readings import Reading, reading_of
 from rackwright.burnin.report import SkuGroup
+from rackwright.burnin.scopes import measure_scopes
 from rackwright.burnin.soak import Load, Soak, Soaking
 from rackwright.burnin.store import previous
 from rackwright.errors import BurninError, ConnectionFailed, WorkloadError
@@ -92,15 +99,14 @@ class GroupRun:
 
     def _alone(self, group: SkuGroup) -> SkuGroup:
         """Each node by itself; those that fail are left out of what follows."""
-        done = measure_alone(
-            self._manager, self._cluster.burnin, self._members, self._plan, self._measurer.progress
-        )
+        done = measure_alone(self._manager, self._cluster, self._members, self._plan, self._measurer.progress)
         group = replace(
             group,
             findings=(*group.findings, *done.findings),
             gemm=done.gemm,
             copies=done.copies,
             ports=done.ports,
+            latencies=done.latencies,
         )
         engine = self._measurer.engine
         if (why := out_of_scope(engine, self._members)) is not None:
@@ -114,10 +120,14 @@ class GroupRun:
             findings.append(Finding(Status.UNKNOWN, f"the collectives ran without {fold(each.left_out)}"))
             self._members = tuple(node for node in self._members if node.name not in each.left_out)
             self._nodes = tuple(node.name for node in self._members)
+        loop = PerNode()
+        if self._plan.loopback and no_ports(self._cluster, self._all[0]) is None and self._nodes:
+            loop = measure_loopback(self._measurer, self._nodes, self._plan.alone_sizes)
         return replace(
             group,
-            findings=(*group.findings, *findings),
+            findings=(*group.findings, *findings, *loop.findings),
             per_node=each.figures,
+            loopback=loop.figures,
             left_out=each.left_out,
             ranks=len(self._nodes) * engine.ranks_per_node(len(self._nodes)),
             floor=self._floor() if self._members else None,
@@ -125,18 +135,45 @@ class GroupRun:
 
     def _together(self, group: SkuGroup, *, force_pairs: bool) -> SkuGroup:
         plan = self._plan
-        measurements = tuple(
-            self._measurer.measure(collective, self._nodes, plan.smallest, plan.largest)
-            for collective in plan.collectives
-        )
-        group = replace(group, measurements=measurements)
+        group = self._by_scope(group)
+        measurements, against = self._proven()
+        group = replace(group, measurements=measurements, findings=(*group.findings, *against))
         under = judge_floor(group.row, group.floor)
         group = replace(group, findings=(*group.findings, *((under,) if under is not None else ())))
-        if force_pairs or (under is not None and under.status is Status.FAIL):
-            floor = pair_floor(self._cluster, self._members)
+        floor = pair_floor(self._cluster, self._members)
+        if force_pairs:
             figures, found = measure_pairs(self._measurer, self._nodes, plan.smallest, plan.largest, floor)
             group = replace(group, pairs=figures, triage=found)
+        missed = group.scopes_failed or (under is not None and under.status is Status.FAIL)
+        if missed and len(self._nodes) > 1:
+            chase = Chase(self._measurer, self._cluster, self._members, self._shell)
+            chased = chase.run(plan.smallest, plan.largest, floor)
+            group = replace(group, chased=chased, findings=(*group.findings, *chased.findings))
         return group
+
+    def _proven(self) -> tuple[tuple[Measurement, ...], list[Finding]]:
+        """The collectives over all nodes, and whether the first of them went over the declared RDMA devices."""
+        plan, factor = self._plan, self._cluster.ssh.time_factor
+        rails = {node.name: rails_of(self._cluster, node) for node in self._members}
+        counted = len(self._nodes) > 1 and any(rails.values())
+        before = read_counters(self._shell, self._nodes, factor) if counted else {}
+        after: dict[str, NodeState] = {}
+        measurements = []
+        for collective in plan.collectives:
+            measurements.append(self._measurer.measure(collective, self._nodes, plan.smallest, plan.largest))
+            if counted and not after:
+                after = read_counters(self._shell, self._nodes, factor)
+        table = measurements[0].table
+        if not counted or table is None or table.largest is None:
+            return tuple(measurements), []
+        return tuple(measurements), judge_counters(before, after, rails, table.largest.size)
+
+    def _by_scope(self, group: SkuGroup) -> SkuGroup:
+        """The nodes of each unit by themselves, and each rail of it, where there are several units."""
+        if not self._plan.scopes:
+            return group
+        found = measure_scopes(self._measurer, self._cluster, self._members, self._plan)
+        return replace(group, scopes=found.figures, findings=(*group.findings, *found.findings))
 
     def _soaked(self, group: SkuGroup, hours: float, keep: Keep) -> SkuGroup:
         settings, plan = self._cluster.burnin, self._plan

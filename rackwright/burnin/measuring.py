@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from rackwright.burnin.engines import Engine
-from rackwright.burnin.expectation import judge_table
+from rackwright.burnin.engines import Engine, Groups
+from rackwright.burnin.expectation import Expectation, judge_table
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.measurement import Measurement
 from rackwright.burnin.table import NcclTable, Unreadable, parse_nccl_tests
 from rackwright.model.ranges import fold
 from rackwright.status import Status
-from rackwright.workload.protocol import Manager
+from rackwright.workload.protocol import Manager, Step
 
 Progress = Callable[[str], None]
 
@@ -20,29 +21,53 @@ Progress = Callable[[str], None]
 class Measurer:
     """Runs collectives with one engine."""
 
-    def __init__(self, engine: Engine, manager: Manager, progress: Progress) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        manager: Manager,
+        progress: Progress,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`environment`: variables beyond those of the engine."""
         self.engine = engine
         self.manager = manager
         self.progress = progress
+        self._environment = dict(environment or {})
+
+    def with_environment(self, environment: Mapping[str, str]) -> Measurer:
+        """The same with more variables."""
+        return Measurer(self.engine, self.manager, self.progress, {**self._environment, **environment})
 
     def measure(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Measurement:
         """Run one collective on some nodes; what its output lacks or contradicts is in the findings."""
         self.progress(f"{collective} on {fold(nodes)}")
+        step = self.engine.step(collective, nodes, smallest, largest)
+        return self._run(step, self.engine.expectation(collective, nodes, smallest, largest), len(nodes))
+
+    def measure_groups(self, collective: str, groups: Groups, smallest: int, largest: int) -> Measurement:
+        """The same within each of several groups of nodes side by side; the figures are those of the slowest."""
+        step, expected = self.engine.side_by_side(collective, groups, smallest, largest)
+        self.progress(f"{collective} within {len(groups)} groups of {fold(step.nodes)}")
+        return self._run(step, expected, len(groups[0]))
+
+    def _run(self, step: Step, expected: Expectation, together: int) -> Measurement:
         begun = time.monotonic()
-        output = self.manager.run(self.engine.step(collective, nodes, smallest, largest))
+        if self._environment:
+            step = replace(step, environment={**step.environment, **self._environment})
+        output = self.manager.run(step)
         table: NcclTable | None = None
         findings: list[Finding] = []
         try:
             table = parse_nccl_tests(output.text)
-            findings += judge_table(table, self.engine.expectation(collective, nodes, smallest, largest))
-            if transport := self.engine.judge_transport(output.text, len(nodes)):
+            findings += judge_table(table, expected)
+            if transport := self.engine.judge_transport(output.text, together):
                 findings.append(transport)
         except Unreadable as error:
             findings.append(Finding(Status.UNKNOWN, f"the output cannot be read: {error}"))
         if output.problem is not None:
             findings.append(Finding(Status.UNKNOWN, output.problem))
         seconds = time.monotonic() - begun
-        return Measurement(collective, table, tuple(findings), output.text, seconds)
+        return Measurement(expected.collective, table, tuple(findings), output.text, seconds)
 
 
 def trouble_of(measured: Measurement) -> str | None:

@@ -63,7 +63,11 @@ def out_of_scope(engine: Engine, members: tuple[Node, ...]) -> str | None:
 
 
 def measure_each(
-    measurer: Measurer, nodes: tuple[str, ...], sizes: tuple[int, int], floor: Floor | None
+    measurer: Measurer,
+    nodes: tuple[str, ...],
+    sizes: tuple[int, int],
+    floor: Floor | None,
+    stage: str = "alone",
 ) -> PerNode:
     """All-reduce within each node from the smaller to the larger of `sizes`; a node that is slow has a second try.
 
@@ -73,7 +77,7 @@ def measure_each(
     with side_by_side(NODES_AT_ONCE) as executor:
         try:
             measured = list(executor.map(lambda node: _one(measurer, node, sizes), nodes))
-            doubted = judge_nodes(measured, floor, fraction).left_out
+            doubted = judge_nodes(measured, floor, fraction, stage).left_out
             for number, (figure, _, failed) in enumerate(measured):
                 if figure.node in doubted and not failed:
                     again = _one(measurer, figure.node, sizes)
@@ -82,7 +86,17 @@ def measure_each(
         except BaseException:
             measurer.manager.cancel()
             raise
-    return judge_nodes(measured, floor, fraction)
+    return judge_nodes(measured, floor, fraction, stage)
+
+
+LOOPBACK = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
+"""GPUs of a node reach each other neither by NVLink nor by shared memory, so that their data goes through the network ports
+and back (NVIDIA's NCCL documentation, environment variables; azurehpc-health-checks runs it likewise; read 2026-11-25)."""
+
+
+def measure_loopback(measurer: Measurer, nodes: tuple[str, ...], sizes: tuple[int, int]) -> PerNode:
+    """All-reduce within each node through its ports; no floor is published for most SKUs, so nodes are compared."""
+    return measure_each(measurer.with_environment(LOOPBACK), nodes, sizes, None, "alone through their ports")
 
 
 def _one(measurer: Measurer, node: str, sizes: tuple[int, int]) -> tuple[NodeFigure, Row | None, bool]:
@@ -99,7 +113,10 @@ def _one(measurer: Measurer, node: str, sizes: tuple[int, int]) -> tuple[NodeFig
 
 
 def judge_nodes(
-    measured: Sequence[tuple[NodeFigure, Row | None, bool]], floor: Floor | None, fraction: float
+    measured: Sequence[tuple[NodeFigure, Row | None, bool]],
+    floor: Floor | None,
+    fraction: float,
+    stage: str = "alone",
 ) -> PerNode:
     """Nodes under the floor, or far under the others where there is no floor, by name."""
     findings: list[Finding] = []
@@ -109,22 +126,22 @@ def judge_nodes(
     for figure, row, failed in measured:
         if row is None or figure.busbw_gbs is None:
             status = Status.FAIL if failed else Status.UNKNOWN
-            findings.append(Finding(status, f"{figure.node} alone: {figure.problem}"))
+            findings.append(Finding(status, f"{figure.node} {stage}: {figure.problem}"))
             left_out.append(figure.node)
         elif floor is not None:
             under = judge_floor(row, floor)
             if under is not None:
-                findings.append(Finding(under.status, f"{figure.node} alone: {under.text}"))
+                findings.append(Finding(under.status, f"{figure.node} {stage}: {under.text}"))
                 left_out += [figure.node] if under.status is Status.FAIL else []
         elif middle is not None and figure.busbw_gbs < fraction * middle:
             share = f"{100 * (1 - figure.busbw_gbs / middle):.0f} % below the median of {middle:g} GB/s"
-            said = f"{figure.node} alone: {figure.busbw_gbs:g} GB/s at {row.size} B, {share}"
+            said = f"{figure.node} {stage}: {figure.busbw_gbs:g} GB/s at {row.size} B, {share}"
             findings.append(
                 Finding(Status.FAIL, f"{said} (most {100 * (1 - fraction):.0f} %; no floor is declared)")
             )
             left_out.append(figure.node)
     if floor is None and middle is None and known:
         few = "no floor of one node is declared, and fewer than three nodes have figures to compare"
-        findings.append(Finding(Status.OUT_OF_SCOPE, f"nodes alone are measured, not judged: {few}"))
+        findings.append(Finding(Status.OUT_OF_SCOPE, f"nodes {stage} are measured, not judged: {few}"))
     figures = tuple(figure for figure, _, _ in measured)
     return PerNode(figures, tuple(findings), tuple(left_out), floor)

@@ -36,7 +36,11 @@ class Plan:
     copies: bool = False
     """Between the host and each GPU."""
     ports: bool = False
-    """ib_write_bw between leaf peers."""
+    """ib_write_bw and ib_read_lat between leaf peers and across the spines."""
+    scopes: bool = False
+    """Collectives within each unit and on each rail of it, before those over all nodes."""
+    loopback: bool = False
+    """All-reduce within each node through its network ports."""
     soak_hours: float | None = None
 
 
@@ -65,5 +69,7 @@ def plan_of(settings: Burnin, engine: Engine, sku: Sku, profile: Profile | None,
         gemm,
         copies=profile == "acceptance",
         ports=profile == "acceptance",
+        scopes=profile == "acceptance",
+        loopback=profile == "acceptance" and engine.name == "nccl-tests",
         soak_hours=(hours or settings.soak_hours) if profile == "soak" else None,
     )

@@ -7,14 +7,17 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from rackwright.boundary import printable
 from rackwright.burnin.alone import GpuFigure
+from rackwright.burnin.chase import Chased
 from rackwright.burnin.copies import CopyFigure
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.floors import Floor
 from rackwright.burnin.measurement import Measurement, finding_json, finite
 from rackwright.burnin.pairs import PairFigure, Triage
 from rackwright.burnin.per_node import NodeFigure
-from rackwright.burnin.ports import PortFigure
+from rackwright.burnin.port_output import LatencyFigure, PortFigure
+from rackwright.burnin.scopes import ScopeFigure
 from rackwright.burnin.soak import Soak
 from rackwright.burnin.table import Row
 from rackwright.claims.check import worst
@@ -50,12 +53,20 @@ class SkuGroup:
     """Each GPU's matrix product, where the cluster file or the profile asks for it."""
     copies: tuple[CopyFigure, ...] = ()
     ports: tuple[PortFigure, ...] = ()
+    latencies: tuple[LatencyFigure, ...] = ()
+    """ib_read_lat, rail by rail."""
     per_node: tuple[NodeFigure, ...] = ()
     """What each node reached alone; not measured where that is out of scope."""
+    loopback: tuple[NodeFigure, ...] = ()
+    """What each node reached alone through its network ports."""
     left_out: tuple[str, ...] = ()
     """Nodes that failed alone: the collectives ran without them."""
     pairs: tuple[PairFigure, ...] = ()
     triage: Triage | None = None
+    scopes: tuple[ScopeFigure, ...] = ()
+    """Units and their rails by themselves."""
+    chased: Chased | None = None
+    """The search for a culprit, where a floor was missed."""
     soak: Soak | None = None
     versions: dict[str, str] = field(default_factory=dict)
     previous: Previous | None = None
@@ -67,6 +78,11 @@ class SkuGroup:
             return worst(Counter(finding.status for finding in self.findings))
         statuses = [finding.status for finding in self.findings]
         return worst(Counter([*statuses, *(measured.status for measured in self.measurements)]))
+
+    @property
+    def scopes_failed(self) -> bool:
+        """Whether a unit or a rail missed its floor by itself."""
+        return any(figure.failed for figure in self.scopes)
 
     @property
     def row(self) -> Row | None:
@@ -101,10 +117,14 @@ class SkuGroup:
             "gemm": [asdict(figure) for figure in self.gemm],
             "copies": [asdict(figure) for figure in self.copies],
             "ports": [asdict(figure) for figure in self.ports],
+            "latencies": [asdict(figure) for figure in self.latencies],
             "per_node": [asdict(figure) for figure in self.per_node],
+            "loopback": [asdict(figure) for figure in self.loopback],
             "left_out": list(self.left_out),
             "pairs": [asdict(figure) for figure in self.pairs],
             "triage": asdict(self.triage) if self.triage is not None else None,
+            "scopes": [asdict(figure) for figure in self.scopes],
+            "culprits": culprits_json(self.chased) if self.chased is not None else None,
             "soak": asdict(self.soak) if self.soak is not None else None,
             "versions": self.versions,
             "previous": asdict(self.previous) if self.previous is not None else None,
@@ -163,6 +183,37 @@ class BurninReport:
             "exit_code": int(self.exit_code),
             "groups": [finite(group.to_json()) for group in self.groups],
         }
+
+
+def culprits_json(chased: Chased) -> dict[str, Any]:
+    """The search as plain JSON data: what was found, and every run in its order."""
+    found = chased.found
+    return {
+        "found": [
+            {**asdict(one.culprit), "cables": list(one.cables), "evidence": list(one.evidence)}
+            for one in chased.named
+        ],
+        "unresolved": [list(group) for group in found.unresolved],
+        "stopped": found.stopped,
+        "limit_gbs": found.limit,
+        "runs": [
+            {
+                "number": step.number,
+                "round": step.round,
+                "kind": step.run.kind,
+                "way": step.run.way,
+                "nodes": fold(step.run.nodes),
+                "busbw_gbs": step.reading.figure,
+                "ports": [
+                    {"nodes": list(pair), "rail": rail, "gbps": gbps}
+                    for (pair, rail), gbps in sorted(step.reading.ports.items())
+                ],
+                "problem": printable(step.reading.problem, 200) if step.reading.problem else None,
+                "slow": step.slow,
+            }
+            for step in found.steps
+        ],
+    }
 
 
 def bytes_text(size: int) -> str:

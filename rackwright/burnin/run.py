@@ -10,6 +10,7 @@ from rackwright.burnin.engines import engine_for
 from rackwright.burnin.group import GroupRun
 from rackwright.burnin.measuring import Measurer, Progress
 from rackwright.burnin.profiles import Profile, plan_of
+from rackwright.burnin.rails import rails_of
 from rackwright.burnin.report import BurninReport, SkuGroup
 from rackwright.burnin.store import store
 from rackwright.errors import BurninError
@@ -40,7 +41,8 @@ def burnin(
     BurninError when the declaration cannot be run; what the workload manager or a node does is in the report.
     """
     groups = _alike(cluster, nodes)
-    engines = [engine_for(cluster.burnin, members[0], ranks_per_node) for members in groups]
+    firsts = [members[0] for members in groups]
+    engines = [engine_for(cluster.burnin, node, ranks_per_node, rails_of(cluster, node)) for node in firsts]
     started, begun = datetime.now(UTC), time.monotonic()
     measured: list[SkuGroup] = []
 

@@ -50,6 +50,12 @@ def previous(
     return None
 
 
+def stored(cluster: str) -> list[dict[str, Any]]:
+    """Every stored run of a cluster, the oldest first; an unreadable file is passed over."""
+    read = (_read(path) for path in sorted(folder_of(cluster).glob("*.json")))
+    return [document for document in read if document]
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         document = read_json(path.read_bytes())

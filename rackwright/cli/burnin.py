@@ -1,21 +1,46 @@
-"""rackwright burnin: the workers alone, in pairs and together, judged."""
+"""rackwright burnin: the workers alone, by unit and together, judged; and compared with earlier runs."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from rackwright.burnin import burnin
+from rackwright.burnin.history import LEAST_RUNS, RUNS, compare
 from rackwright.burnin.profiles import Profile
+from rackwright.burnin.store import stored
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.burnin_compare_view import show_compared
 from rackwright.cli.burnin_view import show_burnin
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
-from rackwright.errors import BurninError
+from rackwright.errors import BurninError, ExitCode
 
 
+class _FileIsEnough(typer.core.TyperGroup):
+    """`burnin FILE` is `burnin run FILE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer keeps its context private
+        if args and args[0] not in (*self.commands, "--help"):
+            args = ["run", *args]
+        return list(super().parse_args(ctx, args))
+
+
+burnin_app = typer.Typer(
+    cls=_FileIsEnough,
+    help="Measure the workers and judge them against floors (`burnin FILE`, options: `burnin run --help`), or against "
+    "earlier runs (`burnin compare FILE`).",
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@burnin_app.command("run")
 def burnin_command(
     file: ClusterFile,
     nodes: Annotated[
@@ -56,3 +81,37 @@ def burnin_command(
     else:
         show_burnin(report, wide_console())
     raise typer.Exit(int(report.exit_code))
+
+
+@burnin_app.command("compare")
+def compare_command(
+    file: ClusterFile,
+    runs: Annotated[
+        int, typer.Option(min=LEAST_RUNS, max=1000, help="Earlier runs that are looked at.")
+    ] = RUNS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
+) -> None:
+    """Compare the last burn-in with earlier ones of the same nodes and versions. Runs nothing.
+
+    Exit status: 0 nothing fell, 3 a figure fell by more than noise, 4 there are too few earlier runs to tell.
+    """
+    cluster = load_cluster(file)
+    groups = compare(stored(cluster.name), runs)
+    if not groups:
+        raise BurninError(
+            f"No burn-in of cluster {cluster.name} is stored on this host.", hint=f"rackwright burnin {file}"
+        )
+    if as_json:
+        document = {
+            "kind": "rackwright.burnin.compare",
+            "version": 1,
+            "cluster": cluster.name,
+            "groups": [group.to_json() for group in groups],
+        }
+        typer.echo(json.dumps(document, indent=2))
+    else:
+        show_compared(groups, wide_console())
+    if any(group.regressions for group in groups):
+        raise typer.Exit(int(ExitCode.CHECK_FAILED))
+    if any(not group.judged for group in groups):
+        raise typer.Exit(int(ExitCode.UNKNOWN))

@@ -6,7 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rackwright.boundary import printable
 from rackwright.burnin.measurement import Measurement
+from rackwright.burnin.port_output import LatencyFigure, PortFigure
 from rackwright.burnin.report import BurninReport, SkuGroup, bytes_text
 from rackwright.cli.terminal import STYLES
 from rackwright.model.ranges import fold
@@ -40,6 +42,7 @@ def _show_group(group: SkuGroup, console: Console) -> None:
             Text(f"  {before.change_percent:+g} % against {before.busbw_gbs:g} GB/s of {before.started}")
         )
     _show_pairs(group, console)
+    _show_search(group, console)
     versions = ", ".join(f"{name} {version}" for name, version in sorted(group.versions.items()))
     console.print(Text(f"  {versions}", style="dim"))
 
@@ -48,15 +51,32 @@ def _show_nodes(group: SkuGroup, console: Console) -> None:
     """The range of what every node, GPU or port reached by itself; those that fail are among the findings."""
     alone = [(figure.busbw_gbs, figure.node) for figure in group.per_node if figure.busbw_gbs is not None]
     copies = [(one.gbs, f"{one.test} of GPU {one.gpu} of {one.node}") for one in group.copies]
-    ports = [(one.gbps, f"rail {one.rail} of {one.nodes[0]} -> {one.nodes[1]}") for one in group.ports]
-    for what, figures, unit in (
+    loop = [(figure.busbw_gbs, figure.node) for figure in group.loopback if figure.busbw_gbs is not None]
+    ranges = [
         ("nodes alone", alone, "GB/s"),
+        ("through their ports", loop, "GB/s"),
         ("host copies", copies, "GB/s"),
-        ("ports", ports, "Gb/s"),
-    ):
+    ]
+    for way, words in (("leaf", "below a leaf"), ("spine", "across the spines")):
+        ports = [(one.gbps, _rail(one)) for one in group.ports if one.way == way]
+        times = [(one.typical_us, _rail(one)) for one in group.latencies if one.way == way]
+        ranges += [(f"ports {words}", ports, "Gb/s"), (f"read latency {words}", times, "us")]
+    for collective in dict.fromkeys(one.collective for one in group.scopes):
+        for scope, words in (("unit", "by unit"), ("leaf", "by rail of a unit")):
+            mine = [
+                (one.busbw_gbs, fold(one.nodes))
+                for one in group.scopes
+                if one.scope == scope and one.collective == collective and one.busbw_gbs is not None
+            ]
+            ranges.append((f"{collective} {words}", mine, "GB/s"))
+    for what, figures, unit in ranges:
         if figures:
             (slow, where), (fast, _) = min(figures), max(figures)
             console.print(Text(f"  {what}: {slow:g} ({where}) to {fast:g} {unit}"))
+
+
+def _rail(one: PortFigure | LatencyFigure) -> str:
+    return f"rail {one.rail} of {one.nodes[0]} -> {one.nodes[1]}"
 
 
 def _show_soak(group: SkuGroup, console: Console) -> None:
@@ -120,3 +140,23 @@ def _show_pairs(group: SkuGroup, console: Console) -> None:
         fold(group.triage.suspects) if group.triage.suspects else "none: no node is slow with two partners"
     )
     console.print(Text(f"  suspects: {suspects}", style="bold"))
+
+
+def _show_search(group: SkuGroup, console: Console) -> None:
+    """Every run of the search for a culprit; what it found is among the findings."""
+    if group.chased is None:
+        return
+    found = group.chased.found
+    limit = f", slow under {found.limit:.4g} GB/s" if found.limit is not None else ""
+    rounds = len({step.round for step in found.steps})
+    console.print(Text(f"  search: {len(found.steps)} runs in {rounds} rounds{limit}", style="bold"))
+    for step in found.steps:
+        way = "pairs below a leaf" if step.run.way == "leaf" else "pairs across the spines"
+        if step.run.kind == "ports":
+            figures = step.reading.ports.values()
+            reached = f"{min(figures):.4g} to {max(figures):.4g} Gb/s" if figures else "no figure"
+        else:
+            reached = f"{step.reading.figure:.4g} GB/s" if step.reading.figure is not None else "no figure"
+        said = f" ({printable(step.reading.problem, 120)})" if step.reading.problem else ""
+        text = f"    {step.number}. {step.run.kind}, {way}, {fold(step.run.nodes)}: {reached}{said}"
+        console.print(Text(text, style="red" if step.slow else "dim"))

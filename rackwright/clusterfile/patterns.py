@@ -15,6 +15,8 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid name: lower-case letters, digits and `_`, a letter first, at most 32 characters.",
         "slurm_acct_db",
     ),
+    r"^0x[0-9a-f]{16}$": ("Not a GUID: 0x and 16 hexadecimal digits in lower case.", "0x0c42a10300a1b2c3"),
+    r"^[A-Z0-9][A-Za-z0-9_]{2,31}$": ("Not a valid PSID of a card, as its board_id has it.", "MT_0000000838"),
     r"^[a-z0-9_-]+$": ("Not a valid name: lower-case letters, digits, `_` and `-`.", "h100"),
     r"^[A-Za-z0-9@._-]+$": ("Not a valid user name.", "robot@example.com"),
     r'^[^|"\\\n]*$': (

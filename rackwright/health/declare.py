@@ -18,6 +18,7 @@ from rackwright.health.expected import (
 from rackwright.health.options import HealthOptions
 from rackwright.health.verdict import Action
 from rackwright.model.cluster import Cluster, Network, Node
+from rackwright.model.hcas import RunsSubnetManager
 from rackwright.model.interfaces import DeclaresKernel, RunsDcgm, ServesTime
 from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.routes import default_networks
@@ -59,8 +60,15 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
         services=tuple(sorted(set(services))),
         dcgm=engine.dcgm_host if (engine := node.offers(RunsDcgm)) is not None else None,
         slurmd=runs_jobs(node),
-        runs_subnet_manager=not node.holds(NodeRole.WORKER),
+        runs_subnet_manager=_runs_subnet_manager(cluster, node),
     )
+
+
+def _runs_subnet_manager(cluster: Cluster, node: Node) -> bool:
+    """Where the cluster file declares which nodes run one, those; else any node that runs no jobs may."""
+    if any(other.offers(RunsSubnetManager) is not None for other in cluster.nodes):
+        return node.offers(RunsSubnetManager) is not None
+    return not node.holds(NodeRole.WORKER)
 
 
 def _acs(node: Node) -> str:

@@ -119,11 +119,14 @@ class Fabric:
                 found.setdefault(cable.near.switch, {})[cable.far.switch] = None
         return {leaf: tuple(spines) for leaf, spines in found.items()}
 
+    @cached_property
+    def _rails(self) -> dict[str, frozenset[int]]:
+        found: dict[str, set[int]] = {}
+        for cable in self.cables:
+            if isinstance(cable.near, NodePort):
+                found.setdefault(cable.far.switch, set()).add(cable.near.rail)
+        return {leaf: frozenset(rails) for leaf, rails in found.items()}
+
     def rails_of(self, leaf: str) -> tuple[int, ...]:
         """The rails whose node cables end in this leaf."""
-        rails = {
-            cable.near.rail
-            for cable in self.cables
-            if isinstance(cable.near, NodePort) and cable.far.switch == leaf
-        }
-        return tuple(sorted(rails))
+        return tuple(sorted(self._rails.get(leaf, ())))

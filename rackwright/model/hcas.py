@@ -56,6 +56,18 @@ class LimitsLockedMemory:
         raise NotImplementedError
 
 
+class RunsSubnetManager:
+    """Options of the role that runs InfiniBand's subnet manager, on the nodes that run it."""
+
+    def subnet_managers(self, network: str) -> tuple[str, ...]:
+        """Nodes that run one for a network, the master first; empty: a switch or UFM does."""
+        raise NotImplementedError
+
+    def pkeys(self, cluster: Cluster, node: Node, network: str) -> frozenset[int]:
+        """P_Keys that the ports of a node are to have on a network, bit 15 set where it is a full member."""
+        raise NotImplementedError
+
+
 class MarksTraffic:
     """Options of the role that sets the quality of service of RDMA traffic on Ethernet."""
 

@@ -146,11 +146,13 @@ def _ubuntu(
     slurm: str | None,
     podman: tuple[str, ...],
     nvidia_key: tuple[str, str],
+    networkd_makes_ipoib: bool = True,
 ) -> Release:
     return Release(
         id=id,
         family=DEBIAN,
         network="netplan",
+        networkd_makes_ipoib=networkd_makes_ipoib,
         codename=codename,
         archive_keyring="/usr/share/keyrings/ubuntu-archive-keyring.gpg",
         components=("main", "restricted", "universe", "multiverse"),
@@ -196,6 +198,7 @@ RELEASES = (
         tuned_profiles="/etc/tuned",
         sshd_has_penalties=False,
         slurm="21.08",
+        networkd_makes_ipoib=False,  # systemd 249
         # podman 3.4 has CNI only
         podman=("podman", "crun", "containernetworking-plugins", "iptables", "slirp4netns", "uidmap"),
         nvidia_key=_NVIDIA_2022,

@@ -72,7 +72,7 @@ def _networks(options: NetworkOptions, cluster: Cluster) -> Iterator[Problem]:
             yield (
                 path,
                 f"{name} is InfiniBand, which this role does not configure.",
-                "take it out of this section",
+                "take it out of this section, and declare its interfaces in the role `ipoib`",
             )
         else:
             count = len(entry.devices)

@@ -136,6 +136,13 @@ def _no_module(module: str) -> str:
     )
 
 
+def _no_interface(hca: Hca) -> str:
+    return (
+        f"there is no interface {hca.netdev} to make {hca.name} of: `ip -br link` lists those that are; name the right one "
+        f"as rdma.devices.{hca.name}.netdev"
+    )
+
+
 def _soft_devices(options: RdmaOptions, hcas: tuple[Hca, ...]) -> None:
     wanted = {f"{texts.UNITS}/{texts.soft_unit(hca.name)}" for hca in hcas}
     there: str | None = host.get_fact(Answer, read=texts.soft_units())
@@ -149,6 +156,14 @@ def _soft_devices(options: RdmaOptions, hcas: tuple[Hca, ...]) -> None:
         assert hca.netdev is not None, hca.name  # refused by `problems`
         unit = texts.soft_unit(hca.name)
         path = f"{texts.UNITS}/{unit}"
+        settings.setting(  # systemd would say that a dependency failed
+            name=f"Find the interface of {hca.name}",
+            target=f"interface {hca.netdev}",
+            read=f"{texts.there(hca.netdev)} && echo there",
+            want="there",
+            write=f"{texts.there(hca.netdev)} || {{ echo {quote(_no_interface(hca))} >&2; exit 1; }}",
+            after_reboot=True,
+        )
         files.file(
             name=f"Write the unit of {hca.name}",
             path=path,

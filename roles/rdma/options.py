@@ -10,11 +10,12 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from rackwright.lock.for_roles import Trouble
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.hcas import DeclaresHcas, Hca, NamesInterfaces
+from rackwright.model.hcas import DeclaresHcas, Hca, NamesInterfaces, ReducesInSwitches
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import InterfaceName
 from rackwright.model.text import mistake
 from rackwright.roles.rdma import problems
+from rackwright.roles.rdma.sharp import Sharp
 
 DeviceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 """Without the characters that NCCL_IB_HCA and UCX_NET_DEVICES read as more than a name."""
@@ -67,7 +68,7 @@ class Device(Frozen):
         return self
 
 
-class RdmaOptions(RoleOptions, DeclaresHcas):
+class RdmaOptions(RoleOptions, DeclaresHcas, ReducesInSwitches):
     """RDMA drivers, devices by rail, and what their ports must be; on nodes with an address on a device's network."""
 
     network: str = Field(
@@ -91,6 +92,12 @@ class RdmaOptions(RoleOptions, DeclaresHcas):
         default=None,
         description="Bytes of a PCIe read request, set at each boot in the device control register (bits 14:12; "
         "PCI Express Base Specification, Device Control Register; setpci(8)). None: as the firmware has it.",
+    )
+
+    sharp: dict[str, Sharp] = Field(
+        default_factory=dict,
+        description="Networks whose switches reduce (SHARP), e.g. `fabric: {aggregation_manager: 10.0.0.5}`. The site runs "
+        "the aggregation manager; NCCL's settings follow.",
     )
 
     @field_validator("devices")
@@ -130,6 +137,10 @@ class RdmaOptions(RoleOptions, DeclaresHcas):
             for name, device in self.of_node(node).items()
         ]
         return tuple(sorted(found, key=lambda hca: (order.get(hca.network, len(order)), hca.rail)))
+
+    def reduces(self, network: str) -> bool:
+        """Where SHARP is declared."""
+        return network in self.sharp
 
     def netdev(self, cluster: Cluster, node: Node, device: Device) -> str | None:
         """The interface of a device: declared, or as the role that names interfaces has it.

@@ -11,6 +11,7 @@ from rackwright.lock.for_roles import Trouble, group_of, has_stack, lock_problem
 from rackwright.model.cluster import Cluster, Network, Node
 from rackwright.model.hcas import LimitsLockedMemory
 from rackwright.model.types import LinkKind
+from rackwright.roles.rdma import sharp
 
 if TYPE_CHECKING:
     from rackwright.roles.rdma.options import Device, RdmaOptions
@@ -25,6 +26,7 @@ def problems(options: RdmaOptions, cluster: Cluster) -> Iterator[Trouble]:
     """(path, sentence, hint) of each."""
     nodes = cluster.running("rdma", options)
     yield from _default_network(options, cluster)
+    yield from sharp.problems(options.sharp, cluster)
     taken: dict[tuple[str, int], str] = {}
     for name, device in options.devices.items():
         path = f"devices.{name}"
@@ -119,6 +121,7 @@ def of_lock(options: RdmaOptions, cluster: Cluster) -> Iterator[Trouble]:
 def warnings(options: RdmaOptions, cluster: Cluster) -> Iterator[Trouble]:
     """What is allowed and rarely meant."""
     nodes = cluster.running("rdma", options)
+    yield from sharp.warnings(options.sharp, cluster)
     yield from _missing_rails(options, cluster, nodes)
     limited = [
         node.name

@@ -95,6 +95,11 @@ def names_write(hcas: tuple[Hca, ...]) -> str:
     return render("rdma/names.sh.j2", pairs=pairs, rename=True)
 
 
+def there(netdev: str) -> str:
+    """Shell that succeeds where an interface exists."""
+    return f"[ -e /sys/class/net/{quote(netdev)} ]"
+
+
 def soft_read(name: str) -> str:
     """Shell that prints the interface of a device, as rdma link reports it."""
     return rf"rdma link show {quote(name)}/1 | sed -n 's/.* netdev \([^ ]*\).*/\1/p'"

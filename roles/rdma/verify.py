@@ -14,7 +14,9 @@ from rackwright.model.sku import Nic
 from rackwright.model.types import Platform
 from rackwright.roles.rdma import texts
 from rackwright.roles.rdma.options import RdmaOptions
+from rackwright.roles.rdma.partitions import pkeys
 from rackwright.roles.rdma.readings import READ, Found, parse_devices, parse_memlock, parse_read_request
+from rackwright.roles.rdma.sharp import reachable
 from rackwright.workload.lookup import runs_jobs
 
 Context = CheckContext[RdmaOptions]
@@ -247,6 +249,10 @@ def _declares_requests(node: Node, options: RdmaOptions) -> bool:
     return options.max_read_request is not None and _has_cards(node, options)
 
 
+def _declares_managers(node: Node, options: RdmaOptions) -> bool:
+    return any(sharp.port is not None for sharp in options.sharp.values())
+
+
 def _runs_slurmd(node: Node, options: RdmaOptions) -> bool:
     return runs_jobs(node)
 
@@ -277,6 +283,14 @@ CHECKS = (
         needs=_HARDWARE,
         applies=_declares_requests,
     ),
+    Check(
+        "InfiniBand ports have their declared partitions",
+        pkeys,
+        needs=_MODULES,
+        settle_seconds=30,
+        applies=_has_cards,
+    ),
+    Check("SHARP's aggregation managers take connections", reachable, applies=_declares_managers, live=True),
     Check("a user's session may lock any memory", _session_memlock),
     Check("slurmd may lock any memory", _slurmd_memlock, applies=_runs_slurmd),
 )

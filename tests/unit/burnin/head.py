@@ -1,5 +1,6 @@
 """A head that answers like Slurm, and a small cluster of it."""
 
+import ast
 import re
 import shlex
 
@@ -37,7 +38,8 @@ class Head:
         self.busbw, self.states = busbw, states
         self.pair_busbw = {}
         self.node_busbw = {}
-        self.together = []
+        self.together, self.searched = [], []
+        self.good_busbw = 4.0
         self.commands, self.jobs = [], []
         self.output = None
         self.fault = None
@@ -85,11 +87,21 @@ class Head:
         if self.output is not None and len(nodes) > 1:
             return self.output
         per_node = int(re.search(r"--ntasks-per-node=(\d+)", command)[1])
+        if groups := ast.literal_eval(re.search(r"GROUPS = (\{[^}]*\})", command.replace("'\"'\"'", "'"))[1]):
+            return table(nodes, sizes, self._slowest(groups), per_node=per_node)
         if len(nodes) == 1:
             return table(nodes, sizes, self.node_busbw.get(nodes[0], self.busbw), per_node=per_node)
         self.together.append(tuple(nodes))
         busbw = self.pair_busbw.get(tuple(nodes), self.busbw) if len(self.together) > 1 else self.busbw
         return table(nodes, sizes, busbw, per_node=per_node)
+
+    def _slowest(self, groups):
+        """Of pairs that run side by side."""
+        pairs = {}
+        for node, number in groups.items():
+            pairs.setdefault(number, []).append(node)
+        self.searched.append(tuple(tuple(sorted(pair)) for pair in pairs.values()))
+        return min(self.pair_busbw.get(tuple(sorted(pair)), self.good_busbw) for pair in pairs.values())
 
 
 def cluster_of(workers=2, **settings):

@@ -3,14 +3,18 @@
 import ast
 import os
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 from rackwright.burnin.engines import NCCL_FILTER, NcclTests, cpus_per_task, engine_for
+from rackwright.burnin.rails import Rail
 from rackwright.burnin.readiness import not_ready
+from rackwright.burnin.verbs import over_verbs
 from rackwright.command import CommandResult
 from rackwright.errors import BurninError, WorkloadError
 from rackwright.model.settings import Burnin
+from rackwright.model.types import LinkKind
 from rackwright.render import render
 from rackwright.status import Status
 from rackwright.workload.protocol import GpuRequest, Step
@@ -19,6 +23,7 @@ from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.srun import srun_line
 from tests.factories import SKU, make_gpu_sku, make_node
 from tests.unit.burnin.head import Head, cluster_of
+from tests.unit.burnin.recorded import NCCL_LOG_IB
 
 GPU_SKU = make_gpu_sku()
 GPU_NODE = make_node("w1", 11, sku=GPU_SKU)
@@ -41,6 +46,70 @@ def test_nccl_steps():
     assert engine.expectation("all_reduce", ("a",), 8, 64).sizes == (8, 16, 32, 64)
     assert engine.judge_transport("", 1) is None
     assert engine.judge_transport("", 2).status is Status.UNKNOWN
+
+
+RAILS = (
+    Rail(0, "fabric", LinkKind.ROCE, "rxe_rail0", 1, None),
+    Rail(1, "fabric", LinkKind.ROCE, "rxe_rail1", 1, None),
+)
+
+
+def test_groups_side_by_side_are_communicators_of_their_own(tmp_path):
+    engine = engine_for(Burnin(), GPU_NODE)
+    step, expected = engine.side_by_side("all_reduce", [("w1", "w2.site"), ("w3", "w4")], 8, 64)
+    assert (step.nodes, step.tasks_per_node, expected.ranks) == (("w1", "w2.site", "w3", "w4"), 8, 32)
+    assert expected.sizes == (8, 16, 32, 64)
+    (tmp_path / "all_reduce_perf").write_text('#!/bin/sh\necho "$NCCL_TESTS_SPLIT $*"\n')
+    for node, split in (("w1", 65535), ("w2", 65535), ("w4", 131071)):
+        (tmp_path / "hostname").write_text(f"#!/bin/sh\necho {node}\n")
+        for program in ("hostname", "all_reduce_perf"):
+            (tmp_path / program).chmod(0o755)
+        done = subprocess.run(
+            step.command,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        )
+        assert done.stdout == f"OR {split} -b 8 -e 64 -f 2 -g 1 -n 20 -w 5 -c 1 -a 3\n"
+    assert 31 | 65535 == 65535, "the number of a process disappears in the ones"
+
+
+def test_groups_of_the_mpi_engine_are_told_by_the_program():
+    step, expected = engine_for(Burnin(), CPU_NODE, 2).side_by_side(
+        "all_reduce", [("w1", "w2"), ("w3", "w4")], 8, 64
+    )
+    assert "GROUPS = {'w1': 0, 'w2': 0, 'w3': 1, 'w4': 1}" in step.command[-1]
+    assert (expected.ranks, step.tasks_per_node) == (8, 2)
+    ast.parse(step.command[-1])
+
+
+def test_mpi_uses_declared_devices_alone():
+    engine = engine_for(Burnin(transport="NET/IB"), CPU_NODE, 1, RAILS)
+    assert engine.step("all_reduce", ("w1", "w2"), 8, 64).environment == {
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_MCA_pml": "ucx",
+        "OMPI_MCA_pml_ucx_tls": "any",
+        "OMPI_MCA_pml_ucx_devices": "any",
+        "UCX_TLS": "rc,ud,sm,self",
+        "UCX_NET_DEVICES": "rxe_rail0:1,rxe_rail1:1",
+    }
+    assert engine.judge_transport("", 2) is None, "counters prove it"
+    other = tuple(replace(rail, kind=LinkKind.EFA) for rail in RAILS)
+    assert over_verbs(other) == over_verbs(()) == {}
+
+
+def test_where_devices_are_declared_tcp_in_nccls_log_is_a_failure():
+    engine = engine_for(Burnin(), GPU_NODE, 1, RAILS)
+    assert engine.judge_transport(NCCL_LOG_IB, 2) is None
+    found = engine.judge_transport(NCCL_LOG_IB.replace("NET/IB/1", "NET/Socket/1", 1), 2)
+    assert found.status is Status.FAIL
+    assert found.text == "transport: roce is declared, and NCCL used TCP for 1 of 4 connections (NET/Socket)"
+    assert (
+        engine_for(Burnin(), GPU_NODE).judge_transport(NCCL_LOG_IB.replace("NET/IB", "NET/Socket"), 2) is None
+    )
+    assert engine.judge_transport("", 2) is None
 
 
 def test_on_mig_nodes_each_instance_is_a_rank_and_the_gres_is_the_one_of_slurm_conf():
@@ -116,7 +185,12 @@ def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_pat
 
 def test_the_mpi_program_is_python_and_fits_an_argument():
     program = render(
-        "burnin/all_reduce.py.j2", smallest=8, largest=2**26, iterations=20, seconds_per_size=0.05
+        "burnin/all_reduce.py.j2",
+        smallest=8,
+        largest=2**26,
+        iterations=20,
+        seconds_per_size=0.05,
+        groups={"w1": 0},
     )
     ast.parse(program)
     assert len(program) < 16_000

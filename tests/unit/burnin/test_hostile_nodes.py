@@ -13,13 +13,17 @@ from hypothesis import strategies as st
 
 from rackwright.burnin.alone import judge_diag, judge_gemm, parse_gemm
 from rackwright.burnin.copies import TESTS, judge_copies
+from rackwright.burnin.counters import parse_counters
 from rackwright.burnin.engines import Mpi, NcclTests
+from rackwright.burnin.evidence import Declared, evidence
 from rackwright.burnin.expectation import Expectation, doubling, judge_table
 from rackwright.burnin.finding import TEXT_MAX_CHARACTERS, Finding
 from rackwright.burnin.floors import ceiling
 from rackwright.burnin.measurement import Measurement
-from rackwright.burnin.ports import judge_ports
+from rackwright.burnin.port_output import Asked, judge_ports
 from rackwright.burnin.possible import BUSBW_MAX_GBS, busbw_max, copy_max, gemm_max
+from rackwright.burnin.proof import judge_counters
+from rackwright.burnin.rails import Rail
 from rackwright.burnin.readings import reading_of
 from rackwright.burnin.table import Unreadable, parse_nccl_tests
 from rackwright.burnin.transport import parse_transports
@@ -27,7 +31,7 @@ from rackwright.catalog.read import catalogue
 from rackwright.health.run import FleetHealth, NodeHealth
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Metric
-from rackwright.model.types import NetworkPurpose
+from rackwright.model.types import LinkKind, NetworkPurpose
 from rackwright.status import Status
 from tests.factories import make_node
 from tests.unit.answers import (
@@ -85,6 +89,15 @@ def nccl(text: str) -> list[Finding]:
     return findings
 
 
+def counted(text: str) -> list[Finding]:
+    state = parse_counters(text)
+    said = evidence(None, state, Declared(RAIL, 400.0, 9000))
+    return [Finding(Status.UNKNOWN, one) for one in said] + judge_counters(
+        {}, {"w1": state}, {"w1": (RAIL,)}, 1
+    )
+
+
+RAIL = Rail(0, "fabric", LinkKind.ROCE, "mlx5_0", 1, None, "eth1")
 ENTRIES: dict[str, tuple[Callable[[str], list[Finding]], st.SearchStrategy[str]]] = {
     "nccl-tests": (nccl, lines(*GH200_TWO_NODES.splitlines()[:14]).map("\n".join)),
     "nccl-tests as JSON": (nccl, mutated(JSON).map(lambda value: json.dumps(value, default=str))),
@@ -92,9 +105,10 @@ ENTRIES: dict[str, tuple[Callable[[str], list[Finding]], st.SearchStrategy[str]]
         lambda text: judge_copies("\n".join(f"w1 {line}" for line in text.split("\n")), ("w1",), 8, SKU)[1],
         mutated(NVBANDWIDTH).map(lambda value: json.dumps(value, default=str)),
     ),
-    "ib_write_bw": (lambda text: judge_ports(text, PAIR, 8, SKU.floor(Metric.IB_WRITE_GBPS), 400)[1], lines(*PORTS).map("\n".join)),
+    "ib_write_bw": (lambda text: judge_ports(text, PAIR, Asked(8, SKU.floor(Metric.IB_WRITE_GBPS), 400, latency=True))[2], lines(*PORTS).map("\n".join)),
     "gemm": (lambda text: judge_gemm(text, None, ("w1",), 8, SKU.floor(Metric.GEMM_BF16_TFLOPS)), lines(*GEMM).map("\n".join)),
     "dcgmi diag": (lambda text: judge_diag(text, None, ("w1",)), lines(*DIAG).map("\n".join)),
+    "counters": (lambda text: counted(f"device mlx5_0\nport 1\n{text}\nend"), any_text()),
     "transport": (lambda text: [Finding(*found)] if (found := parse_transports(text).judge("NET/IB")) else [], any_text()),
 }  # fmt: skip
 
@@ -210,9 +224,9 @@ def test_copies_beyond_the_bus_are_no_figures() -> None:
 
 def test_ports_beyond_their_speed_are_no_figures() -> None:
     text = "\n".join(PORTS)
-    figures, findings = judge_ports(text, PAIR, 1, SKU.floor(Metric.IB_WRITE_GBPS), 400)
+    figures, _, findings = judge_ports(text, PAIR, Asked(1, SKU.floor(Metric.IB_WRITE_GBPS), 400))
     assert ([one.gbps for one in figures], findings) == ([390.1], [])
-    figures, findings = judge_ports(text.replace("390.10", "999999.0"), PAIR, 1, None, 400)
+    figures, _, findings = judge_ports(text.replace("390.10", "999999.0"), PAIR, Asked(1, None, 400))
     assert figures == []
     assert {one.status for one in findings} == {Status.UNKNOWN}
     assert "could not do more than 800" in findings[0].text

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 import subprocess
+from ipaddress import IPv4Address
 
 import pytest
 
-from rackwright.burnin.ports import (
-    devices_of,
+from rackwright.burnin.port_output import (
+    Asked,
+    LatencyFigure,
+    judge_latency,
     judge_ports,
-    leaf_pairs,
-    measure_ports,
+    parse_latency,
     parse_perftest,
-    port_step,
 )
+from rackwright.burnin.ports import devices_of, leaf_pairs, measure_ports, port_step, spine_pairs
+from rackwright.burnin.rails import mapped_gid, rails_of, units_of
 from rackwright.catalog.read import catalogue
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Metric
+from rackwright.model.types import LinkKind, NodeRole
 from rackwright.status import Status
 from rackwright.workload.protocol import Output
-from tests.factories import make_node
+from tests.factories import RunsSlurm, make_cluster, make_node
+from tests.unit.burnin.fabrics import two_leaves
 
 H100 = catalogue()["hgx-h100"]
 FLOOR = H100.floor(Metric.IB_WRITE_GBPS)
@@ -82,7 +87,7 @@ def test_published_tables_are_read(table, gbps, memory):
 
 def test_a_slow_rail_is_named_with_both_nodes():
     text = labelled("w1", rail(0, NEBIUS.replace("353.53", "385.10")) + rail(1, NEBIUS))
-    figures, [found] = judge_ports(text, PAIR, 2, FLOOR)
+    figures, _, [found] = judge_ports(text, PAIR, Asked(2, FLOOR))
     assert [one.gbps for one in figures] == [385.10, 353.53]
     assert found.status is Status.FAIL
     assert found.text.startswith(
@@ -101,7 +106,7 @@ def test_a_slow_rail_is_named_with_both_nodes():
     ],
 )
 def test_a_rail_without_a_figure_is_unknown_by_name(text, says):
-    figures, [found] = judge_ports(text, PAIR, 1, FLOOR)
+    figures, _, [found] = judge_ports(text, PAIR, Asked(1, FLOOR))
     assert (figures, found.status) == ([], Status.UNKNOWN)
     assert found.text.startswith("ib_write_bw: 0 of 1 rails of w1 -> w2 have a figure: ")
     assert found.text.endswith(says)
@@ -110,13 +115,14 @@ def test_a_rail_without_a_figure_is_unknown_by_name(text, says):
 def test_pairs_are_of_one_leaf():
     nodes = [make_node(f"w{n}", n, switch=f"leaf{n % 2}") for n in range(1, 8)]
     leaf = {node.name: node.switch for node in nodes}
-    rounds = leaf_pairs(nodes)
+    rounds = leaf_pairs(make_cluster(*nodes), nodes)
     for pairs in rounds:
         names = [name for pair in pairs for name in pair]
         assert len(names) == len(set(names))
         assert all(leaf[one] == leaf[two] for one, two in pairs)
     assert {name for pairs in rounds for pair in pairs for name in pair} == set(leaf)
-    assert leaf_pairs([make_node("w1", 1), make_node("w2", 2)]) == [[("w1", "w2")]], "no switch declared"
+    bare = [make_node("w1", 1), make_node("w2", 2)]
+    assert leaf_pairs(make_cluster(*bare), bare) == [[("w1", "w2")]], "no switch declared"
 
 
 class Manager:
@@ -138,23 +144,120 @@ def members(*switches, **changes):
     )
 
 
+def cluster(*nodes, **settings):
+    head = make_node("head1", 200, NodeRole.HEAD, options={"slurm": RunsSlurm()})
+    return make_cluster(head, *nodes, burnin=Burnin(**settings))
+
+
 def test_out_of_scope_by_name():
-    without = measure_ports(Manager(), Burnin(), tuple(make_node(f"w{n}", n) for n in (1, 2)), print)[1]
+    bare = tuple(make_node(f"w{n}", n) for n in (1, 2))
+    without = measure_ports(Manager(), cluster(*bare), bare, print).findings
     assert [one.text for one in without] == ["ib_write_bw: SKU test-node declares no fabric port"]
     manager = Manager()
-    found = measure_ports(manager, Burnin(), members("leaf1", "leaf2"), print)[1]
-    assert [one.text for one in found] == [
-        "ib_write_bw: w1 has no peer on its leaf",
-        "ib_write_bw: w2 has no peer on its leaf",
-    ]
+    alone = members("leaf1")
+    found = measure_ports(manager, cluster(*alone), alone, print).findings
+    assert [one.text for one in found] == ["ib_write_bw: w1 has no peer on its leaf"]
     assert all(one.status is Status.OUT_OF_SCOPE for one in (*without, *found))
     assert manager.steps == []
 
 
+LATENCY = f"""\
+{RULE}                    RDMA_Read Latency Test
+{RULE} #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
+ 2       1000          5.35           11.78        5.49               5.50           0.18            5.74                   11.78
+{RULE}"""
+"""Recorded. ib_read_lat over RoCE, a public how-to for GPU virtual machines, read 2026-11-25."""
+
+
+def test_published_latencies_are_read():
+    [found] = parse_latency(rail(2, LATENCY, "latency"), PAIR)
+    assert found == LatencyFigure(PAIR, 2, "mlx5_2", 5.49, 5.74)
+    assert parse_latency(rail(2, NEBIUS, "host"), PAIR) == []
+
+
+def test_a_rail_that_takes_twice_as_long_as_the_others_is_named():
+    figures = [LatencyFigure(PAIR, n, f"mlx5_{n}", 2.0 if n else 4.5, 5.0) for n in range(8)]
+    [found] = judge_latency(figures)
+    assert found.status is Status.WARN
+    assert found.text == (
+        "ib_read_lat: rail 0 (mlx5_0) of w1 -> w2 takes 4.5 us, 2.2 times the median of 8 rails below one leaf (2 us)"
+    )
+    assert judge_latency(figures[:7]) == [], "too few to compare"
+
+
+def all_rails(rails, *memories):
+    tables = [rail(n, NEBIUS.replace("353.53", "392.1"), memory) for n in range(rails) for memory in memories]
+    return "".join(tables + [rail(n, LATENCY, "latency") for n in range(rails)])
+
+
 def test_all_rails_of_a_pair_pass():
-    text = labelled("w1", "".join(rail(n, NEBIUS.replace("353.53", "392.1"), "gpu") for n in range(8)))
-    figures, findings = measure_ports(Manager(text), Burnin(), members("leaf1", "leaf1"), lambda said: None)
-    assert (len(figures), findings) == (8, ())
+    pair = members("leaf1", "leaf1")
+    manager = Manager(labelled("w1", all_rails(8, "host", "gpu")))
+    stage = measure_ports(manager, cluster(*pair), pair, lambda said: None)
+    assert (len(stage.figures), len(stage.latencies), stage.findings) == (16, 8, ())
+    assert len(manager.steps) == 1, "one unit has no spines to cross"
+
+
+def test_across_the_spines_every_node_meets_one_below_other_leaves():
+    declared = two_leaves(units=3, size=3)
+    workers = [node for node in declared.nodes if node.name != "head1"]
+    unit = {name: number for number, names in enumerate(units_of(declared, workers)) for name in names}
+    rounds = spine_pairs(declared, workers)
+    for pairs in rounds:
+        names = [name for pair in pairs for name in pair]
+        assert len(names) == len(set(names))
+        assert all(unit[one] != unit[two] for one, two in pairs)
+    assert {name for pairs in rounds for pair in pairs for name in pair} == {node.name for node in workers}
+
+
+def test_units_of_different_sizes_leave_no_node_out_across_the_spines():
+    nodes = [make_node(f"w{n}", n, switch="leaf1" if n < 2 else "leaf2") for n in range(1, 6)]
+    rounds = spine_pairs(make_cluster(*nodes), nodes)
+    assert {name for pairs in rounds for pair in pairs for name in pair} == {f"w{n}" for n in range(1, 6)}
+
+
+def test_declared_devices_are_used_with_their_roce_v2_gid():
+    declared = two_leaves()
+    first = declared.by_name["w1"]
+    assert [(one.rail, one.device, one.gid) for one in rails_of(declared, first)] == [
+        (n, f"rxe_rail{n}", f"0000:0000:0000:0000:0000:ffff:0a01:{n:02x}01") for n in (0, 1)
+    ]
+    script = port_step(declared, [("w1", "w2")]).command[-1]
+    assert (
+        'w1) server="w2" client=yes devices="rxe_rail0:1 rxe_rail1:1" '
+        'gids="0000:0000:0000:0000:0000:ffff:0a01:0001 0000:0000:0000:0000:0000:ffff:0a01:0101";;'
+    ) in script
+    assert 'w2) server="" client=no' in script
+    infiniband = two_leaves(kind=LinkKind.INFINIBAND)
+    assert 'gids="";;' in port_step(infiniband, [("w1", "w2")]).command[-1]
+
+
+def test_a_device_without_its_declared_gid_is_a_failure_by_name():
+    text = labelled(
+        "w1", f"# rail 0 rxe_rail0 no-gid {mapped_gid(IPv4Address('10.1.0.1'))}\n" + rail(0, NEBIUS)
+    )
+    [found] = judge_ports(text, PAIR, Asked(1))[2]
+    assert found.status is Status.FAIL
+    assert "rail 0 (rxe_rail0) of w1 has no RoCE v2 GID 0000:0000:0000:0000:0000:ffff:0a01:0001" in found.text
+
+
+def test_software_devices_have_no_floor():
+    declared = two_leaves(units=1)
+    manager = Manager(labelled("w1", all_rails(2, "host").replace("mlx5_", "rxe_rail")))
+    stage = measure_ports(
+        manager, declared, (declared.by_name["w1"], declared.by_name["w2"]), lambda said: None
+    )
+    [found] = stage.findings
+    assert (found.status, len(stage.figures)) == (Status.OUT_OF_SCOPE, 2)
+    assert found.text.startswith("ib_write_bw: software devices are measured, not judged")
+
+
+def test_slow_machines_have_more_time():
+    declared = two_leaves()
+    slow = declared.model_copy(update={"ssh": declared.ssh.model_copy(update={"time_factor": 10})})
+    once, tenfold = (port_step(one, [("w1", "w2")]) for one in (declared, slow))
+    assert tenfold.timeout_seconds > 5 * once.timeout_seconds
+    assert "timeout 255 " in tenfold.command[-1]
 
 
 def test_devices_are_the_ones_that_nccl_uses():
@@ -165,29 +268,36 @@ def test_devices_are_the_ones_that_nccl_uses():
 
 STUB = """#!/bin/sh
 case "$*" in *--help*) echo "  --use_cuda_dmabuf"; exit 0;; esac
-echo "called $*" >> "$LOG"
-case "$*" in *w2) cat "$TABLE";; esac
+echo "called ${0##*/} $*" >> "$LOG"
+case "${0##*/} $*" in ib_write_bw*w2) cat "$TABLE";; ib_read_lat*w2) cat "$LATENCY";; esac
 """
 
 
-def run_script(tmp_path, settings, hostname, devices=()):
-    """The script of a pair as node `hostname`; hostname and ib_write_bw are stubs, sh is this machine's."""
-    (tmp_path / "ib_write_bw").write_text(STUB)
+def run_script(tmp_path, declared, hostname, devices=(), gids=()):
+    """The script of a pair as node `hostname`; hostname and perftest are stubs, sh is this machine's."""
+    for program in ("ib_write_bw", "ib_read_lat"):
+        (tmp_path / program).write_text(STUB)
     (tmp_path / "hostname").write_text(f"#!/bin/sh\necho {hostname}\n")
-    for program in ("ib_write_bw", "hostname"):
+    for program in ("ib_write_bw", "ib_read_lat", "hostname"):
         (tmp_path / program).chmod(0o755)
     (tmp_path / "table").write_text(NEBIUS)
-    step = port_step(settings, members("leaf1", "leaf1")[0], PAIR, 8, 400)
-    script = step.command[-1].replace("/sys/class/infiniband", str(tmp_path / "sys"))
+    (tmp_path / "latency").write_text(LATENCY)
+    script = port_step(declared, [PAIR]).command[-1]
+    script = script.replace("/sys/class/infiniband", str(tmp_path / "sys")).replace("sleep 1", "sleep 0")
     for device in devices:
         port = tmp_path / "sys" / device / "ports" / "1"
-        port.mkdir(parents=True)
+        (port / "gids").mkdir(parents=True)
+        (port / "gid_attrs" / "types").mkdir(parents=True)
         (port / "state").write_text("4: ACTIVE\n")
         (port / "rate").write_text("400 Gb/sec (4X NDR)\n")
+        for index, (gid, kind) in enumerate(gids):
+            (port / "gids" / str(index)).write_text(f"{gid}\n")
+            (port / "gid_attrs" / "types" / str(index)).write_text(f"{kind}\n")
     environment = {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
         "LOG": str(tmp_path / "log"),
         "TABLE": str(tmp_path / "table"),
+        "LATENCY": str(tmp_path / "latency"),
     }
     done = subprocess.run(
         ["sh", "-c", script], check=False, capture_output=True, text=True, timeout=120, env=environment
@@ -196,30 +306,42 @@ def run_script(tmp_path, settings, hostname, devices=()):
     return done.stdout, log.read_text().splitlines() if log.exists() else []
 
 
-@pytest.mark.slow
-def test_the_script_measures_every_rail_from_the_memory_of_its_gpu(tmp_path):
+def test_the_script_measures_every_rail_from_host_and_gpu_memory(tmp_path):
     devices = [f"mlx5_{n}" for n in range(8)]
-    said, calls = run_script(tmp_path, Burnin(), "w1", devices)
-    figures, findings = judge_ports(said, PAIR, 8, None)
+    said, calls = run_script(tmp_path, cluster(*members("leaf1", "leaf1")), "w1", devices)
+    figures, latencies, findings = judge_ports(said, PAIR, Asked(8, latency=True))
     assert findings == []
     assert [(one.rail, one.device, one.memory) for one in figures] == [
-        (n, f"mlx5_{n}", "gpu") for n in range(8)
+        (n, f"mlx5_{n}", memory) for n in range(8) for memory in ("host", "gpu")
     ]
-    assert calls[3] == (
-        "called -d mlx5_3 -p 18518 -F --report_gbits -D 5 -q 2 --use_cuda=3 --use_cuda_dmabuf w2"
-    )
+    assert [one.rail for one in latencies] == list(range(8))
+    assert calls[9:12] == [
+        "called ib_write_bw -d mlx5_3 -i 1 -F -p 18525 --report_gbits -D 5 -q 2 w2",
+        "called ib_write_bw -d mlx5_3 -i 1 -F -p 18524 --report_gbits -D 5 -q 2 --use_cuda=3 --use_cuda_dmabuf w2",
+        "called ib_read_lat -d mlx5_3 -i 1 -F -p 18526 -n 1000 w2",
+    ]
 
 
 def test_the_server_listens_on_the_same_rails(tmp_path):
     names = ",".join(f"mlx5_{n}" for n in (0, 3, 4, 5, 6, 9, 10, 11))
-    said, calls = run_script(tmp_path, Burnin(nccl_env={"NCCL_IB_HCA": names}), "w2")
-    assert len(calls) == 8
-    assert "called -d mlx5_9 -p 18520 -F" in calls[5]
+    declared = cluster(*members("leaf1", "leaf1"), nccl_env={"NCCL_IB_HCA": names})
+    said, calls = run_script(tmp_path, declared, "w2")
+    assert len(calls) == 24
+    assert calls[15].startswith("called ib_write_bw -d mlx5_9 -i 1 -F -p 18531 ")
     assert all(line.startswith("w2 # rail") for line in said.splitlines())
 
 
 def test_more_devices_than_ports_are_not_guessed_at(tmp_path):
-    said, calls = run_script(tmp_path, Burnin(), "w1", [f"mlx5_{n}" for n in range(10)])
+    declared = cluster(*members("leaf1", "leaf1"))
+    said, calls = run_script(tmp_path, declared, "w1", [f"mlx5_{n}" for n in range(10)])
     assert calls == []
-    [found] = judge_ports(said, PAIR, 8, FLOOR)[1]
+    [found] = judge_ports(said, PAIR, Asked(8, FLOOR))[2]
     assert "10 active RDMA devices of 400 Gb/s, 8 fabric ports are declared" in found.text
+
+
+def test_the_script_finds_the_index_of_the_declared_gid(tmp_path):
+    own, other = mapped_gid(IPv4Address("10.1.0.1")), "fe80:0000:0000:0000:0000:0000:0000:0001"
+    gids = [(other, "IB/RoCE v1"), (own, "IB/RoCE v1"), (other, "RoCE v2"), (own, "RoCE v2")]
+    said, calls = run_script(tmp_path, two_leaves(), "w1", ["rxe_rail0", "rxe_rail1"], gids)
+    assert calls[0] == "called ib_write_bw -d rxe_rail0 -i 1 -F -x 3 -p 18516 --report_gbits -D 5 -q 2 w2"
+    assert "w1 # rail 1 rxe_rail1 no-gid 0000:0000:0000:0000:0000:ffff:0a01:0101" in said

@@ -82,21 +82,48 @@ def test_a_node_that_does_not_answer_is_not_left_to_slurm_to_miss():
     assert head.jobs == []
 
 
-def test_under_the_floor_the_pairs_name_the_bad_node():
+def slow(bad, workers, busbw=0.5):
+    """What pairs reach where one node is slow."""
+    names = [f"w{n}" for n in range(1, workers + 1)]
+    return {(one, two): busbw for one in names for two in names if one < two and bad in (one, two)}
+
+
+def test_under_the_floor_the_search_names_the_bad_node_and_every_run_is_kept():
     head = Head(busbw=0.5)
-    head.pair_busbw = {
-        (a, b): 0.5 if "w3" in (a, b) else 4.0
-        for a in ("w1", "w2", "w3", "w4")
-        for b in ("w2", "w3", "w4")
-        if a < b
-    }
+    head.pair_busbw = slow("w3", 4)
     report = burnin(cluster_of(4), shell=head)
     group = report.groups[0]
     assert report.exit_code is ExitCode.CHECK_FAILED
     assert "under the floor of 1 GB/s (test)" in group.findings[0].text
+    assert group.findings[1].text == "culprit: w3, not measured by rail: 0.5 GB/s with it, 2 without a fault"
+    assert (group.pairs, group.triage) == ((), None)
+    kept = report.to_json()["groups"][0]["culprits"]
+    assert [one["nodes"] for one in kept["found"]] == [["w3"]]
+    assert kept["limit_gbs"] == 2.0, "half of the fastest pair: ranks on CPUs differ"
+    assert [run["number"] for run in kept["runs"]] == list(range(1, len(head.searched) + 1))
+    assert kept["runs"][1] == {
+        "number": 2, "round": 1, "kind": "collective", "way": "leaf", "nodes": "w[3-4]", "busbw_gbs": 0.5, "ports": [],
+        "problem": None, "slow": True,
+    }  # fmt: skip
+
+
+def test_where_no_pair_is_slow_nothing_is_named():
+    report = burnin(cluster_of(4), shell=Head(busbw=0.5))
+    [under, nothing] = report.groups[0].findings
+    assert under.status is Status.FAIL
+    assert nothing.status is Status.UNKNOWN
+    assert nothing.text.startswith(
+        "culprit: no pair of nodes is slow below a leaf or across the spines (5 runs)"
+    )
+
+
+def test_pairs_on_demand_name_the_bad_node_too():
+    head = Head(busbw=0.5)
+    head.pair_busbw = dict.fromkeys(slow("w1", 4) | slow("w2", 4), 4.0) | slow("w3", 4)
+    group = burnin(cluster_of(4), shell=head, pairs=True).groups[0]
     assert len(group.pairs) == 4
     assert "w3" in group.triage.slowest.nodes
-    assert group.triage.suspects == ("w3",)
+    assert [one.culprit.nodes for one in group.chased.named] == [("w3",)]
 
 
 def test_pairs_on_demand():
@@ -210,12 +237,16 @@ def test_show(capsys):
     from rich.console import Console
 
     head = Head(busbw=0.5)
-    show_burnin(burnin(cluster_of(3), shell=head), Console(width=140))
+    head.pair_busbw = slow("w2", 3)
+    show_burnin(burnin(cluster_of(3), shell=head, pairs=True), Console(width=140))
     out = capsys.readouterr().out
     assert "w[1-3] (test-node)  mpi, 3 nodes, 3 ranks" in out
     assert "64 MiB" in out
     assert "FAIL: 0.5 GB/s at 67108864 B is under the floor" in out
     assert "slowest pair: w" in out
+    assert "FAIL: culprit: w2, not measured by rail: 0.5 GB/s with it, 2 without a fault" in out
+    assert "  search: 5 runs in 5 rounds, slow under 2 GB/s" in out
+    assert "    2. collective, pairs below a leaf, w[1,3]: 4 GB/s" in out
     assert out.splitlines()[-1] == "burnin: w[1-3] 0.5 GB/s at 67108864 B (floor 1): FAIL"
 
 

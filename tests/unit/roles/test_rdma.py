@@ -221,7 +221,7 @@ def test_software_devices_come_with_their_interface():
     unit = content(plan, "/etc/systemd/system/rackwright-rdma-soft-rxe_rail1.service")
     # as `systemd-escape --path /sys/subsystem/net/devices/rail-1` prints it
     assert r"BindsTo=sys-subsystem-net-devices-rail\x2d1.device" in unit.splitlines()
-    assert "ExecStart=rdma link add rxe_rail1 type rxe netdev rail-1" in unit.splitlines()
+    assert "ExecStart=/usr/bin/env rdma link add rxe_rail1 type rxe netdev rail-1" in unit.splitlines()
     assert content(plan, texts.MODULES_LOAD).splitlines()[1:] == ["ib_uverbs", "rdma_ucm", "rdma_rxe"]
     # a NIC on PCI would have rdma-core's rule rename the device
     assert 'KERNEL=="rxe_rail0", GOTO="rackwright_rdma_end"' in content(plan, texts.RULES)

@@ -1,0 +1,218 @@
+"""Compares the declared fabric with what was found. Pure: an intact fabric has no finding, whatever its size."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from rackwright.fabric.finding import Finding, Kind
+from rackwright.fabric.identify import Found, FoundEnd, Stranger
+from rackwright.fabric.links import judge_links
+from rackwright.model.fabric import Cable, End, Fabric, NodePort, SwitchPort
+from rackwright.model.ranges import fold
+from rackwright.status import Status
+
+Describe = Callable[[FoundEnd], str]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is compared: cables of these nodes, and those between switches only where switches were asked."""
+
+    nodes: frozenset[str] | None = None
+    """None: all."""
+    uplinks: bool = True
+    no_speed: frozenset[str] = frozenset()
+    """Nodes whose platform has no link speed to compare."""
+
+    def has(self, cable: Cable) -> bool:
+        if not isinstance(cable.near, NodePort):
+            return self.uplinks
+        return self.nodes is None or cable.near.node in self.nodes
+
+
+def compare(
+    fabric: Fabric, found: Found, describe: Describe = str, scope: Scope | None = None
+) -> tuple[Finding, ...]:
+    """Every difference, FAIL first; cables that cannot be judged are UNKNOWN."""
+    work = _Comparison(fabric, found, describe, scope or Scope())
+    findings = [*work.run(), *judge_links(fabric, found, describe, work.intact, work.scope.no_speed)]
+    findings += [Finding(Kind.UNREAD, f"{text}.", status=Status.UNKNOWN) for text in found.unread]
+    return tuple(sorted(findings, key=lambda one: (one.status is not Status.FAIL, one.kind, one.text)))
+
+
+@dataclass
+class _Comparison:
+    fabric: Fabric
+    found: Found
+    describe: Describe
+    scope: Scope
+    intact: list[Cable] = field(default_factory=list)
+    """Cables whose both ends are where they are declared."""
+    _told: set[FoundEnd] = field(default_factory=set)
+    """Ends that a finding names already."""
+
+    def run(self) -> Iterator[Finding]:
+        wrong: list[Cable] = []
+        for cable in self.fabric.cables:
+            if self.scope.has(cable):
+                right = self.found.partner.get(cable.near) == cable.far
+                (self.intact if right else wrong).append(cable)
+        wrong, findings = self._without_silent(wrong)
+        yield from findings
+        wrong, findings = self._without_unseen(wrong)
+        yield from findings
+        for by_far in (False, True):
+            for cable in wrong:
+                if not self._told.intersection(cable.ends[:1]):
+                    yield from self._misplaced(cable, by_far=by_far)
+        for cable in wrong:
+            if cable.near not in self._told:
+                yield self._unlinked(cable)
+        yield from self._extra()
+
+    def _without_silent(self, wrong: list[Cable]) -> tuple[list[Cable], list[Finding]]:
+        """Leave out cables of nodes that could not be asked, or whose rail nothing decides."""
+        by_reason: dict[str, set[str]] = defaultdict(set)
+        for name, why in self.found.silent.items():
+            if self.scope.nodes is None or name in self.scope.nodes:
+                by_reason[why].add(name)
+        findings = [
+            Finding(Kind.UNREAD, f"{fold(names)}: {why}.", tuple(sorted(names)), Status.UNKNOWN)
+            for why, names in by_reason.items()
+        ]
+        kept = [
+            cable
+            for cable in wrong
+            if not (isinstance(cable.near, NodePort) and self._is_unknown(cable.near.node, cable))
+        ]
+        return kept, findings
+
+    def _is_unknown(self, node: str, cable: Cable) -> bool:
+        actual = self.found.partner.get(cable.far)
+        undecided = isinstance(actual, Stranger) and self.found.undecided.get(actual) == node
+        return node in self.found.silent or undecided
+
+    def _without_unseen(self, wrong: list[Cable]) -> tuple[list[Cable], list[Finding]]:
+        """Name nodes and switches of which nothing was found once, and leave out their cables."""
+        members: dict[str, list[Cable]] = defaultdict(list)
+        for cable in wrong:
+            for end in cable.ends:
+                members[end.node if isinstance(end, NodePort) else end.switch].append(cable)
+        absent = {name for name in members if name not in self.found.seen}
+        findings, left_out = [], set[int]()
+        for name in sorted(absent):
+            cables = [cable for cable in members[name] if self._leads_nowhere(cable)]
+            left_out.update(map(id, cables))
+            if cables:
+                findings.append(self._unseen(name, cables))
+        return [cable for cable in wrong if id(cable) not in left_out], findings
+
+    def _leads_nowhere(self, cable: Cable) -> bool:
+        """Whether no end of a cable is somewhere known: it has no link, or ends in a switch without a known name."""
+        partners = (self.found.partner.get(end) for end in cable.ends)
+        return all(end is None or isinstance(end, Stranger) for end in partners)
+
+    def _unseen(self, name: str, cables: list[Cable]) -> Finding:
+        if name not in self.fabric.switches:
+            leaves = ", ".join(dict.fromkeys(str(cable.far) for cable in cables))
+            text = f"{name} is absent: none of its {len(cables)} ports is on the fabric (declared: {leaves})."
+            return Finding(Kind.ABSENT_NODE, text, (name,))
+        nodes = {cable.near.node for cable in cables if isinstance(cable.near, NodePort)}
+        of_whom = f" of {fold(nodes)}" if nodes else ""
+        others = {self.found.partner.get(end) for cable in cables for end in cable.ends}
+        strangers = sorted({end.name for end in others if isinstance(end, Stranger)})
+        if strangers:
+            text = (
+                f"{name} was not identified: cables declared for it{of_whom} end in {', '.join(strangers[:4])}. Declare its "
+                f"`guid` or `description` under `fabrics.{self.fabric.network}.switches.{name}`."
+            )
+            return Finding(Kind.UNREAD, text, (name,), Status.UNKNOWN)
+        return Finding(
+            Kind.ABSENT_SWITCH,
+            f"{name} is absent: no switch of that name was found; {len(cables)} of its cables{of_whom} have no link.",
+            (name,),
+        )
+
+    def _misplaced(self, cable: Cable, *, by_far: bool) -> Iterator[Finding]:
+        """The finding about a cable whose near end, or else whose far end, is somewhere else."""
+        here, there = reversed(cable.ends) if by_far else cable.ends
+        actual = self.found.partner.get(here)
+        if actual is None or here in self._told or (by_far and actual in self._told):
+            return
+        self._told.update((cable.near, here, actual))
+        if self._is_swap(here, there, actual):
+            yield self._swapped(here, there, actual)
+            return
+        also = (
+            "" if (other := self.found.partner.get(there)) is None else f"; {self.describe(other)} is there"
+        )
+        text = f"{self.describe(here)} is in {self.describe(actual)}; {there} was declared{also}."
+        yield Finding(self._kind(here, there, actual), text, (str(here), str(actual), str(there)))
+
+    def _is_swap(self, here: End, there: End, actual: FoundEnd) -> bool:
+        """Whether the cable that belongs where this one is, is where this one belongs."""
+        if isinstance(actual, Stranger) or (other := self.fabric.by_end.get(actual)) is None:
+            return False
+        partner = other.near if other.far == actual else other.far
+        return self.found.partner.get(partner) == there and partner != here
+
+    def _swapped(self, here: End, there: End, actual: FoundEnd) -> Finding:
+        assert not isinstance(actual, Stranger)
+        other = self.fabric.by_end[actual]
+        partner = other.near if other.far == actual else other.far
+        self._told.update((there, partner, other.near, other.far))
+        same_node = isinstance(here, NodePort) and isinstance(partner, NodePort) and here.node == partner.node
+        text = (
+            f"{self.describe(here)} is in {actual}; {there} was declared; {self.describe(partner)} has it and was "
+            f"declared in {actual}: swapped."
+        )
+        ends = (str(here), str(partner), str(there), str(actual))
+        return Finding(Kind.WRONG_RAIL if same_node else Kind.SWAPPED, text, ends)
+
+    def _kind(self, here: End, there: End, actual: FoundEnd) -> Kind:
+        if isinstance(actual, Stranger) or not isinstance(there, SwitchPort):
+            return Kind.OTHER_DEVICE
+        if isinstance(actual, NodePort):
+            return Kind.OTHER_DEVICE
+        if actual.switch == there.switch:
+            return Kind.WRONG_PORT
+        if not isinstance(here, NodePort):
+            return Kind.WRONG_SPINE
+        rails = self.fabric.rails_of(actual.switch)
+        return Kind.WRONG_LEAF if not rails or here.rail in rails else Kind.WRONG_RAIL
+
+    def _unlinked(self, cable: Cable) -> Finding:
+        """A cable with no link at either end: down where a port says so, else missing."""
+        self._told.update(cable.ends)
+        states = [
+            f"{end} is {state}"
+            for end in cable.ends
+            if (health := self.found.health.get(end)) is not None and (state := health.state) is not None
+        ]
+        taken = self.found.partner.get(cable.far)
+        has = "" if taken is None else f", which {self.describe(taken)} has"
+        where = f"{self.describe(cable.near)} has no link; {cable.far} was declared{has}"
+        ends = (str(cable.near), str(cable.far))
+        if any(state.endswith(("down", "disabled", "polling", "init", "armed")) for state in states):
+            return Finding(Kind.DOWN, f"{where} ({'; '.join(states)}).", ends)
+        return Finding(Kind.MISSING, f"{where}: the cable is missing, or both its ports are off.", ends)
+
+    def _extra(self) -> Iterator[Finding]:
+        """Cables of which no end is declared, or of which one end should have none."""
+        if self.scope.nodes is not None:
+            return
+        seen: set[FoundEnd] = set()
+        for one, other in self.found.partner.items():
+            if one in seen or one in self._told or other in self._told:
+                continue
+            seen.update((one, other))
+            declared = [
+                end for end in (one, other) if not isinstance(end, Stranger) and end in self.fabric.by_end
+            ]
+            if not declared and not (isinstance(one, Stranger) and isinstance(other, Stranger)):
+                text = (
+                    f"{self.describe(one)} and {self.describe(other)} are cabled; no such cable is declared."
+                )
+                yield Finding(Kind.EXTRA, text, (str(one), str(other)))
