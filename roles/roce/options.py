@@ -169,14 +169,6 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
         return None
 
     def warnings(self, cluster: Cluster) -> Iterator[Problem]:
-        """A fabric that neither loses nothing nor slows down, and rails that share a subnet."""
+        """A fabric that neither loses nothing nor slows down."""
         if not self.pfc and not self.congestion_control:
             yield "pfc", "Without `pfc` and `congestion_control`, a full switch drops RDMA packets.", None
-        for name in self.networks:
-            network = cluster.networks.get(name)
-            if network is not None and network.rails > 1 and network.rail_prefix is None:
-                yield (
-                    "networks",
-                    f"All rails of {name} are in one subnet: a packet may leave by another rail than its address has.",
-                    "write `rail_prefix` for the network, or `policy_routing: rails` in `roles.network`",
-                )

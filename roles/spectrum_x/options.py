@@ -138,19 +138,13 @@ class SpectrumXOptions(RoleOptions, WritesUnitFiles):
                 return
 
     def warnings(self, cluster: Cluster) -> Iterator[Problem]:
-        """Rails that share leaves or a subnet: NVIDIA's reference architecture is rail-optimised."""
+        """Rails that share leaves: NVIDIA's reference architecture is rail-optimised."""
         for name in self.networks:
-            fabric, network = cluster.fabrics.get(name), cluster.networks.get(name)
+            fabric = cluster.fabrics.get(name)
             shared = [leaf for leaf in fabric.leaves if len(fabric.rails_of(leaf)) > 1] if fabric else []
             if shared:
                 yield (
                     "networks",
                     f"{name} is not rail-optimised: {shared[0]} has cables of several rails.",
                     None,
-                )
-            if network is not None and network.rails > 1 and network.rail_prefix is None:
-                yield (
-                    "networks",
-                    f"All rails of {name} are in one subnet.",
-                    "write `rail_prefix` for the network",
                 )
