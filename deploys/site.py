@@ -20,6 +20,8 @@ from rackwright.roles.dns.deploy import dns
 from rackwright.roles.dns.options import DnsOptions
 from rackwright.roles.docker.deploy import docker
 from rackwright.roles.docker.options import DockerOptions
+from rackwright.roles.efa.deploy import efa
+from rackwright.roles.efa.options import EfaOptions
 from rackwright.roles.enroot_pyxis.deploy import enroot_pyxis
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 from rackwright.roles.fabricmanager.deploy import fabricmanager
@@ -40,6 +42,8 @@ from rackwright.roles.integrity.deploy import integrity
 from rackwright.roles.integrity.options import IntegrityOptions
 from rackwright.roles.ipoib.deploy import ipoib
 from rackwright.roles.ipoib.options import IpoibOptions
+from rackwright.roles.irdma.deploy import irdma
+from rackwright.roles.irdma.options import IrdmaOptions
 from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.lldp.deploy import lldp
@@ -50,6 +54,8 @@ from rackwright.roles.mig.deploy import mig
 from rackwright.roles.mig.options import MigOptions
 from rackwright.roles.munge.deploy import munge
 from rackwright.roles.munge.options import MungeOptions
+from rackwright.roles.nccl.deploy import nccl
+from rackwright.roles.nccl.options import NcclOptions
 from rackwright.roles.network.deploy import network
 from rackwright.roles.network.options import NetworkOptions
 from rackwright.roles.nvidia_container_toolkit.deploy import nvidia_container_toolkit
@@ -68,10 +74,14 @@ from rackwright.roles.rdma.deploy import rdma
 from rackwright.roles.rdma.options import RdmaOptions
 from rackwright.roles.registry_cache.deploy import registry_cache
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
+from rackwright.roles.roce.deploy import roce
+from rackwright.roles.roce.options import RoceOptions
 from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.spectrum_x.deploy import spectrum_x
+from rackwright.roles.spectrum_x.options import SpectrumXOptions
 from rackwright.roles.storage_layout.deploy import storage_layout
 from rackwright.roles.storage_layout.options import StorageLayoutOptions
 from rackwright.roles.time.deploy import time
@@ -103,6 +113,14 @@ if (o := options_for(host, "kernel", KernelOptions)) is not None:
     kernel(options=o)
 if (o := options_for(host, "rdma", RdmaOptions)) is not None:
     rdma(options=o)
+if (o := options_for(host, "irdma", IrdmaOptions)) is not None:
+    irdma(options=o)
+if (o := options_for(host, "roce", RoceOptions)) is not None:
+    roce(options=o)
+if (o := options_for(host, "spectrum_x", SpectrumXOptions)) is not None:
+    spectrum_x(options=o)
+if (o := options_for(host, "efa", EfaOptions)) is not None:
+    efa(options=o)
 if (o := options_for(host, "opensm", OpensmOptions)) is not None:
     opensm(options=o)
 if (o := options_for(host, "ipoib", IpoibOptions)) is not None:
@@ -141,6 +159,8 @@ if (o := options_for(host, "apptainer", ApptainerOptions)) is not None:
     apptainer(options=o)
 if (o := options_for(host, "hpc_stack", HpcStackOptions)) is not None:
     hpc_stack(options=o)
+if (o := options_for(host, "nccl", NcclOptions)) is not None:
+    nccl(options=o)
 if (o := options_for(host, "munge", MungeOptions)) is not None:
     munge(options=o)
 if (o := options_for(host, "mariadb", MariadbOptions)) is not None:

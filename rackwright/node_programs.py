@@ -60,7 +60,9 @@ def sources(entry: str) -> dict[str, str]:
         if name in visited:
             return
         visited.add(name)
-        text = _file(name).read_text(encoding="utf-8")
+        file = _file(name)
+        # the folder of roles has no __init__.py: it is a package without text
+        text = "" if file.parent.name == "roles" and not file.is_file() else file.read_text(encoding="utf-8")
         package = name.rpartition(".")[0]
         for other in ([package] if package else []) + _imports(text):
             visit(other)

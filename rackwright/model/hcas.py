@@ -76,10 +76,8 @@ class MarksTraffic:
         """The IP traffic class of RDMA packets: DSCP times 4, without ECN's bits."""
         raise NotImplementedError
 
-    @property
-    def priority(self) -> int:
-        """The 802.1p priority that those packets have, 0 to 7."""
-        raise NotImplementedError
+    priority: int
+    """The 802.1p priority that those packets have, 0 to 7."""
 
 
 class ReducesInSwitches:

@@ -37,6 +37,7 @@ SOFTWARE = {
         "ssh.service",
         {"keysign": "/usr/lib/openssh/ssh-keysign"},
     ),
+    "dcb": Names(("iproute2", "mstflint")),  # mstconfig reads what firmware has of congestion control
     "lldpd": Names(("lldpd",), "lldpd.service"),
     "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),

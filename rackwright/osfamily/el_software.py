@@ -36,6 +36,8 @@ SOFTWARE = {
         {"keysign": "/usr/libexec/openssh/ssh-keysign"},
     ),
     # unconfirmed: from AppStream or EPEL, which a site adds where AppStream has none
+    # unconfirmed: dcb in iproute, as in Debian's iproute2
+    "dcb": Names(("iproute", "mstflint")),  # mstconfig reads what firmware has of congestion control
     "lldpd": Names(("lldpd",), "lldpd.service"),
     "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),

@@ -1,0 +1,174 @@
+"""Options of the roce role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from rackwright.documents.nearest import suggest
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.hcas import DeclaresHcas, Hca, MarksTraffic, NamesInterfaces
+from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.options import RoleOptions
+from rackwright.model.text import mistake
+from rackwright.roles.roce.paths import UNIT_PATH
+
+Problem = tuple[str, str, str | None]
+
+
+class Rail(NamedTuple):
+    """An RDMA device on a RoCE network of the node."""
+
+    hca: Hca
+    interface: str | None
+    """None: not declared; the program on the node finds it in sysfs."""
+
+    @property
+    def soft(self) -> bool:
+        """Whether the kernel makes the device (rxe): it has neither priorities nor congestion control."""
+        return self.hca.pci is None
+
+    def __str__(self) -> str:
+        return f"{self.hca.name} ({self.hca.network} rail {self.hca.rail})"
+
+
+class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
+    """Quality of service of RoCE, on nodes with an address on one of the networks. The switches must have the same."""
+
+    networks: tuple[str, ...] = Field(
+        default=("fabric",), min_length=1, description="Networks of the kind `roce` or `spectrum-x`."
+    )
+    backend: Literal["dcb", "mlnx_qos"] = Field(
+        description="How a NIC is set and read. `dcb`: iproute2's program and the inbox driver, whose mlx5 takes PFC "
+        "and DSCP entries, and shows the CNP settings in debugfs; whether congestion control is on is read from the "
+        "firmware (mstconfig). `mlnx_qos`: NVIDIA's program and driver (DOCA-OFED), which show all of it.",
+    )
+    dscp: int = Field(
+        ge=1,
+        le=63,
+        description="Of RDMA packets, e.g. 26. The switches decide which is right: there is no default.",
+    )
+    priority: int = Field(
+        ge=0,
+        le=7,
+        description="802.1p priority that packets with this DSCP have, e.g. 3; it has PFC where `pfc` is true.",
+    )
+    cnp_dscp: int = Field(ge=1, le=63, description="Of congestion notification packets, e.g. 48.")
+    cnp_priority: int = Field(ge=0, le=7, description="Priority of congestion notification packets, e.g. 6.")
+    pfc: bool = Field(
+        description="Whether the priority is lossless: flow control by priority for it, and for no other. false: on none."
+    )
+    congestion_control: bool = Field(
+        default=True,
+        description="DCQCN on the priority: the NIC answers packets marked by switches (ECN) with notifications, and "
+        "slows down for those it gets. With `backend: dcb` it is only compared: firmware has it (ROCE_CC_PRIO_MASK).",
+    )
+    gid_index: int | None = Field(
+        default=None,
+        ge=0,
+        le=255,
+        description="Index that the GID of a rail's address must have. None: any; NCCL 2.21 and later finds it by "
+        "itself, and mlx5 has it at 3 only as long as no other address was added first.",
+    )
+    strict_arp: bool = Field(
+        default=True,
+        description="On nodes with several rails: an interface answers ARP for its own address alone and asks with "
+        "it (arp_ignore 1, arp_announce 2), and accepts packets that came by another rail (rp_filter 2). Linux "
+        "otherwise answers for any address by any interface (kernel documentation, ip-sysctl; IBM, SMC-R high "
+        "availability, read 2026-11-25).",
+    )
+
+    @model_validator(mode="after")
+    def _are_apart(self) -> RoceOptions:
+        if self.dscp == self.cnp_dscp:
+            raise mistake(
+                f"RDMA packets and congestion notifications have the same DSCP, {self.dscp}.",
+                "e.g. `dscp: 26, cnp_dscp: 48`",
+            )
+        if self.priority == self.cnp_priority:
+            raise mistake(
+                f"Congestion notifications would queue behind what they are to slow down, in priority {self.cnp_priority}.",
+                "e.g. `priority: 3, cnp_priority: 6`",
+            )
+        return self
+
+    @property
+    def traffic_class(self) -> int:
+        """DSCP times 4. mlx5 takes the DSCP of it alone, and marks its packets ECN-capable itself.
+
+        Source: Linux, drivers/infiniband/hw/mlx5/qp.c, mlx5_set_path (`traffic_class >> 2`), read 2026-11-25.
+        """
+        return self.dscp * 4
+
+    def runs_on(self, node: Node) -> bool:
+        """On nodes with an address on one of the networks."""
+        return super().runs_on(node) and any(entry.network in self.networks for entry in node.addresses)
+
+    def rails(self, cluster: Cluster, node: Node) -> tuple[Rail, ...]:
+        """The node's devices on the networks, with the interface that has the rail's address."""
+        devices = node.offers(DeclaresHcas)
+        named = node.offers(NamesInterfaces)
+        found = () if devices is None else devices.hcas(cluster, node)
+        return tuple(
+            Rail(
+                hca,
+                (None if named is None else named.interface(cluster, hca.network, hca.rail)) or hca.netdev,
+            )
+            for hca in found
+            if hca.network in self.networks and node.address_on(hca.network, hca.rail) is not None
+        )
+
+    def cards(self, cluster: Cluster, node: Node) -> tuple[Rail, ...]:
+        """The rails whose device is a NIC's."""
+        return tuple(rail for rail in self.rails(cluster, node) if not rail.soft)
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """The unit that sets the NICs at boot."""
+        return (UNIT_PATH,)
+
+    def problems(self, cluster: Cluster) -> Iterator[Problem]:
+        """Networks of another kind, and rails without a declared device or interface."""
+        for index, name in enumerate(self.networks):
+            network = cluster.networks.get(name)
+            if network is None:
+                hint = suggest(name, cluster.networks, what="networks")
+                yield f"networks[{index}]", f"There is no network {name}.", hint
+            elif not network.kind.converged:
+                yield (
+                    f"networks[{index}]",
+                    f"{name} is of the kind {network.kind.value}.",
+                    "write `kind: roce` for the network, or leave it out here",
+                )
+        for node in cluster.running("roce", self):
+            if problem := self._undeclared(cluster, node):
+                yield problem
+                return
+
+    def _undeclared(self, cluster: Cluster, node: Node) -> Problem | None:
+        rails = self.rails(cluster, node)
+        declared = {(rail.hca.network, rail.hca.rail) for rail in rails}
+        for entry in node.addresses:
+            if entry.network in self.networks and (entry.network, entry.rail) not in declared:
+                return (
+                    "networks",
+                    f"{node.name} has no RDMA device for {entry.network} rail {entry.rail}.",
+                    "declare it in `roles.rdma.devices`",
+                )
+        if (
+            self.strict_arp
+            and len(rails) > 1
+            and (bare := [rail for rail in rails if rail.interface is None])
+        ):
+            return (
+                "strict_arp",
+                f"The interface of {bare[0]} on {node.name} is not declared.",
+                "declare `netdev` in `roles.rdma.devices`, or `roles.network.networks`",
+            )
+        return None
+
+    def warnings(self, cluster: Cluster) -> Iterator[Problem]:
+        """A fabric that neither loses nothing nor slows down."""
+        if not self.pfc and not self.congestion_control:
+            yield "pfc", "Without `pfc` and `congestion_control`, a full switch drops RDMA packets.", None
