@@ -78,7 +78,8 @@ def parse_iblinkinfo(text: str) -> Discovery:
             switch = owner[1]
         elif switch is not None and (state := _STATE.match(line)):
             logical, physical = state[3].lower(), state[4].lower()
-            health[Port(switch, state[2])] = Health(state=physical if logical == "down" else logical)
+            # without a link the physical state says why; a port that was just switched off can still be "Active" there
+            health[Port(switch, state[2])] = Health(state=logical if physical == "linkup" else physical)
     unread = () if health else ("iblinkinfo shows no port of a switch",)
     return Discovery(health=health, unread=unread)
 

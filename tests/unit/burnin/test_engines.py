@@ -188,17 +188,34 @@ def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_pat
     ]
 
 
+MPI_PROGRAM = render(
+    "burnin/all_reduce.py.j2",
+    smallest=8,
+    largest=2**26,
+    iterations=20,
+    seconds_per_size=0.05,
+    groups={"w1": 0},
+)
+
+
 def test_the_mpi_program_is_python_and_fits_an_argument():
-    program = render(
-        "burnin/all_reduce.py.j2",
-        smallest=8,
-        largest=2**26,
-        iterations=20,
-        seconds_per_size=0.05,
-        groups={"w1": 0},
-    )
-    ast.parse(program)
-    assert len(program) < 16_000
+    ast.parse(MPI_PROGRAM)
+    assert len(MPI_PROGRAM) < 16_000
+
+
+@pytest.mark.parametrize(
+    ("figure", "printed"),
+    [(0.004905, "0.0049"), (0.0999, "0.0999"), (1.506, "  1.51"), (123.4, "123.40"), (12345.6, " 12346")],
+)
+def test_the_mpi_program_prints_figures_of_slow_machines_too(figure, printed):
+    [number] = [
+        node
+        for node in ast.parse(MPI_PROGRAM).body
+        if isinstance(node, ast.FunctionDef) and node.name == "number"
+    ]
+    names = {}
+    exec(compile(ast.Module([number], []), "number", "exec"), names)  # noqa: S102 - the program under test
+    assert names["number"](figure, 6) == printed
 
 
 class Clock:

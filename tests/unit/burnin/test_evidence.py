@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from dataclasses import replace
 from ipaddress import IPv4Address
 
 import pytest
@@ -36,6 +37,13 @@ def state(counts=None, *, link=None, pcie=None, gids=None, netdev=None):
 
 def said(before, after, **declared):
     return evidence(before, after, Declared(RAIL, **declared))
+
+
+def test_the_rate_of_a_software_device_says_nothing():
+    slow = state(link={"state": "4: ACTIVE", "rate": "2.5 Gb/sec (1X SDR)"})
+    declared = Declared(replace(RAIL, software=True), speed_gbps=10.0)
+    assert evidence(slow, slow, declared) == ()
+    assert said(slow, slow, speed_gbps=10.0) == ("the link runs at 2.5 Gb/s, 10 are declared",)
 
 
 def test_a_port_whose_counters_stand_still_shows_nothing():

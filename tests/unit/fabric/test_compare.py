@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -12,35 +12,15 @@ from rackwright.fabric.compare import Scope, compare
 from rackwright.fabric.discovered import Device, Discovery, Health, Link, Port
 from rackwright.fabric.finding import Finding, Kind
 from rackwright.fabric.identify import Names, identify
-from rackwright.model.fabric import Cable, End, Fabric, NodePort, SwitchId, SwitchPort
+from rackwright.model.fabric import End, NodePort, SwitchId, SwitchPort
 from rackwright.model.types import LinkKind
 from rackwright.status import Status
+from tests.unit.fabric import units
+from tests.unit.fabric.units import FAULTS, Built, Fault, hosts_of
 
-NODES, RAILS, SPINES = 32, 8, 4
-
-
-def unit() -> Fabric:
-    """A rail-optimised unit: 32 nodes, 8 leaves, 4 spines, 8 cables from each leaf to each spine."""
-    leaves = tuple(f"leaf{rail + 1}" for rail in range(RAILS))
-    spines = tuple(f"spine{number + 1}" for number in range(SPINES))
-    cables = [
-        Cable(NodePort(f"gpu{node:03}", rail), SwitchPort(leaves[rail], node), 400.0, 4)
-        for node in range(1, NODES + 1)
-        for rail in range(RAILS)
-    ]
-    cables += [
-        Cable(SwitchPort(leaf, 33 + 8 * place + cable), SwitchPort(spine, 1 + 8 * index + cable), 400.0, 4)
-        for index, leaf in enumerate(leaves)
-        for place, spine in enumerate(spines)
-        for cable in range(8)
-    ]
-    switches = {name: SwitchId(name) for name in (*leaves, *spines)}
-    return Fabric("fabric", LinkKind.INFINIBAND, RAILS, leaves, spines, tuple(cables), switches)
-
-
-FABRIC = unit()
-HOSTS = tuple(f"gpu{node:03}" for node in range(1, NODES + 1))
-NAMES = Names({(host, f"mlx5_rail{rail}"): rail for host in HOSTS for rail in range(RAILS)})
+FABRIC = units.unit(nodes=32, rails=8, spines=4, each=8)
+HOSTS = hosts_of(FABRIC)
+NAMES = Names({(host, f"mlx5_rail{rail}"): rail for host in HOSTS for rail in range(FABRIC.rails)})
 
 
 def port_of(end: End) -> Port:
@@ -50,26 +30,38 @@ def port_of(end: End) -> Port:
     return Port(f"{'ab' if end.switch.startswith('leaf') else 'cd'}{end.switch[-1]:>014}", str(end.port))
 
 
-def intact() -> Discovery:
-    """What is discovered of the fabric as declared."""
-    devices: dict[str, Device] = {}
-    for cable in FABRIC.cables:
-        for end in cable.ends:
-            key, switch = port_of(end).device, isinstance(end, SwitchPort)
-            shown = (
-                f"MF0;{end.switch}:MQM9700/U1"
-                if isinstance(end, SwitchPort)
-                else f"{end.node} mlx5_rail{end.rail}"
-            )
-            model, firmware = ("MQM9700", "31.2014") if switch else ("MT4129", "28.43.2026")
-            devices[key] = Device(key, switch, shown, model, firmware)
-    links = tuple(Link(port_of(cable.near), port_of(cable.far), 400.0, 4) for cable in FABRIC.cables)
-    return Discovery(
-        devices, links, {port_of(cable.far): Health("active", 0, 0, 0) for cable in FABRIC.cables}
-    )
+def device_of(end: End, built: Built) -> Device:
+    key = port_of(end).device
+    if isinstance(end, SwitchPort):
+        firmware = built.firmware.get(end.switch, "31.2014")
+        return Device(key, True, f"MF0;{end.switch}:MQM9700/U1", "MQM9700", firmware)
+    return Device(key, False, f"{end.node} mlx5_rail{end.rail}", "MT4129", "28.43.2026")
 
 
-INTACT = intact()
+def discovered(built: Built) -> Discovery:
+    """What discovery shows of it."""
+    ends = [
+        end
+        for cable in FABRIC.cables
+        for end in cable.ends
+        if not (isinstance(end, NodePort) and end.node in built.absent)
+    ]
+    devices = {port_of(end).device: device_of(end, built) for end in ends}
+    linked = [wire for wire in built.wires if wire.far not in built.off]
+    links = tuple(Link(port_of(wire.near), port_of(wire.far), wire.gbps, wire.lanes) for wire in linked)
+    states = {cable.far: "polling" for cable in FABRIC.cables}
+    states |= dict.fromkeys((wire.far for wire in linked if isinstance(wire.far, SwitchPort)), "active")
+    states |= dict.fromkeys(built.off, "disabled")
+    health = {port_of(end): Health(state, built.symbols.get(end, 0), 0, 0) for end, state in states.items()}
+    return Discovery(devices, links, health)
+
+
+def rewired(changes: Mapping[End, End | None]) -> Discovery:
+    """The fabric with the far ends of some cables elsewhere; None: the cable is gone."""
+    return discovered(units.rewired(FABRIC, changes))
+
+
+INTACT = discovered(units.as_declared(FABRIC))
 
 
 def found_by(discovery: Discovery, scope: Scope | None = None) -> tuple[Finding, ...]:
@@ -80,141 +72,13 @@ def test_an_intact_fabric_has_no_finding() -> None:
     assert found_by(INTACT) == ()
 
 
-Seed = Callable[[random.Random], tuple[Discovery, Kind, set[str]]]
-
-
-def node_cable(dice: random.Random, without: str = "") -> Cable:
-    return dice.choice(
-        [one for one in FABRIC.cables if isinstance(one.near, NodePort) and one.near.node != without]
-    )
-
-
-def rewired(changes: dict[End, End | None], extra: tuple[Link, ...] = ()) -> Discovery:
-    """The fabric with the far ends of some cables elsewhere; None: the cable is gone."""
-    links = [
-        Link(port_of(cable.near), port_of(there), 400.0, 4)
-        for cable in FABRIC.cables
-        if (there := changes.get(cable.near, cable.far)) is not None
-    ]
-    return replace(INTACT, links=(*links, *extra))
-
-
-def unplugged(cable: Cable, state: str) -> Discovery:
-    """A port without a link, in this state."""
-    gone = rewired({cable.near: None})
-    return replace(gone, health={**gone.health, port_of(cable.far): Health(state)})
-
-
-def missing(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    cable = node_cable(dice)
-    return unplugged(cable, "polling"), Kind.MISSING, {str(cable.near), str(cable.far)}
-
-
-def down(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    cable = node_cable(dice)
-    return unplugged(cable, "disabled"), Kind.DOWN, {str(cable.near), str(cable.far)}
-
-
-def extra(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    one, other = dice.sample(FABRIC.leaves, 2)
-    ends = SwitchPort(one, 65), SwitchPort(other, 65)
-    added = Link(port_of(ends[0]), port_of(ends[1]), 400.0, 4)
-    return rewired({}, (added,)), Kind.EXTRA, {str(end) for end in ends}
-
-
-def swapped_on_one_leaf(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    one = node_cable(dice)
-    assert isinstance(one.near, NodePort)
-    other = FABRIC.by_end[NodePort(node_cable(dice, one.near.node).near.node, one.near.rail)]  # type: ignore[union-attr]
-    return rewired({one.near: other.far, other.near: one.far}), Kind.SWAPPED, {str(one.near), str(other.near)}
-
-
-def swapped_between_leaves(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    one = node_cable(dice)
-    assert isinstance(one.near, NodePort)
-    node = node_cable(dice, one.near.node).near.node  # type: ignore[union-attr]
-    other = FABRIC.by_end[NodePort(node, (one.near.rail + dice.randrange(1, RAILS)) % RAILS)]
-    return rewired({one.near: other.far, other.near: one.far}), Kind.SWAPPED, {str(one.near), str(other.near)}
-
-
-def wrong_rail(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    one = node_cable(dice)
-    assert isinstance(one.near, NodePort)
-    other = FABRIC.by_end[NodePort(one.near.node, (one.near.rail + dice.randrange(1, RAILS)) % RAILS)]
-    return (
-        rewired({one.near: other.far, other.near: one.far}),
-        Kind.WRONG_RAIL,
-        {str(one.near), str(other.near)},
-    )
-
-
-def wrong_spine(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    cable = dice.choice([one for one in FABRIC.cables if one.uplink])
-    there = SwitchPort(dice.choice([name for name in FABRIC.spines if name != cable.far.switch]), 65)
-    return rewired({cable.near: there}), Kind.WRONG_SPINE, {str(cable.near), str(there)}
-
-
-def slow(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    number = dice.randrange(len(FABRIC.cables))
-    links = [
-        replace(link, gbps=200.0) if place == number else link for place, link in enumerate(INTACT.links)
-    ]
-    return replace(INTACT, links=tuple(links)), Kind.SPEED, {str(end) for end in FABRIC.cables[number].ends}
-
-
-def narrow(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    number = dice.randrange(len(FABRIC.cables))
-    links = [
-        replace(one, gbps=100.0, lanes=1) if place == number else one
-        for place, one in enumerate(INTACT.links)
-    ]
-    return replace(INTACT, links=tuple(links)), Kind.WIDTH, {str(end) for end in FABRIC.cables[number].ends}
-
-
-def absent(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    host = dice.choice(HOSTS)
-    keys = {port_of(NodePort(host, rail)).device for rail in range(RAILS)}
-    links = tuple(link for link in INTACT.links if link.one.device not in keys)
-    devices = {key: device for key, device in INTACT.devices.items() if key not in keys}
-    return replace(INTACT, devices=devices, links=links), Kind.ABSENT_NODE, {host}
-
-
-def mixed(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    name = dice.choice(FABRIC.leaves)
-    key = port_of(SwitchPort(name, 1)).device
-    devices = {**INTACT.devices, key: replace(INTACT.devices[key], firmware="31.2012")}
-    return replace(INTACT, devices=devices), Kind.FIRMWARE, {name}
-
-
-def errors(dice: random.Random) -> tuple[Discovery, Kind, set[str]]:
-    cable = dice.choice(FABRIC.cables)
-    health = {**INTACT.health, port_of(cable.far): Health("active", symbol_errors=65535, link_downed=0)}
-    return replace(INTACT, health=health), Kind.ERRORS, {str(end) for end in cable.ends}
-
-
-SEEDS: tuple[Seed, ...] = (
-    missing,
-    down,
-    extra,
-    swapped_on_one_leaf,
-    swapped_between_leaves,
-    wrong_rail,
-    wrong_spine,
-    slow,
-    narrow,
-    absent,
-    mixed,
-    errors,
-)
-
-
-@pytest.mark.parametrize("seeded", SEEDS, ids=lambda one: one.__name__)
-def test_each_fault_is_found_and_none_is_invented(seeded: Seed) -> None:
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.__name__)
+def test_each_fault_is_found_and_none_is_invented(fault: Fault) -> None:
     for number in range(50):
-        discovery, kind, ends = seeded(random.Random(number))
-        findings = found_by(discovery)
-        assert [one.kind for one in findings] == [kind], findings
-        assert ends <= set(findings[0].ends), findings[0]
+        seeded = fault(random.Random(number), FABRIC)
+        findings = found_by(discovered(seeded.built))
+        assert [one.kind for one in findings] == [seeded.kind], findings
+        assert seeded.ends <= set(findings[0].ends), findings[0]
         assert findings[0].status is Status.FAIL
 
 

@@ -17,7 +17,7 @@ from rackwright.roles.opensm import layout, texts
 from rackwright.roles.opensm.options import OpensmOptions
 from rackwright.roles.opensm.verify import CHECKS
 from rackwright.roles.rdma.partitions import differences, parse_pkeys
-from tests.racks.opensm_sim.simulated import DEVICE, Simulated, simulated, until
+from tests.racks.infiniband_sim.simulated import DEVICE, Simulated, simulated, until
 from tests.unit.roles.fabric_sites import fabric_site
 from tests.unit.roles.fake_host import judged
 

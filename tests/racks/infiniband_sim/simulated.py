@@ -37,7 +37,14 @@ class Simulated:
 
     folder: Path
     name: str
+    simulator: subprocess.Popen[bytes]
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def console(self, command: str) -> None:
+        """A command of the simulator, e.g. `PerformanceSet "leaf1"[3] PortCounters.SymbolErrorCounter=9`."""
+        assert self.simulator.stdin is not None
+        self.simulator.stdin.write(f"{command}\n".encode())
+        self.simulator.stdin.flush()
 
     def environment(self, node: str) -> dict[str, str]:
         return {
@@ -113,17 +120,18 @@ class SimulatedHost:
 def simulated(folder: Path, text: str) -> Iterator[Simulated]:
     """A simulator of the fabric in ibsim's own format; what was started on it ends with it."""
     (folder / "net").write_text(text)
-    fabric = Simulated(folder, f"rackwright-{os.getpid()}-{folder.name}")
-    environment = {**os.environ, "IBSIM_SOCKNAME": fabric.name}
+    name = f"rackwright-{os.getpid()}-{folder.name}"
+    environment = {**os.environ, "IBSIM_SOCKNAME": name}
     with (folder / "ibsim.log").open("wb") as log:
         simulator = subprocess.Popen(
-            ["ibsim", "-s", "-n", "net"],
+            ["ibsim", "-s", "net"],
             env=environment,
             cwd=folder,
             stdin=subprocess.PIPE,  # it ends with its standard input
             stdout=log,
             stderr=subprocess.STDOUT,
         )
+    fabric = Simulated(folder, name, simulator)
     try:
         until(lambda: "MaxMcastCap" in (folder / "ibsim.log").read_text(errors="replace"))
         yield fabric
@@ -140,4 +148,4 @@ def until(true: Callable[[], bool], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"not so after {seconds} s"
-        time.sleep(0.2)
+        time.sleep(0.05)

@@ -1,0 +1,170 @@
+"""`fabric check` on a simulated InfiniBand fabric: real ibnetdiscover, iblinkinfo and ibqueryerrors, faults of each kind."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rackwright.command import CommandResult
+from rackwright.fabric.check import Checked, check
+from rackwright.model.cluster import Cluster
+from rackwright.model.fabric import End, Fabric, NodePort, SwitchPort
+from rackwright.model.types import LinkKind, Platform
+from rackwright.roles.rdma.options import RdmaOptions
+from rackwright.status import Status
+from tests.factories import make_address, make_cluster, make_network, make_node
+from tests.racks.infiniband_sim.simulated import Simulated, simulated, until
+from tests.unit.fabric import units
+from tests.unit.fabric.units import CABLING, Built, Fault, Wire, errors, hosts_of
+
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
+
+LANE_GBPS = 10.0
+"""QDR: the fastest that ibsim 0.10 simulates; `s=7` in its file, 1 for SDR alone."""
+FABRICS = {
+    "two leaves": units.unit(nodes=16, rails=2, spines=2, each=2, gbps=4 * LANE_GBPS),
+    "unit of 32": units.unit(nodes=32, rails=8, spines=4, each=8, gbps=4 * LANE_GBPS),
+}
+SEEDS = 50
+NO_SYSFS = CommandResult("", 0, "", "")
+"""A simulated node has none; whose each device is, is read from its description."""
+
+
+@dataclass
+class Shell:
+    """Root on the simulated nodes."""
+
+    fabric: Simulated
+    asked: list[str]
+
+    def run(
+        self, node: str, command: str, *, stdin: str | bytes | None = None, timeout: float
+    ) -> CommandResult:
+        if "ibnetdiscover" not in command:
+            return NO_SYSFS
+        self.asked.append(node)
+        done = self.fabric.host(name_of(NodePort(node, 0))).shell(command)
+        return CommandResult(command, done.rc, done.stdout, done.stderr)
+
+
+def name_of(end: End) -> str:
+    """As discovery describes its device."""
+    return end.switch if isinstance(end, SwitchPort) else f"{end.node} mlx5_rail{end.rail}"
+
+
+def net(fabric: Fabric, built: Built) -> str:
+    """What is built, in ibsim's own format: every cable at both of its ends."""
+    ends: dict[str, list[str]] = defaultdict(list)
+    for wire in built.wires:
+        for end, other in ((wire.near, wire.far), (wire.far, wire.near)):
+            ends[name_of(end)].append(f'[{number(end)}]\t"{name_of(other)}"[{number(other)}] {link(wire)}')
+    declared = {name_of(end): end for cable in fabric.cables for end in cable.ends}
+    blocks = []
+    for place, (name, end) in enumerate(declared.items(), 1):
+        if isinstance(end, NodePort) and end.node in built.absent:
+            continue
+        guid, kind = f"{0x0002C90300000000 + 16 * place:#x}", isinstance(end, SwitchPort)
+        first = (
+            f'switchguid={guid}\nSwitch {units.SPARE_PORT} "{name}"'
+            if kind
+            else f'caguid={guid}\nCa 1 "{name}"'
+        )
+        blocks.append("\n".join((first, *ends[name])))
+    return "\n\n".join(blocks) + "\n"
+
+
+def number(end: End) -> int:
+    return end.port if isinstance(end, SwitchPort) else 1
+
+
+def link(wire: Wire) -> str:
+    """Enabled widths and speeds, as bits: 1x is 1, 4x is 2; SDR is 1, all up to QDR 7."""
+    return f"w={3 if wire.lanes == 4 else 1} s={7 if wire.gbps == LANE_GBPS * wire.lanes else 1}"
+
+
+def cluster_of(fabric: Fabric) -> Cluster:
+    """Its nodes, whose devices the role rdma declares."""
+    devices = {
+        f"mlx5_rail{rail}": {"pci": f"0000:{rail:02x}:00.0", "rail": rail} for rail in range(fabric.rails)
+    }
+    options = RdmaOptions.model_validate({"devices": devices})
+    networks = {
+        "management": make_network("management", "10.9.0.0/24"),
+        "fabric": make_network("fabric", "10.11.0.0/16", kind=LinkKind.INFINIBAND, rails=fabric.rails),
+    }
+    nodes = [
+        make_node(
+            name,
+            place,
+            addresses=(
+                make_address("management", f"10.9.0.{place}"),
+                *(make_address("fabric", f"10.11.{rail}.{place}", rail) for rail in range(fabric.rails)),
+            ),
+            platform=Platform.BARE_METAL,
+            options={"rdma": options},
+        )
+        for place, name in enumerate(hosts_of(fabric), 1)
+    ]
+    return make_cluster(*nodes, networks=networks, fabrics={"fabric": fabric})
+
+
+@contextmanager
+def subnet(folder: Path, fabric: Fabric, built: Built) -> Iterator[Simulated]:
+    """The fabric with a subnet manager, which has brought its ports up; counters and switched-off ports as built."""
+    manager = next(
+        wire.near
+        for wire in reversed(built.wires)
+        if isinstance(wire.near, NodePort) and wire.far not in built.off
+    )
+    folder.mkdir()
+    with simulated(folder, net(fabric, built)) as running:
+        kept = {"OSM_CACHE_DIR": str(folder), "OSM_TMP_DIR": str(folder)}
+        running.start(name_of(manager), "opensm", "-d2", "-f", "stdout", **kept)  # -d2: log at once
+        until(lambda: "SUBNET UP" in running.log(name_of(manager)))
+        for port, count in built.symbols.items():
+            running.console(
+                f'PerformanceSet "{port.switch}"[{port.port}] PortCounters.SymbolErrorCounter={count}'
+            )
+        for port in built.off:
+            done = running.host(name_of(manager)).run(
+                "ibportstate -G %s %s disable", guid(fabric, port), str(port.port)
+            )
+            assert done.rc == 0, done
+        yield running
+
+
+def guid(fabric: Fabric, port: SwitchPort) -> str:
+    declared = list(dict.fromkeys(name_of(end) for cable in fabric.cables for end in cable.ends))
+    return f"{0x0002C90300000000 + 16 * (declared.index(port.switch) + 1):#x}"
+
+
+def checked(folder: Path, fabric: Fabric, built: Built) -> Checked:
+    with subnet(folder, fabric, built) as running:
+        [found] = check(cluster_of(fabric), shell=Shell(running, [])).fabrics
+    return found
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_an_intact_fabric_is_as_declared(tmp_path: Path, name: str) -> None:
+    fabric = FABRICS[name]
+    found = checked(tmp_path / "net", fabric, units.as_declared(fabric))
+    assert found.findings == ()
+    assert (found.intact, found.cables) == (len(fabric.cables), len(fabric.cables))
+
+
+@pytest.mark.parametrize("fault", [*CABLING, errors], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("name", FABRICS)
+def test_each_fault_is_found_and_none_is_invented(tmp_path: Path, name: str, fault: Fault) -> None:
+    fabric = FABRICS[name]
+    for seed in range(SEEDS):
+        seeded = fault(random.Random(seed), fabric)
+        found = checked(tmp_path / str(seed), fabric, seeded.built)
+        assert [one.kind for one in found.findings] == [seeded.kind], (seed, found.findings)
+        assert seeded.ends <= set(found.findings[0].ends), (seed, found.findings[0])
+        assert found.findings[0].status is Status.FAIL
