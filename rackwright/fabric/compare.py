@@ -38,10 +38,15 @@ class Scope:
 def compare(
     fabric: Fabric, found: Found, describe: Describe = str, scope: Scope | None = None
 ) -> tuple[Finding, ...]:
-    """Every difference, FAIL first; cables that cannot be judged are UNKNOWN."""
+    """Every difference, FAIL first; cables that cannot be judged are UNKNOWN.
+
+    Where nothing at all could be read, that alone is said: no cable is known to be wrong.
+    """
+    unread = [Finding(Kind.UNREAD, f"{text}.", status=Status.UNKNOWN) for text in found.unread]
+    if unread and not found.partner and not found.health:
+        return tuple(unread)
     work = _Comparison(fabric, found, describe, scope or Scope())
-    findings = [*work.run(), *judge_links(fabric, found, describe, work.intact, work.scope.no_speed)]
-    findings += [Finding(Kind.UNREAD, f"{text}.", status=Status.UNKNOWN) for text in found.unread]
+    findings = [*work.run(), *judge_links(fabric, found, describe, work.intact, work.scope.no_speed), *unread]
     return tuple(sorted(findings, key=lambda one: (one.status is not Status.FAIL, one.kind, one.text)))
 
 

@@ -36,7 +36,7 @@ _COUNTER = re.compile(r"\[(\w+) == (\d{1,20})\]")
 
 
 def parse_ibnetdiscover(text: str) -> Discovery:
-    """Devices and links of `ibnetdiscover` (infiniband-diags 44 to 56). Without any device the text is `unread`."""
+    """Devices and links of `ibnetdiscover` (infiniband-diags 44 to 56). Without any link the text is `unread`."""
     devices: dict[str, Device] = {}
     links: dict[tuple[Port, Port], Link] = {}
     current: str | None = None
@@ -60,6 +60,8 @@ def parse_ibnetdiscover(text: str) -> Discovery:
             unread.append(f"a line of ibnetdiscover cannot be read: {line[:80]}")
     if not devices:
         unread.append("ibnetdiscover found nothing: this node has no active port, or no subnet manager runs")
+    elif not links:
+        unread.append("ibnetdiscover found no link: the port that it was asked through is not connected")
     missing = {port.device for link in links.values() for port in (link.one, link.other)} - set(devices)
     unread += [
         f"ibnetdiscover has no section of {guid}: its output is incomplete" for guid in sorted(missing)[:8]

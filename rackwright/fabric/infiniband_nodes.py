@@ -47,20 +47,9 @@ def ask_infiniband(
 ) -> tuple[tuple[str, ...], Discovery, Names]:
     """The nodes asked, what was found, and whose each GUID is.
 
-    The first of `candidates` that answers is asked for the whole fabric; one execution.
+    The first of `candidates` that answers and has a link is asked for the whole fabric; one execution.
     """
-    tried: list[str] = []
-    discovery = Discovery(unread=("no node of the fabric could be asked",))
-    for node in candidates(cluster, members):
-        tried.append(node.name)
-        try:
-            answer = shell.run(node.name, script(_TOOLS, TOOL_SECONDS), timeout=SECONDS)
-        except ConnectionFailed as error:
-            discovery = Discovery(unread=(f"{node.name}: {error.message.rstrip('.')}",))
-            continue
-        discovery = read_fabric(node.name, sections(answer.stdout))
-        if discovery.devices:
-            break
+    tried, discovery = _ask_one(candidates(cluster, members), shell)
     with side_by_side(min(AT_ONCE, len(members))) as executor:
         answers = list(executor.map(lambda node: _own_devices(cluster, fabric, node, shell), members))
     own = {guid: device for answer in answers for guid, device in answer.items()}
@@ -70,6 +59,24 @@ def ask_infiniband(
             devices[guid] = replace(devices[guid], model=device.psid, firmware=device.firmware)
     names = replace(declared, guids={guid: device.port for guid, device in own.items()})
     return tuple(tried), replace(discovery, devices=devices), names
+
+
+def _ask_one(nodes: Sequence[Node], shell: RootShell) -> tuple[list[str], Discovery]:
+    """The nodes asked, one after the other, until one of them has a link; of what none could tell, each by name."""
+    tried: list[str] = []
+    unread: list[str] = []
+    for node in nodes:
+        tried.append(node.name)
+        try:
+            answer = shell.run(node.name, script(_TOOLS, TOOL_SECONDS), timeout=SECONDS)
+        except ConnectionFailed as error:
+            unread.append(f"{node.name}: {error.message.rstrip('.')}")
+            continue
+        discovery = read_fabric(node.name, sections(answer.stdout))
+        if discovery.links:
+            return tried, discovery
+        unread += discovery.unread[:1]  # without a link, no other tool can say more
+    return tried, Discovery(unread=tuple(unread) or ("no node of the fabric could be asked",))
 
 
 def candidates(cluster: Cluster, members: Sequence[Node], most: int = 4) -> list[Node]:
@@ -95,9 +102,11 @@ def read_fabric(node: str, parts: dict[str, Section]) -> Discovery:
     found = Discovery()
     if "ibnetdiscover" not in failed:
         found = parse_ibnetdiscover(parts["ibnetdiscover"].text)
+        found = replace(found, unread=tuple(f"{node}: {text}" for text in found.unread))
     if "iblinkinfo" not in failed:
         ports = parse_iblinkinfo(parts["iblinkinfo"].text)
-        found = replace(found, health={**found.health, **ports.health}, unread=(*found.unread, *ports.unread))
+        more = (f"{node}: {text}" for text in ports.unread)
+        found = replace(found, health={**found.health, **ports.health}, unread=(*found.unread, *more))
     if "ibqueryerrors" not in failed:
         health = dict(found.health)
         for port, counted in parse_ibqueryerrors(parts["ibqueryerrors"].text).items():

@@ -13,6 +13,7 @@ import pytest
 
 from rackwright.command import CommandResult
 from rackwright.fabric.check import Checked, check
+from rackwright.fabric.finding import Kind
 from rackwright.model.cluster import Cluster
 from rackwright.model.fabric import End, Fabric, NodePort, SwitchPort
 from rackwright.model.types import LinkKind, Platform
@@ -168,3 +169,20 @@ def test_each_fault_is_found_and_none_is_invented(tmp_path: Path, name: str, fau
         assert [one.kind for one in found.findings] == [seeded.kind], (seed, found.findings)
         assert seeded.ends <= set(found.findings[0].ends), (seed, found.findings[0])
         assert found.findings[0].status is Status.FAIL
+
+
+@pytest.mark.parametrize(("unplugged", "asked"), [(1, 2), (4, 4)])
+def test_a_node_without_a_link_is_not_asked_for_the_fabric(
+    tmp_path: Path, unplugged: int, asked: int
+) -> None:
+    """What it sees, itself alone, would make every other node absent."""
+    fabric = FABRICS["two leaves"]
+    hosts = hosts_of(fabric)
+    built = units.rewired(fabric, {NodePort(host, 0): None for host in hosts[:unplugged]})
+    found = checked(tmp_path / "net", fabric, built)
+    assert found.asked == hosts[:asked]
+    if asked > unplugged:
+        assert [one.kind for one in found.findings] == [Kind.MISSING]
+    else:
+        assert {one.status for one in found.findings} == {Status.UNKNOWN}
+        assert len(found.findings) == unplugged
