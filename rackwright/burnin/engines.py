@@ -12,7 +12,7 @@ from rackwright.burnin.on_each import search_path
 from rackwright.burnin.possible import busbw_max
 from rackwright.burnin.rails import Rail
 from rackwright.burnin.transport import parse_transports
-from rackwright.burnin.verbs import over_verbs
+from rackwright.burnin.verbs import linger_seconds, over_verbs
 from rackwright.errors import BurninError
 from rackwright.model.cluster import Node
 from rackwright.model.settings import Burnin
@@ -235,6 +235,7 @@ class Mpi:
             iterations=max(self._settings.iterations, 3),
             seconds_per_size=_MPI_SECONDS_PER_SIZE,
             groups=groups,
+            linger_seconds=linger_seconds(self._rails),
         )
         return Step(
             nodes=nodes,
