@@ -9,8 +9,8 @@ from rackwright.model.types import LinkKind
 
 
 LINGER_SECONDS = 3
-"""A process that ends destroys queues whose last acknowledgement rdma_rxe may not have sent yet, and the other end would
-ask for it without end: its retry count of 7 means for ever (drivers/infiniband/sw/rxe/rxe_comp.c, read 2026-11-25)."""
+"""A process that ends destroys queues whose last acknowledgement rdma_rxe may not have sent yet, and the other end asks for
+it again and again."""
 
 
 def linger_seconds(rails: Sequence[Rail]) -> int:
@@ -26,13 +26,14 @@ def over_verbs(rails: Sequence[Rail]) -> dict[str, str]:
 
     Software devices find each other by TCP: UD over rdma_rxe times out, RC carries the data (UCX 1.18.1 on Debian 13,
     2026-11-25). That TCP carried none of it, the devices' counters prove (rackwright.burnin.proof). rdma_rxe reports the
-    last entry of a queue twice or not at all, on which UCX aborts or hangs at the end: it is not to wait for it.
+    last entry of a queue twice or not at all, on which UCX aborts or hangs at the end: it is not to wait for it. To
+    rdma_rxe a retry count of 7, which is UCX's, means for ever (drivers/infiniband/sw/rxe/rxe_comp.c, read 2026-11-25).
     """
     software = [rail.netdev for rail in rails if rail.software and rail.netdev is not None]
     if not rails or not all(rail.kind is LinkKind.INFINIBAND or rail.kind.converged for rail in rails):
         return {}
     return {
-        **({"UCX_IB_ASYNC_EVENTS": "n"} if software else {}),
+        **({"UCX_IB_ASYNC_EVENTS": "n", "UCX_RC_RETRY_COUNT": "6"} if software else {}),
         "OMPI_MCA_pml": "ucx",
         "OMPI_MCA_pml_ucx_tls": "any",
         "OMPI_MCA_pml_ucx_devices": "any",

@@ -11,7 +11,7 @@ from rackwright.model.ranges import fold
 from rackwright.roles.slurm import layout, placement, reading
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records
-from rackwright.roles.slurm.topology import groups, topology_kind
+from rackwright.roles.slurm.topology import differences, groups, topology_kind
 from rackwright.workload.slurm.accounting import sacctmgr_commands, undeclared
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import NodeReport, parse_fields, parse_hostlist
@@ -129,14 +129,7 @@ def _topology(context: CheckContext[SlurmOptions]) -> str:
     rows = parse_fields(context.output("timeout 30 scontrol show topology"))
     key = "BlockName" if kind == "block" else "SwitchName"
     found = {row[key]: row.get("Nodes", "") for row in rows if key in row}
-    wrong = []
-    for group in groups(context.cluster, kind):
-        there = found.get(group.name)
-        if there is None:
-            wrong.append(f"{group.name} is missing")
-        elif set(parse_hostlist(there)) != set(parse_hostlist(group.nodes)):
-            wrong.append(f"{group.name} has {there}, not {group.nodes}")
-    if wrong:
+    if wrong := differences(context.cluster, kind, found):
         fail(_first(wrong))
     return f"{kind} of {len(groups(context.cluster, kind))}, as the racks and switches are declared"
 

@@ -14,7 +14,7 @@ from rackwright.roles.slurm.entities import Partition
 from rackwright.roles.slurm.gres_lines import SIMULATED_GPUS, gres_lines
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.services import StateMount
-from rackwright.roles.slurm.topology import block_sizes, groups, topology_kind
+from rackwright.roles.slurm.topology import block_sizes, groups, topology_kind, upper
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.srun import ACCOUNT
 
@@ -92,12 +92,11 @@ def topology_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
     kind = topology_kind(cluster, options)
     if kind == "flat":
         return None
-    leaves = groups(cluster, kind)
-    taken = {group.name for group in leaves}
-    top = next(name for name in ("spine", "core", f"{cluster.name}-spine") if name not in taken)
+    found = groups(cluster, kind)
+    above = upper(cluster, found) if kind == "tree" else ()
     sizes = block_sizes(cluster, options) if kind == "block" else ()
     return _render(
-        "topology.conf", cluster, options, topology=kind, groups=leaves, top=top, block_sizes=sizes
+        "topology.conf", cluster, options, topology=kind, groups=found, upper=above, block_sizes=sizes
     )
 
 

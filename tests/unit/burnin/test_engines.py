@@ -100,7 +100,14 @@ def test_mpi_uses_declared_devices_alone():
     assert over_verbs(software) == over_verbs(RAILS) | {
         "UCX_TLS": "rc_verbs,tcp,sm,self",
         "UCX_NET_DEVICES": "rxe_rail0:1,rxe_rail1:1,rail0,rail1",
+        "UCX_IB_ASYNC_EVENTS": "n",
+        "UCX_RC_RETRY_COUNT": "6",
     }
+    assert (
+        "time.sleep(3)"
+        in engine_for(Burnin(), CPU_NODE, 1, software).step("all_reduce", ("w1",), 8, 8).command[2]
+    )
+    assert "time.sleep" not in engine.step("all_reduce", ("w1",), 8, 8).command[2]
     other = tuple(replace(rail, kind=LinkKind.EFA) for rail in RAILS)
     assert over_verbs(other) == over_verbs(()) == {}
 
