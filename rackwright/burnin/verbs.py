@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from rackwright.burnin.rails import Rail
 from rackwright.model.types import LinkKind
 
-
 LINGER_SECONDS = 3
 """A process that ends destroys queues whose last acknowledgement rdma_rxe may not have sent yet, and the other end asks for
 it again and again."""

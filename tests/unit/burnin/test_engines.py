@@ -202,6 +202,7 @@ MPI_PROGRAM = render(
     iterations=20,
     seconds_per_size=0.05,
     groups={"w1": 0},
+    linger_seconds=0,
 )
 
 
