@@ -17,6 +17,7 @@ MAX_BYTES = 16 * 2**20
 MAX_MISTAKES = 20
 LANES = (1, 2, 4, 8, 12)
 _RAIL = re.compile(r"(?:rail[ _-]?)?([0-9]{1,2})", re.IGNORECASE)
+_SPEED = re.compile(r"[0-9]{1,4}(\.[0-9]{1,3})?")
 _PORT = re.compile(r"[1-9][0-9]{0,3}")
 
 
@@ -33,6 +34,9 @@ def read_cable_list(path: Path, nodes: frozenset[str]) -> CableList:
     """The cables of a list; `nodes` are the names of the cluster's nodes, every other name is a switch."""
     found = CableList()
     try:
+        if path.exists() and not path.is_file():
+            found.mistakes.append(f"{path} is not a file.")
+            return found
         if path.stat().st_size > MAX_BYTES:
             found.mistakes.append(f"{path.name} is larger than {MAX_BYTES // 2**20} MiB.")
             return found
@@ -83,17 +87,14 @@ def _cable(row: dict[str, str], where: str, nodes: frozenset[str]) -> Cable | st
     if isinstance(far, str):
         return far
     if isinstance(far, NodePort):
+        if isinstance(near, NodePort):
+            return f"{near} and {far} are both ports of nodes."
         near, far = far, near
-    if isinstance(far, NodePort):
-        return f"{near} and {far} are both ports of nodes."
     if near == far:
         return f"{near} is at both ends."
     speed, lanes = row.get("speed_gbps", ""), row.get("lanes", "")
-    try:
-        gbps = float(speed) if speed else None
-    except ValueError:
-        gbps = -1.0
-    if gbps is not None and not 0 < gbps <= 3200:
+    gbps = float(speed) if _SPEED.fullmatch(speed) else None
+    if speed and (gbps is None or not 0 < gbps <= 3200):
         return f"{short(speed)} is not a speed in Gb/s, e.g. 400."
     if lanes and lanes not in map(str, LANES):
         return f"{short(lanes)} is not a number of lanes: {', '.join(map(str, LANES))}."
