@@ -86,10 +86,10 @@ def _cable(row: dict[str, str], where: str, nodes: frozenset[str]) -> Cable | st
         return near
     if isinstance(far, str):
         return far
-    if isinstance(far, NodePort):
-        if isinstance(near, NodePort):
-            return f"{near} and {far} are both ports of nodes."
+    if isinstance(near, SwitchPort) and isinstance(far, NodePort):
         near, far = far, near
+    if isinstance(far, NodePort):
+        return f"{near} and {far} are both ports of nodes."
     if near == far:
         return f"{near} is at both ends."
     speed, lanes = row.get("speed_gbps", ""), row.get("lanes", "")
