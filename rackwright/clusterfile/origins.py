@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from rackwright.catalog.read import catalogue
+from rackwright.clusterfile.file import FabricSection
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.load import Loaded
 from rackwright.clusterfile.report import show_path
@@ -58,18 +59,26 @@ class Origins:
         self._groups = {name: group for group in loaded.groups for name in group.names}
 
     def cluster_values(self) -> Iterator[Value]:
-        """Settings of the whole cluster: its name, networks, ssh, mirrors, burn-in, roles."""
+        """Settings of the whole cluster: its name, networks, fabrics, ssh, mirrors, burn-in, roles."""
         cluster = self._loaded.cluster
         for field in ("name", "domain"):
             yield Value(field, getattr(cluster, field), self._origin(("cluster", field)))
         for name, network in cluster.networks.items():
             yield from self._section(("networks", name), network, without=("name",))
+        yield from self._fabrics()
         for key in ("ssh", "mirrors", "burnin", "waves"):
             yield from self._section((key,), getattr(cluster, key))
         if cluster.gpu_stack is not None:
             yield from self._section(("gpu_stack",), cluster.gpu_stack)
         for role, options in self._loaded.roles.items():
             yield from self._section(("roles", role), options)
+
+    def _fabrics(self) -> Iterator[Value]:
+        """Rules of the cabling; the cables that they make are `rackwright fabric show`'s."""
+        for name in self._loaded.cluster.fabrics:
+            path = ("fabrics", name)
+            entry = self._document.value(path)
+            yield from self._section(path, FabricSection.model_validate(entry if entry is not None else {}))
 
     def node_values(self, node: Node) -> Iterator[Value]:
         """Everything about one node, options of its roles included."""

@@ -85,6 +85,8 @@ class SimulatedHost:
 
     def run(self, command: str, *args: str) -> Reply:
         line = command % tuple(shlex.quote(arg) for arg in args) if args else command
+        if f"cat {SYSFS}/pkeys/" in line:
+            return Reply(0, self.pkeys(), "")
         if line.startswith(f"cat {SYSFS}/"):
             return Reply(0, self.sysfs(line.rpartition("/")[2]), "")
         return self.shell(line)
@@ -98,6 +100,11 @@ class SimulatedHost:
         found = re.search(r"Port GUID: 0x([0-9a-f]{16})", printed)
         groups = textwrap.wrap(found[1], 4) if found else []
         return ":".join(("fe80:0000:0000:0000", *groups)) + "\n"
+
+    def pkeys(self) -> str:
+        """The table of the port, asked of the port itself."""
+        rows = self.shell("smpquery -D pkeys 0 1").stdout.splitlines()
+        return "\n".join(row.partition(":")[2] for row in rows if ":" in row and "0x" in row)
 
     def shell(self, line: str) -> Reply:
         """What a shell of the node does, within a limit."""

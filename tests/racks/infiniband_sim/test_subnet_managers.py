@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from rackwright.render import render
 from rackwright.roles.opensm import layout, texts
 from rackwright.roles.opensm.options import OpensmOptions
 from rackwright.roles.opensm.verify import CHECKS
+from rackwright.roles.rdma.options import RdmaOptions
 from rackwright.roles.rdma.partitions import differences, parse_pkeys
+from rackwright.roles.rdma.verify import CHECKS as RDMA_CHECKS
 from tests.racks.infiniband_sim.simulated import DEVICE, Simulated, simulated, until
 from tests.unit.roles.fabric_sites import fabric_site
 from tests.unit.roles.fake_host import judged
@@ -38,6 +41,7 @@ PARTITIONS = {
     "public": {"pkey": 0x0020, "membership": "limited"},
 }
 RESTARTS = 5
+PARTITIONED = "InfiniBand ports have their declared partitions"
 MASTER, STANDBY = "the declared node is the master of each subnet", "standbys are ready to take over"
 
 
@@ -99,7 +103,8 @@ def declared(**changes: object) -> Cluster:
         **changes,
     }
     options = OpensmOptions.model_validate({"networks": {"fabric": subnet}})
-    return fabric_site({"opensm": options}, fabrics={"fabric": fabric})
+    rdma = RdmaOptions.model_validate({"devices": {DEVICE: {"pci": "0000:18:00.0"}}})
+    return fabric_site({"opensm": options, "rdma": rdma}, fabrics={"fabric": fabric})
 
 
 def start(fabric: Simulated, cluster: Cluster, name: str) -> subprocess.Popen[bytes]:
@@ -134,10 +139,8 @@ def result(check: str, fabric: Simulated, cluster: Cluster, name: str) -> CheckR
 
 
 def pkeys(fabric: Simulated, name: str) -> frozenset[int]:
-    """Of a node's port, asked of the port itself."""
-    printed = fabric.host("head1").run("smpquery -G pkeys %s", port_guid(name)).stdout
-    rows = [line.partition(":")[2] for line in printed.splitlines() if "0x" in line and ":" in line]
-    return parse_pkeys(" ".join(rows))
+    """Of a node's port."""
+    return parse_pkeys(fabric.host(name).pkeys())
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +161,16 @@ def managed(fabric: Simulated, cluster: Cluster) -> tuple[Simulated, subprocess.
     until(lambda: "SUBNET UP" in fabric.log("head1"))
     start(fabric, cluster, "head2")
     until(lambda: "Entering STANDBY state" in fabric.log("head2"))
+    _settled(fabric, "head1")
     return fabric, master
+
+
+def _settled(fabric: Simulated, name: str) -> None:
+    """Wait until a subnet manager has nothing more to say: a reload in the middle of its sweep can be lost."""
+    said = ""
+    while said != fabric.log(name):
+        said = fabric.log(name)
+        time.sleep(1)
 
 
 def test_the_rendered_files_are_what_opensm_reads(managed, cluster):
@@ -177,7 +189,6 @@ def test_each_port_has_the_partitions_that_are_declared(managed, cluster):
     options = cluster.by_name["head1"].options["opensm"]
     for name in NODES:
         wanted = options.pkeys(cluster, cluster.by_name[name], "fabric")
-        # asking through head1 works although gpu ports are limited members of Default: its own is full
         assert differences(wanted, pkeys(fabric, name)) == [], name
     assert pkeys(fabric, "gpu1") == {0x7FFF, 0x8001, 0x0020}
     assert differences(pkeys(fabric, "gpu1"), pkeys(fabric, "gpu2")) == ["it is not in the partition 0x0001"]
@@ -194,6 +205,26 @@ def test_changed_partitions_are_read_at_a_reload_without_an_election(managed, cl
     until(lambda: pkeys(fabric, "gpu2") == wanted)
     assert 0x8020 in wanted
     assert result(MASTER, fabric, cluster, "head1").status == "PASS"
+
+
+def test_a_port_without_its_declared_partition_fails_by_name(managed, cluster):
+    """Somebody takes a partition out of the subnet manager's file; then the role's file is back."""
+    fabric, master = managed
+    node, path = cluster.by_name["gpu1"], fabric.folder / "head1/rackwright-fabric-partitions.conf"
+
+    def checked() -> CheckResult:
+        return judged("rdma", RDMA_CHECKS, PARTITIONED, cluster, node, {"gpu1": fabric.host("gpu1")})
+
+    assert checked().status == "PASS"
+    declared_file = path.read_text()
+    path.write_text("".join(line for line in declared_file.splitlines(True) if "0x0001" not in line))
+    master.send_signal(1)
+    until(lambda: checked().status == "FAIL")
+    assert checked().evidence == f"{DEVICE} (rail 0 of fabric): it is not in the partition 0x0001"
+    _settled(fabric, "head1")
+    path.write_text(declared_file)
+    master.send_signal(1)
+    until(lambda: checked().status == "PASS")
 
 
 def test_the_standby_takes_over_when_the_master_dies(managed, cluster):

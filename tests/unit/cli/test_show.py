@@ -102,6 +102,17 @@ def test_the_whole_cluster(rackwright, values, file):
     assert json.loads(result.out)["nodes"] == ["head1", "w1", "w2", "w3", "w4"]
 
 
+def test_rules_of_the_cabling(rackwright, tmp_path):
+    path = tmp_path / "demo.yaml"
+    section = "fabrics:\n  ib: {spines: t1, uplinks: {each: 1, leaf_first: 33}}\n"
+    path.write_text(change(("ssh:\n  user", f"{section}ssh:\n  user")))
+    result = rackwright("show", path, "--json")
+    found = {entry["path"]: entry for entry in json.loads(result.out)["values"]}
+    assert found["fabrics.ib.spines"]["value"] == "t1"
+    assert found["fabrics.ib.uplinks.leaf_first"]["origin"]["text"] == f"{path}:29"
+    assert found["fabrics.ib.port_name"]["origin"] == {"kind": "default", "text": "default", "line": None}
+
+
 def test_details_are_what_a_machine_for_the_node_needs(rackwright, tmp_path):
     path = tmp_path / "demo.yaml"
     path.write_text(
