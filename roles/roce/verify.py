@@ -171,6 +171,8 @@ def _reaches_peers(context: CheckContext[RoceOptions]) -> str:
         result = context.host.run("ping -c 3 -i 0.2 -W 2 -M do -s %s -I %s %s", *words)
         if result.rc not in (0, 1, 2):
             raise Undetermined(f"ping ended with {result.rc}: {result.stderr.strip()[:80]}")
+        if "Cannot assign requested address" in result.stderr:
+            fail(f"{rail.interface or rail.hca.name} does not have its address {own}")
         if result.rc == 2 and "too long" not in result.stderr + result.stdout:
             raise Undetermined(f"ping to {name} ({address}): {result.stderr.strip()[:120]}")
         (lost if result.rc else reached).append(f"{rail.hca.name} to {name} ({address})")

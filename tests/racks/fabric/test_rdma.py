@@ -146,7 +146,9 @@ def sent_packets(rack: Site, node: str) -> int:
 
 
 def burnin(rack: Site, expect: int | None = 0) -> dict[str, Any]:
-    [group] = rack.cli("burnin", str(rack.file), "--json", expect=expect).json()["groups"]
+    [group] = rack.cli("burnin", str(rack.file), "--profile", "acceptance", "--json", expect=expect).json()[
+        "groups"
+    ]
     return dict(group)
 
 
@@ -197,11 +199,11 @@ FAULTS = {
 
 
 def failures(rack: Site, expect: int | None) -> dict[tuple[str, str], str]:
-    """Messages of failed checks of the fabric's roles on worker1; none may be unknown."""
+    """What failed checks say of the fabric's roles on worker1; none may be unknown."""
     asked = [word for role in FABRIC_ROLES for word in ("--role", role)]
     found = results(rack, expect, "--limit", "worker1", *asked)
     assert "UNKNOWN" not in found, found["UNKNOWN"]
-    return {(one["role"], one["check"]): one["message"] for one in found.get("FAIL", [])}
+    return {(one["role"], one["check"]): one["evidence"] for one in found.get("FAIL", [])}
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)

@@ -169,6 +169,12 @@ FAILURES = [
         {ping(0): (2, "", "ping: local error: message too long, mtu=1500")},
         "packets of the network's MTU do not pass: mlx5_rail0 to gpu2 (10.11.0.12)",
     ),
+    (
+        PEER,
+        CLUSTER,
+        {ping(1): (2, "", "ping: bind: Cannot assign requested address")},
+        "rail1 does not have its address 10.11.1.11",
+    ),
 ]
 
 
