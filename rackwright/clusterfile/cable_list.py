@@ -142,7 +142,7 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[str, ...]:
         raise _Wrong(f"{path.name} is empty.", _HEADER_HINT)
     where = f"{path.name}:{number}: "
     try:
-        header = tuple(cell.lower() for cell in _cells(line))
+        header = tuple(cell.lower() for cell in _cells(line.rstrip(", \t")))
     except _Wrong as wrong:
         raise _Wrong(f"{where}{wrong.message}", wrong.hint) from None
     missing = [column for column in COLUMNS if column not in header]

@@ -35,7 +35,7 @@ ROW = Cable(NodePort("w1", 1), SwitchPort("b1", 40), 200.0, 4, "K17", "cables.cs
         b"from,from_port,to,to_port,speed_gbps,lanes,label\rw1,1,b1,40,200,4,K17\r",
         b"Label, Lanes, Speed_Gbps, To, To_port, From, From_port\n K17 , 4, 200, w1, rail 1, b1, 40",
         b'"from","from_port","to","to_port","speed_gbps","lanes","label"\n"b1","40","w1","1","200","4","K17"',
-        b"from,from_port,to,to_port,speed_gbps,lanes,label\nw1,rail-1,b1,40,200,4,K17,,\n,,,\n\n  \n# end",
+        b"from,from_port,to,to_port,speed_gbps,lanes,label,,\nw1,rail-1,b1,40,200,4,K17,,\n,,,\n\n  \n# end",
     ],
 )
 def test_a_row_as_programs_write_it(tmp_path, content):
@@ -66,6 +66,11 @@ def test_a_list_without_rows_declares_nothing(tmp_path):
         ),
         (f"{HEADER},labels\n".encode(), "cables.csv:1: There is no column labels.", "did you mean `label`?"),
         (f"{HEADER},to\n".encode(), "cables.csv:1: The header has to twice.", "remove one"),
+        (
+            f"{HEADER},,label\n".encode(),
+            "cables.csv:1: A column has no name.",
+            "columns: from, from_port, to, to_port, speed_gbps, lanes, label",
+        ),
         (b'from,"to\n', "cables.csv:1: A quote is not closed on its line.", QUOTES_HINT),
         (b"x" * 200_000, "cables.csv:1: The line has more than 1000 characters.", None),
         (
@@ -80,7 +85,7 @@ def test_a_list_without_rows_declares_nothing(tmp_path):
         ),
         (b"#" * (MAX_BYTES + 1), "cables.csv is larger than 16 MiB.", None),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_files_that_are_no_list(tmp_path, content, message, hint):
     assert read(tmp_path, content) == ([], [(message, hint)])
