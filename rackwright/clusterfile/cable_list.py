@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from rackwright.documents.nearest import nearest, short, suggest
@@ -72,11 +72,19 @@ class CableList:
     mistakes: list[ListMistake] = field(default_factory=list)
 
 
+Hint = str | Callable[[], str | None] | None
+
+
 class _Wrong(Exception):  # noqa: N818 - why a row or a file is not read
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: Hint = None) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self._hint = hint
+
+    @property
+    def hint(self) -> str | None:
+        """What to do; names that are near take a while to find."""
+        return self._hint() if callable(self._hint) else self._hint
 
 
 def read_cable_list(path: Path, names: Names) -> CableList:
@@ -100,7 +108,8 @@ def read_cable_list(path: Path, names: Names) -> CableList:
                     raise _Wrong(f"This cable is in line {earlier} already.", "remove one of the rows")
                 found.cables.append(cable)
         except _Wrong as wrong:
-            found.mistakes.append(ListMistake(f"{where}: {wrong.message}", wrong.hint))
+            hint = wrong.hint if len(found.mistakes) < MAX_MISTAKES else None
+            found.mistakes.append(ListMistake(f"{where}: {wrong.message}", hint))
     return found
 
 
@@ -218,9 +227,7 @@ def _end(name: str, port: str, names: Names) -> End:
             raise _Wrong(f"{short(port)} is not a rail of {name}.", "e.g. `rail0`")
         end = NodePort(name, int(rail[1]))
         if end not in names.ports:
-            there = ", ".join(str(one.rail) for one in names.ports if one.node == name)
-            hint = f"rails of {name}: {there}" if there else None
-            raise _Wrong(f"{end} has no address on {names.network}.", hint)
+            raise _Wrong(f"{end} has no address on {names.network}.", lambda: _rails(name, names))
         return end
     if _PORT.fullmatch(port):
         mistake = label_mistake(name)
@@ -228,8 +235,17 @@ def _end(name: str, port: str, names: Names) -> End:
             raise _Wrong(f"{short(name)} is not the name of a switch.", mistake[0].lower() + mistake[1:-1])
         return SwitchPort(name, int(port))
     if name not in names.switches and _RAIL.fullmatch(port):
-        raise _Wrong(f"There is no node {short(name)}.", nearest(name, names.nodes) or _PORT_HINT)
+        raise _Wrong(f"There is no node {short(name)}.", lambda: nearest(name, names.nodes) or _PORT_HINT)
     raise _Wrong(f"{short(port)} is not a port of {short(name)}.", f"{_PORT_HINT}, e.g. `12`")
+
+
+def _rails(node: str, names: Names) -> str | None:
+    there = ", ".join(str(port.rail) for port in names.ports if port.node == node)
+    return f"rails of {node}: {there}" if there else None
+
+
+def _near_switch(name: str, names: Names, otherwise: str) -> str:
+    return nearest(name, names.switches) or otherwise
 
 
 def _check_switches(near: End, far: SwitchPort, names: Names) -> None:
@@ -243,6 +259,6 @@ def _check_switches(near: End, far: SwitchPort, names: Names) -> None:
         if _stem(switch) in names.like_nodes:
             raise _Wrong(f"There is no node {switch}.", add)
         if every:
-            raise _Wrong(f"There is no switch {switch}.", nearest(switch, names.switches) or add)
+            raise _Wrong(f"There is no switch {switch}.", partial(_near_switch, switch, names, add))
     if len(switches) > len(set(switches)):
         raise _Wrong(f"Both ends of the cable are in {far.switch}.", "a cable joins two switches")

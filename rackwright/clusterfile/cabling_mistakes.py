@@ -66,9 +66,10 @@ def check_complete(
 
 def check_levels(report: Report, path: DataPath, leaves: Collection[str], cables: Sequence[Cable]) -> None:
     """Note listed cables between two switches without a node: leaves and spines are all that is known."""
+    below = frozenset(leaves)
     for cable in cables:
         near = cable.near
-        if isinstance(near, SwitchPort) and not {near.switch, cable.far.switch} & {*leaves}:
+        if isinstance(near, SwitchPort) and below.isdisjoint((near.switch, cable.far.switch)):
             report.add(
                 (*path, "cables"),
                 f"{cable.origin}: No node is cabled to {near.switch} or {cable.far.switch}: neither is a leaf.",

@@ -207,10 +207,8 @@ class _Reading:
             return []
         if not spines and self.report.clean((*self.path, "spines")):
             self.report.add((*self.path, "uplinks"), "There are no spines.", "add `spines: spine[1-4]`")
-        return [
-            Cable(near, far, self._uplink_speed(), self.section.lanes)
-            for near, far in _uplink_ends(rule, leaves, spines)
-        ]
+        speed, lanes = self._uplink_speed(), self.section.lanes
+        return [Cable(near, far, speed, lanes) for near, far in _uplink_ends(rule, leaves, spines)]
 
     def _uplink_speed(self) -> float | None:
         speeds = {self._speed(group, port.rail) for port, group in self.members.items()}
@@ -227,12 +225,13 @@ class _Reading:
         if more > 0:
             self.report.add(path, f"The cable list has {more} further mistake{'' if more == 1 else 's'}.")
         cables = []
+        between = self._uplink_speed()
         for cable in found.cables:
             speed, lanes = cable.speed_gbps, cable.lanes or self.section.lanes
             if speed is None and isinstance(cable.near, NodePort):
                 speed = self._speed(self.members[cable.near], cable.near.rail)
             elif speed is None:
-                speed = self._uplink_speed()
+                speed = between
             cables.append(replace(cable, speed_gbps=speed, lanes=lanes))
         return cables
 
@@ -259,7 +258,8 @@ class _Reading:
 
     def _up(self, by_rule: list[Cable], listed: list[Cable], leaves: list[str]) -> list[Cable]:
         """The cables between switches: by rule where no row has either port, then those of the list, leaf first."""
-        rows = [_leaf_first(cable, leaves) for cable in listed if cable.uplink]
+        below = frozenset(leaves)
+        rows = [_leaf_first(cable, below) for cable in listed if cable.uplink]
         ports = {end for cable in rows for end in cable.ends}
         return [*(cable for cable in by_rule if ports.isdisjoint(cable.ends)), *rows]
 
@@ -281,7 +281,7 @@ def _uplink_ends(
                 )
 
 
-def _leaf_first(cable: Cable, leaves: list[str]) -> Cable:
+def _leaf_first(cable: Cable, leaves: frozenset[str]) -> Cable:
     """A cable between switches with the leaf at its near end."""
     near = cable.near
     if isinstance(near, SwitchPort) and cable.far.switch in leaves and near.switch not in leaves:

@@ -10,6 +10,7 @@ from tests.unit.clusterfile.base_file import change, problems_of
 
 LEAVES = ("    switch: s[1-2]\n", '    switch: ["a[1-2]", "b[1-2]"]\n')
 """Two units of two nodes, with a leaf for each of their two rails."""
+NO_LEAVES = ("    switch: s[1-2]\n", "")
 HEADER = "from,from_port,to,to_port"
 LIST = "fabrics:\n  ib: {cables: cables.csv}\n"
 SECTION_LINE = 29

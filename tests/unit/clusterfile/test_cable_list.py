@@ -9,7 +9,15 @@ import pytest
 
 from rackwright.clusterfile.cable_list import MAX_BYTES, Names, read_cable_list
 from rackwright.model.fabric import Cable, NodePort, SwitchPort
-from tests.unit.clusterfile.fabric_files import HEADER, LEAVES, LIST, SECTION_LINE, fabric_of, listed, said
+from tests.unit.clusterfile.fabric_files import (
+    HEADER,
+    LEAVES,
+    LIST,
+    SECTION_LINE,
+    fabric_of,
+    listed,
+    said,
+)
 
 NAMES = Names("ib", ("w1", "w2"), (NodePort("w1", 0), NodePort("w1", 1)))
 COLUMNS_HINT = f"begin the list with `{HEADER}`; speed_gbps, lanes, label may follow"

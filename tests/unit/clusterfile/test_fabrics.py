@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from rackwright.clusterfile.load import load_cluster
@@ -11,14 +13,13 @@ from tests.unit.clusterfile.fabric_files import (
     HEADER,
     LEAVES,
     LIST,
+    NO_LEAVES,
     SECTION_LINE,
     fabric_of,
     listed,
     said,
     section,
 )
-
-NO_LEAVES = ("    switch: s[1-2]\n", "")
 
 
 def test_without_the_section_no_cabling_is_declared(tmp_path):
@@ -117,6 +118,24 @@ def test_a_node_may_be_cabled_to_a_spine_by_a_row(tmp_path):
     text = "fabrics:\n  ib: {spines: t1, uplinks: {each: 1, leaf_first: 33}, cables: cables.csv}\n"
     fabric = fabric_of(tmp_path, text, LEAVES)
     assert (fabric.leaves, fabric.spines) == (("a1", "b1", "a2", "b2"), ("t1",))
+
+
+def test_a_thousand_nodes_with_eight_rails_take_no_time(tmp_path):
+    """Less than a second; with a pass over all ports for each uplink it was 23."""
+    leaves = ", ".join(f'"l{rail}-[1-32]"' for rail in range(8))
+    edits = (
+        ("w[1-4]", "w[0001-1024]"),
+        ("cidr: 10.1.0.0/24", "cidr: 10.1.0.0/16"),
+        ("cidr: 10.3.0.0/24\n    rails: 2\n    rail_prefix: 25", "cidr: 10.128.0.0/13\n    rails: 8"),
+        ("ib: 10.3.0.11", "ib: 10.128.0.11"),
+        ("    switch: s[1-2]\n", f"    switch: [{leaves}]\n"),
+    )
+    before = process_time()
+    fabric = fabric_of(
+        tmp_path, "fabrics:\n  ib: {spines: 't[1-32]', uplinks: {each: 1, leaf_first: 33}}\n", *edits
+    )
+    assert len(fabric.cables) == 2 * 1024 * 8
+    assert process_time() - before < 10
 
 
 def test_speeds_are_the_rows_then_the_sections_then_the_skus(tmp_path):
