@@ -17,17 +17,20 @@ from rackwright.model.ranges import fold
 def show_fabric(fabric: Fabric, found: Found | None, *, cables: bool) -> None:
     """Print one declared fabric."""
     lines = switch_lines(fabric, found)
-    say(
-        f"{fabric.network}: {fabric.kind}, {fabric.rails} rail{'' if fabric.rails == 1 else 's'}, "
-        f"{len(fabric.leaves)} leaves, {len(fabric.spines)} spines, {len(fabric.cables)} cables"
+    counts = (
+        _counted(fabric.rails, "rail"),
+        _counted(len(fabric.leaves), "leaf", "leaves"),
+        _counted(len(fabric.spines), "spine"),
+        _counted(len(fabric.cables), "cable"),
     )
+    say(f"{fabric.network}: {fabric.kind}, {', '.join(counts)}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
-    for heading in ("SWITCH", "LEVEL", "RAIL", "NODES", "PORTS", "CABLES TO"):
+    for heading in ("SWITCH", "LEVEL", "RAIL", "NODES", "PORTS TO NODES", "PORTS TO SWITCHES"):
         table.add_column(heading, overflow="fold")
     if found is not None:
         table.add_column("IN PLACE")
     for line in lines:
-        others = " ".join(f"{name}:{count}" for name, count in line.others.items())
+        others = ", ".join(f"{ranges(own)} {name}" for name, own in line.others.items())
         state = () if line.up is None else (f"{line.up}/{line.cables}",)
         nodes = fold(line.nodes) if line.nodes else "-"
         table.add_row(
@@ -37,8 +40,13 @@ def show_fabric(fabric: Fabric, found: Found | None, *, cables: bool) -> None:
     if cables:
         for cable in fabric.cables:
             speed = f"  {cable.speed_gbps:g} Gb/s" if cable.speed_gbps is not None else ""
+            lanes = f"  {_counted(cable.lanes, 'lane')}" if cable.lanes is not None else ""
             label = f"  {cable.label}" if cable.label else ""
-            say(f"{cable.near} -> {cable.far}{speed}{label}  # {cable.origin}")
+            say(f"{cable.near} -> {cable.far}{speed}{lanes}{label}  # {cable.origin}")
+
+
+def _counted(number: int, one: str, more: str | None = None) -> str:
+    return f"{number} {one if number == 1 else more or f'{one}s'}"
 
 
 def show_check(report: FabricReport, console: Console) -> None:

@@ -1,40 +1,55 @@
-"""Cables that contradict each other, and ports of nodes without one."""
+"""Cables that contradict each other, ports of nodes without one, and switches that cannot be what is declared."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from rackwright.clusterfile.file import SwitchSection
 from rackwright.clusterfile.report import Report
 from rackwright.documents.document import DataPath
+from rackwright.documents.nearest import short, suggest
 from rackwright.model.fabric import Cable, End, NodePort, SwitchId, SwitchPort
 from rackwright.model.ranges import fold
+
+MAX_MISTAKES = 20
+"""That are listed of ports with two cables, and of ports that a switch does not have."""
 
 
 def check_ports_taken(
     report: Report, path: DataPath, cables: Sequence[Cable], switches: Mapping[str, SwitchId]
 ) -> None:
     """Note ports with two cables, and ports that a switch does not have."""
+    found = list(_ports_taken(path, cables, switches))
+    for where, message, hint in found[:MAX_MISTAKES]:
+        report.add(where, message, hint)
+    more = len(found) - MAX_MISTAKES
+    if more > 0:
+        report.add(
+            path, f"{more} further cable{'' if more == 1 else 's'} end in ports that they cannot be in."
+        )
+
+
+def _ports_taken(
+    path: DataPath, cables: Sequence[Cable], switches: Mapping[str, SwitchId]
+) -> Iterator[tuple[DataPath, str, str]]:
     taken: dict[End, Cable] = {}
     for cable in cables:
         for end in cable.ends:
             other = taken.setdefault(end, cable)
             if other is not cable:
-                report.add(
-                    _path_of(path, cable),
-                    f"Two cables end in {end}: {_show(other)} and {_show(cable)}.",
-                    "correct the rule or the cable list",
-                )
+                message = f"Two cables end in {end}: {_show(other)} and {_show(cable)}."
+                yield _path_of(path, cable), message, "correct the rule or the cable list"
             most = switches[end.switch].ports if isinstance(end, SwitchPort) else None
             if isinstance(end, SwitchPort) and most is not None and end.port > most:
-                report.add(
+                yield (
                     _path_of(path, cable),
-                    f"{_show(cable)} ends in {end}, but the switch has {most} ports.",
-                    "correct `leaf_ports`, `uplinks` or `ports`",
+                    f"{_show(cable)}: {end.switch} has {most} port{'' if most == 1 else 's'}.",
+                    "correct `leaf_ports`, `uplinks`, `ports` or the cable list",
                 )
 
 
 def check_complete(
-    report: Report, path: DataPath, members: Collection[NodePort], cables: Sequence[Cable]
+    report: Report, path: DataPath, members: Collection[NodePort], cables: Sequence[Cable], hint: str
 ) -> None:
     """Note ports of nodes that no cable ends in."""
     cabled = {cable.near for cable in cables}
@@ -45,8 +60,52 @@ def check_complete(
         report.add(
             path,
             f"No cable is declared for rail{'s' if len(rails) > 1 else ''} {', '.join(map(str, rails))} of {named}.",
-            "set `switch` on the group, or list the cables under `cables`",
+            hint,
         )
+
+
+def check_levels(report: Report, path: DataPath, leaves: Collection[str], cables: Sequence[Cable]) -> None:
+    """Note listed cables between two switches without a node: leaves and spines are all that is known."""
+    below = frozenset(leaves)
+    for cable in cables:
+        near = cable.near
+        if isinstance(near, SwitchPort) and below.isdisjoint((near.switch, cable.far.switch)):
+            report.add(
+                (*path, "cables"),
+                f"{cable.origin}: No node is cabled to {near.switch} or {cable.far.switch}: neither is a leaf.",
+                "declare cables between leaves and spines alone",
+            )
+
+
+def check_switches(
+    report: Report,
+    path: DataPath,
+    declared: Mapping[str, SwitchSection],
+    names: Collection[str],
+    nodes: Collection[str],
+) -> None:
+    """Note switches that no cable ends in, that are called as a node is, or that discovery could not tell apart."""
+    for name in declared:
+        if name not in names:
+            hint = suggest(name, names, what="switches")
+            report.add(
+                (*path, "switches", name), f"No cable of {path[-1]} ends in {short(name)}.", hint, key=True
+            )
+    for name in names:
+        if name in nodes:
+            report.add(path, f"{name} is the name of a switch and of a node.", "rename one of them")
+    for key, what in (("guid", "GUID"), ("description", "description")):
+        taken: dict[str, str] = {}
+        for name, own in declared.items():
+            value = getattr(own, key)
+            if key == "guid" and value is not None:
+                value = value.removeprefix("0x")
+            if value is not None and (other := taken.setdefault(value, name)) != name:
+                report.add(
+                    (*path, "switches", name, key),
+                    f"{short(other)} has this {what} already.",
+                    "each switch has its own",
+                )
 
 
 def _path_of(path: DataPath, cable: Cable) -> DataPath:

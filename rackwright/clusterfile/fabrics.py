@@ -7,8 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rackwright.clusterfile.addresses import rails_on
-from rackwright.clusterfile.cable_list import MAX_MISTAKES, read_cable_list
-from rackwright.clusterfile.cabling_mistakes import check_complete, check_ports_taken
+from rackwright.clusterfile.cable_list import MAX_MISTAKES, Names, read_cable_list
+from rackwright.clusterfile.cabling_mistakes import (
+    check_complete,
+    check_levels,
+    check_ports_taken,
+    check_switches,
+)
 from rackwright.clusterfile.file import FabricSection, SwitchSection, UplinkRule
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.placement import Location
@@ -18,7 +23,7 @@ from rackwright.documents.nearest import short, suggest
 from rackwright.documents.yaml_data import Data
 from rackwright.model.cluster import Network
 from rackwright.model.fabric import Cable, Fabric, NodePort, SwitchId, SwitchPort
-from rackwright.model.ranges import RangeMistake, expand
+from rackwright.model.ranges import RangeMistake, expand, fold
 from rackwright.model.text import label_mistake
 from rackwright.model.types import NetworkPurpose
 
@@ -64,36 +69,62 @@ class _Reading:
     """Every port that nodes have on the network, in file order."""
 
     def fabric(self) -> Fabric:
-        for group in self.groups:
-            if self.network.name in group.entry.addresses:
-                for name in group.names:
-                    for rail in range(rails_on(group, self.network)):
-                        self.members[NodePort(name, rail)] = group
-        ruled = self._node_cables()
-        spines = self._spines()
-        leaves = list(dict.fromkeys(cable.far.switch for cable in ruled))
-        ruled += self._uplinks(self._ordered(leaves), spines)
-        listed = self._listed()
-        cables = self._merged(ruled, listed)
-        below = [cable.far.switch for cable in cables if isinstance(cable.near, NodePort)]
-        leaves = self._ordered(list(dict.fromkeys(below)))
-        for cable in cables:
-            if cable.far.switch not in leaves:
-                spines = tuple(dict.fromkeys((*spines, cable.far.switch)))
-        switches = self._switches((*leaves, *spines))
-        check_ports_taken(self.report, self.path, cables, switches)
-        check_complete(self.report, self.path, self.members, cables)
+        self._find_members()
+        by_rule = self._node_cables()
+        spines = self._spines({cable.far.switch for cable in by_rule})
+        listed = self._listed(by_rule, spines)
+        down = self._down(by_rule, listed)
+        found = dict.fromkeys(cable.far.switch for cable in (*by_rule, *down))
+        leaves = self._ordered([name for name in found if name not in spines])
+        up = self._up(self._uplinks(leaves, spines), listed, leaves)
+        cables = (*down, *up)
+        cabled = {end.switch for cable in cables for end in cable.ends if isinstance(end, SwitchPort)}
+        leaves = [name for name in leaves if name in cabled]
+        others = (end.switch for cable in up for end in cable.ends if isinstance(end, SwitchPort))
+        spines = tuple(dict.fromkeys((*spines, *(name for name in others if name not in leaves))))
+        switches = {name: self._switch(name) for name in dict.fromkeys((*leaves, *spines))}
+        self._check(cables, leaves, switches, cabled)
         return Fabric(
             network=self.network.name,
             kind=self.network.kind,
             rails=self.network.rails,
             leaves=tuple(leaves),
             spines=spines,
-            cables=tuple(cables),
+            cables=cables,
             switches=switches,
             port_name=self.section.port_name,
             max_ber=self.section.max_ber,
         )
+
+    def _find_members(self) -> None:
+        for group in self.groups:
+            if self.network.name in group.entry.addresses:
+                for name in group.names:
+                    for rail in range(rails_on(group, self.network)):
+                        self.members[NodePort(name, rail)] = group
+        if not self.members and self.report.clean(("nodes",)):
+            name = self.network.name
+            hint = f"give a group an address on it: `addresses: {{{name}: ...}}`, or remove the section"
+            self.report.add(self.path, f"No node has an address on {name}.", hint, key=True)
+
+    def _check(
+        self, cables: tuple[Cable, ...], leaves: list[str], switches: dict[str, SwitchId], cabled: set[str]
+    ) -> None:
+        """Note what contradicts itself. What follows from a mistake that is noted already is left out."""
+        clean = self.report.clean(self.path)
+        certain = cables if clean else tuple(cable for cable in cables if cable.listed)
+        check_ports_taken(self.report, self.path, certain, switches)
+        if clean:
+            check_levels(self.report, self.path, leaves, cables)
+            check_switches(self.report, self.path, self.section.switches, switches, self.locations)
+        hint = "set `switch` on the group, or list the cables under `cables`"
+        if not any(self._by_switch(group) for group in self.members.values()):
+            hint = "`switch` of a group is for its fabric network: list the cables under `cables`"
+        check_complete(self.report, self.path, self.members, cables, hint)
+        idle = [name for name in switches if name not in cabled]
+        if idle and self.report.clean(self.path):
+            path = (*self.path, "spines")
+            self.report.add(path, f"No cable is declared for {fold(idle)}.", "list its cables, or remove it")
 
     def _ordered(self, leaves: list[str]) -> list[str]:
         """Leaves in the order of the groups' `switch`, unit by unit, rail by rail; then those of the list alone."""
@@ -116,21 +147,21 @@ class _Reading:
         return cables
 
     def _leaf(self, group: Group, port: NodePort) -> str | None:
-        """The leaf of a port by the group's `switch`, which is of its fabric; without one, of its management network."""
-        switches = self.locations[port.node].switches
+        switches = self.locations[port.node].switches if self._by_switch(group) else ()
+        if len(switches) == 1:
+            return switches[0]
+        return switches[port.rail] if port.rail < len(switches) else None
+
+    def _by_switch(self, group: Group) -> bool:
+        """Whether the group's `switch` is of this network: its only fabric, or management where it has no fabric."""
         fabrics = [
             name
             for name in group.entry.addresses
             if name in self.networks and self.networks[name].purpose is NetworkPurpose.FABRIC
         ]
-        wanted = fabrics or [
-            net for net in group.entry.addresses if self.network.purpose is NetworkPurpose.MANAGEMENT
-        ]
-        if not switches or self.network.name not in wanted or len(fabrics) > 1:
-            return None
-        return (
-            switches[0] if len(switches) == 1 else switches[port.rail] if port.rail < len(switches) else None
-        )
+        if not fabrics:
+            return self.network.purpose is NetworkPurpose.MANAGEMENT
+        return fabrics == [self.network.name]
 
     def _speed(self, group: Group, rail: int) -> float | None:
         if self.section.speed_gbps is not None or group.sku is None:
@@ -139,7 +170,8 @@ class _Reading:
         rails = [nic for nic in nics if nic.rail in (rail, None)]
         return rails[0].speed_gbps if rails else None
 
-    def _spines(self) -> tuple[str, ...]:
+    def _spines(self, leaves: set[str]) -> tuple[str, ...]:
+        """The declared spines; mistakes are noted. `leaves`: those that groups have as their `switch`."""
         text, path = self.section.spines, (*self.path, "spines")
         if text is None:
             return ()
@@ -152,7 +184,12 @@ class _Reading:
         if wrong:
             self.report.add(path, wrong[0])
             return ()
-        if self.section.uplinks is None and self.section.cables is None:
+        both = [name for name in names if name in leaves]
+        if both:
+            self.report.add(path, f"{both[0]} is a leaf: the `switch` of a group.", "remove it from `spines`")
+            return tuple(name for name in names if name not in leaves)
+        rule = any(self._gives(key) for key in ("uplinks", "cables"))
+        if not rule:
             self.report.add(
                 path,
                 "Nothing says how the leaves are cabled to these spines.",
@@ -160,89 +197,71 @@ class _Reading:
             )
         return names
 
+    def _gives(self, key: str) -> bool:
+        """Whether the section has this key, even with a value that is wrong."""
+        return getattr(self.section, key) is not None or not self.report.clean((*self.path, key))
+
     def _uplinks(self, leaves: list[str], spines: tuple[str, ...]) -> list[Cable]:
         rule = self.section.uplinks
         if rule is None:
             return []
         if not spines and self.report.clean((*self.path, "spines")):
             self.report.add((*self.path, "uplinks"), "There are no spines.", "add `spines: spine[1-4]`")
-        return [
-            Cable(near, far, self._uplink_speed(), self.section.lanes)
-            for near, far in _uplink_ends(rule, leaves, spines)
-        ]
+        speed, lanes = self._uplink_speed(), self.section.lanes
+        return [Cable(near, far, speed, lanes) for near, far in _uplink_ends(rule, leaves, spines)]
 
     def _uplink_speed(self) -> float | None:
         speeds = {self._speed(group, port.rail) for port, group in self.members.items()}
         return speeds.pop() if len(speeds) == 1 else self.section.speed_gbps
 
-    def _listed(self) -> list[Cable]:
+    def _listed(self, by_rule: list[Cable], spines: tuple[str, ...]) -> list[Cable]:
         if self.section.cables is None:
             return []
         path = (*self.path, "cables")
-        found = read_cable_list(self.folder / self.section.cables, frozenset(self.locations))
-        for message in found.mistakes[:MAX_MISTAKES]:
-            self.report.add(path, message)
-        if len(found.mistakes) > MAX_MISTAKES:
-            self.report.add(
-                path, f"The cable list has {len(found.mistakes) - MAX_MISTAKES} further mistakes."
-            )
+        found = read_cable_list(self.folder / self.section.cables, self._names(by_rule, spines))
+        for wrong in found.mistakes[:MAX_MISTAKES]:
+            self.report.add(path, wrong.message, wrong.hint)
+        more = len(found.mistakes) - MAX_MISTAKES
+        if more > 0:
+            self.report.add(path, f"The cable list has {more} further mistake{'' if more == 1 else 's'}.")
         cables = []
+        between = self._uplink_speed()
         for cable in found.cables:
-            strange = cable.near if cable.near not in self.members else None
-            if isinstance(strange, NodePort):
-                self.report.add(path, f"{cable.origin}: {strange} has no address on {self.network.name}.")
-                continue
-            wrong = label_mistake(cable.far.switch) or (
-                label_mistake(cable.near.switch) if isinstance(cable.near, SwitchPort) else None
-            )
-            if wrong is not None:
-                self.report.add(path, f"{cable.origin}: {wrong}")
-                continue
-            group = self.members.get(cable.near) if isinstance(cable.near, NodePort) else None
-            speed = (
-                self._speed(group, cable.near.rail) if group and isinstance(cable.near, NodePort) else None
-            )
-            cables.append(
-                replace(
-                    cable,
-                    speed_gbps=cable.speed_gbps or speed or self._uplink_speed(),
-                    lanes=cable.lanes or self.section.lanes,
-                )
-            )
+            speed, lanes = cable.speed_gbps, cable.lanes or self.section.lanes
+            if speed is None and isinstance(cable.near, NodePort):
+                speed = self._speed(self.members[cable.near], cable.near.rail)
+            elif speed is None:
+                speed = between
+            cables.append(replace(cable, speed_gbps=speed, lanes=lanes))
         return cables
 
-    def _merged(self, ruled: list[Cable], listed: list[Cable]) -> list[Cable]:
-        """The listed cables, and those by rule whose node or whose two switch ports no listed one has."""
-        nodes = {cable.near for cable in listed if isinstance(cable.near, NodePort)}
-        ports = {end for cable in listed if cable.uplink for end in cable.ends}
-        kept = [
-            cable
-            for cable in ruled
-            if (cable.near not in nodes if not cable.uplink else ports.isdisjoint(cable.ends))
-        ]
-        order = {port: index for index, port in enumerate(self.members)}
-        merged = [*kept, *(_leaf_first(cable, listed) for cable in listed)]
-        return sorted(
-            merged,
-            key=lambda cable: (
-                order.get(cable.near, len(order)) if isinstance(cable.near, NodePort) else len(order)
-            ),
+    def _names(self, by_rule: list[Cable], spines: tuple[str, ...]) -> Names:
+        """What rows can name. Where rules have every leaf, or every spine too, a name that they do not have is wrong."""
+        leaves = (cable.far.switch for cable in by_rule)
+        every_leaf = len(by_rule) == len(self.members)
+        return Names(
+            network=self.network.name,
+            nodes=self.locations.keys(),
+            ports=self.members.keys(),
+            switches=dict.fromkeys((*leaves, *spines, *self.section.switches)).keys(),
+            every_leaf=every_leaf,
+            every_switch=every_leaf and bool(spines),
         )
 
-    def _switches(self, names: tuple[str, ...]) -> dict[str, SwitchId]:
-        for name in self.section.switches:
-            if name not in names:
-                path = (*self.path, "switches", name)
-                hint = suggest(name, names, what="switches")
-                self.report.add(
-                    path, f"No cable of {self.network.name} ends in {short(name)}.", hint, key=True
-                )
-        for name in names:
-            if name in self.locations:
-                self.report.add(
-                    self.path, f"{name} is the name of a switch and of a node.", "rename one of them"
-                )
-        return {name: self._switch(name) for name in dict.fromkeys(names)}
+    def _down(self, by_rule: list[Cable], listed: list[Cable]) -> list[Cable]:
+        """The cables of nodes, in file order: those of the list, and those by rule of the other ports."""
+        rows = [cable for cable in listed if isinstance(cable.near, NodePort)]
+        taken = {cable.near for cable in rows}
+        order = {port: index for index, port in enumerate(self.members)}
+        cables = [*(cable for cable in by_rule if cable.near not in taken), *rows]
+        return sorted(cables, key=lambda cable: order[cable.near] if isinstance(cable.near, NodePort) else 0)
+
+    def _up(self, by_rule: list[Cable], listed: list[Cable], leaves: list[str]) -> list[Cable]:
+        """The cables between switches: by rule where no row has either port, then those of the list, leaf first."""
+        below = frozenset(leaves)
+        rows = [_leaf_first(cable, below) for cable in listed if cable.uplink]
+        ports = {end for cable in rows for end in cable.ends}
+        return [*(cable for cable in by_rule if ports.isdisjoint(cable.ends)), *rows]
 
     def _switch(self, name: str) -> SwitchId:
         own = self.section.switches.get(name, SwitchSection())
@@ -262,11 +281,9 @@ def _uplink_ends(
                 )
 
 
-def _leaf_first(cable: Cable, listed: list[Cable]) -> Cable:
-    """An uplink with the switch that has nodes at its near end."""
-    if not isinstance(cable.near, SwitchPort):
-        return cable
-    leaves = {other.far.switch for other in listed if isinstance(other.near, NodePort)}
-    if cable.far.switch in leaves and cable.near.switch not in leaves:
-        return replace(cable, near=cable.far, far=cable.near)
+def _leaf_first(cable: Cable, leaves: frozenset[str]) -> Cable:
+    """A cable between switches with the leaf at its near end."""
+    near = cable.near
+    if isinstance(near, SwitchPort) and cable.far.switch in leaves and near.switch not in leaves:
+        return replace(cable, near=cable.far, far=near)
     return cable

@@ -57,36 +57,38 @@ class NetworkSection(Frozen):
     )
 
 
-class AddressRule(Frozen):
+class _Counted(Frozen):
+    """A rule that counts on from `first`; short form: that value alone."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Data) -> Data:
+        return value if isinstance(value, dict | cls) else {"first": value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return _or_short(handler.resolve_ref_schema(handler(core)))
+
+
+class AddressRule(_Counted):
     """Consecutive addresses in NodeSet order; short form: the first address."""
 
     first: Address = Field(description="Address of the first node, in the first rail.")
     step: int = Field(default=1, ge=1, le=65536, description="Distance between neighbours.")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Data) -> Data:
-        return value if isinstance(value, dict | AddressRule) else {"first": value}
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return _or_short(handler.resolve_ref_schema(handler(core)))
-
-
-class PositionRule(Frozen):
+class PositionRule(_Counted):
     """Positions in a rack, in NodeSet order, starting again in each rack; short form: the first."""
 
     first: int = Field(ge=0, le=200)
     step: int = Field(default=1, ge=1, le=50)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Data) -> Data:
-        return value if isinstance(value, dict | PositionRule) else {"first": value}
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return _or_short(handler.resolve_ref_schema(handler(core)))
+class PortRule(_Counted):
+    """Ports of each leaf, one after the other; short form: the first."""
+
+    first: int = Field(ge=1, le=1024, description="First port of a leaf that a node takes.")
+    step: int = Field(default=1, ge=1, le=64, description="Distance between neighbours.")
 
 
 class LabSection(Frozen):
@@ -206,8 +208,8 @@ class FabricSection(Frozen):
     By rule, rail r of the nodes with the same leaf for it takes that leaf's ports one after the other, in file order.
     """
 
-    leaf_ports: PositionRule = Field(
-        default=PositionRule(first=1), description="Ports of a leaf that nodes take, in file order."
+    leaf_ports: PortRule = Field(
+        default=PortRule(first=1), description="Ports of a leaf that nodes take, in file order."
     )
     spines: str | None = Field(default=None, description="Spines that every leaf is cabled to: spine[1-4].")
     uplinks: UplinkRule | None = Field(default=None, description="The cables between leaves and spines.")

@@ -53,7 +53,11 @@ _PLAIN: dict[str, tuple[str, str | None]] = {
 
 
 def _bound(words: str, name: str) -> Callable[[Context], Sentence]:
-    return lambda context: Sentence(f"The number must be {words} {context[name]}.")
+    return lambda context: Sentence(f"The number must be {words} {_number(context[name])}.")
+
+
+def _number(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _length(context: Context, few: bool) -> Sentence:

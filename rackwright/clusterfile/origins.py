@@ -140,6 +140,8 @@ class Origins:
             yield Value(show_path(path + below), value, self._origin(path + below))
 
     def _origin(self, path: DataPath) -> Origin:
+        if path[-1] == "first" and isinstance(self._document.value(path[:-1]), int | str):
+            return self._at(path[:-1])  # the short form of a rule is its `first`
         return self._at(path) if self._document.holds(path) else _DEFAULT
 
     def _at(self, path: DataPath, kind: Kind = Kind.FILE, note: str = "") -> Origin:

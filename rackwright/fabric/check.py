@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from rackwright.documents.nearest import short, suggest
 from rackwright.errors import ExitCode, RackwrightError
 from rackwright.fabric.compare import Scope, compare
 from rackwright.fabric.ethernet import ask_ethernet
@@ -19,7 +20,7 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.fabric import Fabric, NodePort
 from rackwright.model.platforms import Capability, has, why_lacking
 from rackwright.model.selection import pick
-from rackwright.model.types import LinkKind
+from rackwright.model.types import LinkKind, NetworkPurpose
 from rackwright.ssh import Pool, RootShell
 from rackwright.status import Status
 
@@ -101,19 +102,31 @@ class FabricReport:
 
 def fabrics_of(cluster: Cluster, network: str | None) -> tuple[Fabric, ...]:
     """The declared fabrics, or the one of a network. RackwrightError where there is none."""
-    if network is not None and network not in cluster.fabrics:
-        known = ", ".join(cluster.fabrics) or "none"
+    if network is None and cluster.fabrics:
+        return tuple(cluster.fabrics.values())
+    if network is not None and network in cluster.fabrics:
+        return (cluster.fabrics[network],)
+    if network is not None and network not in cluster.networks:
         raise RackwrightError(
-            f"{cluster.path} declares no cabling of a network {network}.",
-            hint=f"declared under `fabrics`: {known}",
+            f"{cluster.path} declares no network {short(network)}.",
+            hint=suggest(network, cluster.fabrics or cluster.networks, what="networks"),
         )
-    if not cluster.fabrics:
-        raise RackwrightError(
-            f"{cluster.path} declares no cabling.",
-            hint="declare leaves and spines under `fabrics`, e.g. `fabrics: {fabric: {spines: 'spine[1-2]', uplinks: "
-            "{each: 8, leaf_first: 33}}}` (docs/fabric.md)",
-        )
-    return tuple(cluster.fabrics.values()) if network is None else (cluster.fabrics[network],)
+    of = "" if network is None else f" of the network {network}"
+    raise RackwrightError(f"{cluster.path} declares no cabling{of}.", hint=_how(cluster, network))
+
+
+def _how(cluster: Cluster, network: str | None) -> str:
+    """How to declare cabling, with a network that the file has."""
+    if network is not None and cluster.fabrics:
+        return f"networks with cabling: {', '.join(cluster.fabrics)}"
+    fabrics = [one.name for one in cluster.networks.values() if one.purpose is NetworkPurpose.FABRIC]
+    if network is None and not fabrics:
+        return "declare a network with `purpose: fabric`, and its cabling under `fabrics` (docs/fabric.md)"
+    name = network or fabrics[0]
+    if name not in fabrics:
+        return f"e.g. `fabrics: {{{name}: {{cables: cables.csv}}}}` (docs/fabric.md)"
+    rules = "{spines: 'spine[1-2]', uplinks: {each: 8, leaf_first: 33}}"
+    return f"e.g. `fabrics: {{{name}: {rules}}}`, with the leaf of each node under `switch` (docs/fabric.md)"
 
 
 def check(

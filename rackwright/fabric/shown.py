@@ -24,15 +24,15 @@ class SwitchLine:
     rails: tuple[int, ...]
     nodes: tuple[str, ...]
     node_ports: tuple[int, ...]
-    others: dict[str, int]
-    """Cables to each other switch."""
+    others: dict[str, tuple[int, ...]]
+    """Its ports that are cabled to each other switch."""
     up: int | None = None
     """Cables that are where they are declared; None: the fabric was not asked."""
 
     @property
     def cables(self) -> int:
         """All its cables."""
-        return len(self.node_ports) + sum(self.others.values())
+        return len(self.node_ports) + sum(map(len, self.others.values()))
 
 
 def switch_lines(fabric: Fabric, found: Found | None = None) -> tuple[SwitchLine, ...]:
@@ -48,20 +48,20 @@ def switch_lines(fabric: Fabric, found: Found | None = None) -> tuple[SwitchLine
 def _line(fabric: Fabric, name: str, cables: Iterable[Cable], found: Found | None) -> SwitchLine:
     nodes: dict[str, None] = {}
     ports: list[int] = []
-    others: dict[str, int] = {}
+    others: dict[str, list[int]] = {}
     up = 0
     for cable in cables:
-        up += found is not None and found.partner.get(cable.near) == cable.far
-        if isinstance(cable.near, NodePort):
-            nodes[cable.near.node] = None
-            ports.append(cable.far.port)
+        near, far = cable.near, cable.far
+        up += found is not None and found.partner.get(near) == far
+        if isinstance(near, NodePort):
+            nodes[near.node] = None
+            ports.append(far.port)
         else:
-            other = cable.far.switch if cable.near.switch == name else cable.near.switch
-            others[other] = others.get(other, 0) + 1
+            own, other = (near, far) if near.switch == name else (far, near)
+            others.setdefault(other.switch, []).append(own.port)
     level = "leaf" if name in fabric.leaves else "spine"
-    return SwitchLine(
-        name, level, fabric.rails_of(name), tuple(nodes), tuple(ports), others, None if found is None else up
-    )
+    rails, cabled = fabric.rails_of(name), {other: tuple(own) for other, own in others.items()}
+    return SwitchLine(name, level, rails, tuple(nodes), tuple(ports), cabled, None if found is None else up)
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -86,19 +86,26 @@ def _fabric_json(fabric: Fabric, found: Found | None) -> dict[str, Any]:
         "rails": fabric.rails,
         "leaves": list(fabric.leaves),
         "spines": list(fabric.spines),
-        "switches": [
-            {
-                "name": line.name,
-                "level": line.level,
-                "rails": list(line.rails),
-                "nodes": list(line.nodes),
-                "node_ports": list(line.node_ports),
-                "cables_to": line.others,
-                "in_place": line.up,
-            }
-            for line in switch_lines(fabric, found)
-        ],
+        "switches": [_switch_json(fabric, line) for line in switch_lines(fabric, found)],
         "cables": [_cable_json(cable, found) for cable in fabric.cables],
+    }
+
+
+def _switch_json(fabric: Fabric, line: SwitchLine) -> dict[str, Any]:
+    own = fabric.switches[line.name]
+    return {
+        "name": line.name,
+        "level": line.level,
+        "guid": own.guid,
+        "description": own.description,
+        "firmware": own.firmware,
+        "ports": own.ports,
+        "rails": list(line.rails),
+        "nodes": list(line.nodes),
+        "node_ports": list(line.node_ports),
+        "cables_to": {other: len(ports) for other, ports in line.others.items()},
+        "ports_to": {other: list(ports) for other, ports in line.others.items()},
+        "in_place": line.up,
     }
 
 

@@ -15,6 +15,19 @@ TEXT = change(
 )
 
 
+FABRICS = """\
+fabrics:
+  ib:
+    spines: t1
+    leaf_ports: 5
+    uplinks: {each: 1, leaf_first: 33}
+    switches:
+      s1: {guid: "0x0002c903000e0b72"}
+    cables: cables.csv
+    max_ber: 1e-12
+"""
+
+
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "demo.yaml"
@@ -102,15 +115,44 @@ def test_the_whole_cluster(rackwright, values, file):
     assert json.loads(result.out)["nodes"] == ["head1", "w1", "w2", "w3", "w4"]
 
 
-def test_rules_of_the_cabling(rackwright, tmp_path):
-    path = tmp_path / "demo.yaml"
-    section = "fabrics:\n  ib: {spines: t1, uplinks: {each: 1, leaf_first: 33}}\n"
-    path.write_text(change(("ssh:\n  user", f"{section}ssh:\n  user")))
-    result = rackwright("show", path, "--json")
+@pytest.mark.parametrize(
+    ("path", "value", "line"),
+    [
+        ("fabrics.ib.spines", "t1", 30),
+        ("fabrics.ib.leaf_ports.first", 5, 31),
+        ("fabrics.ib.leaf_ports.step", 1, None),
+        ("fabrics.ib.uplinks.each", 1, 32),
+        ("fabrics.ib.uplinks.leaf_first", 33, 32),
+        ("fabrics.ib.uplinks.spine_first", 1, None),
+        ("fabrics.ib.switches.s1.guid", "0x0002c903000e0b72", 34),
+        ("fabrics.ib.switches.s1.firmware", None, None),
+        ("fabrics.ib.cables", "cables.csv", 35),
+        ("fabrics.ib.port_name", "{port}", None),
+        ("fabrics.ib.max_ber", 1e-12, 36),
+        ("fabrics.ib.speed_gbps", None, None),
+        ("fabrics.ib.lanes", None, None),
+        ("fabrics.ib.ports", None, None),
+    ],
+)
+def test_rules_of_the_cabling(rackwright, tmp_path, path, value, line):
+    file = tmp_path / "demo.yaml"
+    (tmp_path / "cables.csv").write_text("from,from_port,to,to_port\n")
+    file.write_text(change(("ssh:\n  user", f"{FABRICS}ssh:\n  user")))
+    result = rackwright("show", file, "--json")
     found = {entry["path"]: entry for entry in json.loads(result.out)["values"]}
-    assert found["fabrics.ib.spines"]["value"] == "t1"
-    assert found["fabrics.ib.uplinks.leaf_first"]["origin"]["text"] == f"{path}:29"
-    assert found["fabrics.ib.port_name"]["origin"] == {"kind": "default", "text": "default", "line": None}
+    text = "default" if line is None else f"{file}:{line}"
+    origin = {"kind": "default" if line is None else "file", "text": text, "line": line}
+    assert found[path] == {"path": path, "value": value, "origin": origin}
+    row = next(each for each in rackwright("show", file).out.splitlines() if each.startswith(f"{path} "))
+    shown = value if isinstance(value, str) else json.dumps(value)
+    assert row.split() == [path, *shown.split(), "#", text]
+
+
+def test_an_empty_section_has_its_defaults(rackwright, tmp_path):
+    file = tmp_path / "demo.yaml"
+    file.write_text(change(("ssh:\n  user", "fabrics:\n  ib:\nssh:\n  user")))
+    found = [line for line in rackwright("show", file).out.splitlines() if line.startswith("fabrics.")]
+    assert {line.split("#")[1] for line in found} == {" default"}
 
 
 def test_details_are_what_a_machine_for_the_node_needs(rackwright, tmp_path):

@@ -1,39 +1,25 @@
-"""The section `fabrics:` and its cable list: what they mean, and what is said of mistakes."""
+"""The section `fabrics:`: ports by rule, uplinks, rows that win over rules, and what is said of mistakes."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from time import process_time
 
 import pytest
 
-from rackwright.clusterfile.cable_list import read_cable_list
 from rackwright.clusterfile.load import load_cluster
-from rackwright.model.fabric import Cable, Fabric, NodePort, SwitchPort
+from rackwright.model.fabric import Cable, NodePort, SwitchPort
 from tests.unit.clusterfile.base_file import change, problems_of
-
-LEAVES = ("    switch: s[1-2]\n", '    switch: ["a[1-2]", "b[1-2]"]\n')
-"""Two units of two nodes, with a leaf for each of their two rails."""
-HEADER = "from,from_port,to,to_port"
-LIST = "fabrics:\n  ib: {cables: cables.csv}\n"
-
-
-def section(text: str) -> tuple[str, str]:
-    return "ssh:\n  user", f"{text}\nssh:\n  user"
-
-
-def fabric_of(folder: Path, text: str, *edits: tuple[str, str]) -> Fabric:
-    path = folder / "demo.yaml"
-    path.write_text(change(section(text), *edits))
-    return load_cluster(path).fabrics["ib"]
-
-
-def said(folder: Path, text: str, *edits: tuple[str, str]) -> list[tuple[int, str, str | None]]:
-    """Line, message and hint of each mistake."""
-    return [(one.line, one.message, one.hint) for one in problems_of(folder, change(section(text), *edits))]
-
-
-def listed(folder: Path, *rows: str, header: str = HEADER) -> None:
-    (folder / "cables.csv").write_text("\n".join((header, *rows)) + "\n")
+from tests.unit.clusterfile.fabric_files import (
+    HEADER,
+    LEAVES,
+    LIST,
+    NO_LEAVES,
+    SECTION_LINE,
+    fabric_of,
+    listed,
+    said,
+    section,
+)
 
 
 def test_without_the_section_no_cabling_is_declared(tmp_path):
@@ -93,153 +79,219 @@ def test_a_list_may_declare_everything_in_any_direction_and_order(tmp_path):
     assert uplinks == {("leaf1 port 36", "spine1 port 1"), ("leaf2 port 36", "spine1 port 2")}
 
 
-def test_a_list_of_windows_reads_the_same(tmp_path):
-    (tmp_path / "cables.csv").write_bytes(b"\xef\xbb\xbf" + f"{HEADER}\r\nw1,rail1,b1,40\r\n".encode())
-    found = read_cable_list(tmp_path / "cables.csv", frozenset({"w1"}))
-    assert found.mistakes == []
-    assert [str(cable.far) for cable in found.cables] == ["b1 port 40"]
+def test_rules_cable_the_leaves_of_a_list_too(tmp_path):
+    listed(tmp_path, *(f"w{node},{rail},leaf{rail},{node}" for node in (1, 2, 3, 4) for rail in (0, 1)))
+    text = "fabrics:\n  ib: {spines: t1, uplinks: {each: 1, leaf_first: 33}, cables: cables.csv}\n"
+    fabric = fabric_of(tmp_path, text, NO_LEAVES)
+    assert fabric.leaves == ("leaf0", "leaf1")
+    assert fabric.by_end[SwitchPort("t1", 2)].near == SwitchPort("leaf1", 33)
 
 
-SECTION_LINE = 29
-"""Of what stands first below `fabrics:`."""
+def test_a_row_between_switches_takes_the_place_of_the_rule_at_both_its_ports(tmp_path):
+    listed(tmp_path, "t1,1,b2,60")
+    text = "fabrics:\n  ib: {spines: t1, uplinks: {each: 1, leaf_first: 33}, cables: cables.csv}\n"
+    up = [
+        (str(one.near), str(one.far), one.origin)
+        for one in fabric_of(tmp_path, text, LEAVES).cables
+        if one.uplink
+    ]
+    assert up == [
+        ("b1 port 33", "t1 port 2", "by rule"),
+        ("a2 port 33", "t1 port 3", "by rule"),
+        ("b2 port 33", "t1 port 4", "by rule"),
+        ("b2 port 60", "t1 port 1", "cables.csv:2"),
+    ]
+
+
+def test_a_leaf_whose_nodes_have_all_moved_keeps_its_uplinks(tmp_path):
+    listed(tmp_path, "w1,0,b1,11", "w2,0,b1,12")
+    text = "fabrics:\n  ib: {spines: t1, uplinks: {each: 1, leaf_first: 33}, cables: cables.csv}\n"
+    fabric = fabric_of(tmp_path, text, LEAVES)
+    assert (fabric.leaves, fabric.rails_of("a1")) == (("a1", "b1", "a2", "b2"), ())
+    assert fabric.by_end[SwitchPort("t1", 1)].near == SwitchPort("a1", 33)
+    listed(tmp_path, "w1,0,b1,11", "w2,0,b1,12")
+    assert fabric_of(tmp_path, LIST, LEAVES).leaves == ("b1", "a2", "b2")
+
+
+def test_a_node_may_be_cabled_to_a_spine_by_a_row(tmp_path):
+    listed(tmp_path, "w1,0,t1,40")
+    text = "fabrics:\n  ib: {spines: t1, uplinks: {each: 1, leaf_first: 33}, cables: cables.csv}\n"
+    fabric = fabric_of(tmp_path, text, LEAVES)
+    assert (fabric.leaves, fabric.spines) == (("a1", "b1", "a2", "b2"), ("t1",))
+
+
+def test_a_thousand_nodes_with_eight_rails_take_no_time(tmp_path):
+    """Less than a second; with a pass over all ports for each uplink it was 23."""
+    leaves = ", ".join(f'"l{rail}-[1-32]"' for rail in range(8))
+    edits = (
+        ("w[1-4]", "w[0001-1024]"),
+        ("cidr: 10.1.0.0/24", "cidr: 10.1.0.0/16"),
+        ("cidr: 10.3.0.0/24\n    rails: 2\n    rail_prefix: 25", "cidr: 10.128.0.0/13\n    rails: 8"),
+        ("ib: 10.3.0.11", "ib: 10.128.0.11"),
+        ("    switch: s[1-2]\n", f"    switch: [{leaves}]\n"),
+    )
+    before = process_time()
+    fabric = fabric_of(
+        tmp_path, "fabrics:\n  ib: {spines: 't[1-32]', uplinks: {each: 1, leaf_first: 33}}\n", *edits
+    )
+    assert len(fabric.cables) == 2 * 1024 * 8
+    assert process_time() - before < 10
+
+
+def test_speeds_are_the_rows_then_the_sections_then_the_skus(tmp_path):
+    listed(tmp_path, "w1,0,a1,1,200", "w2,0,a1,2,", header=f"{HEADER},speed_gbps")
+    text = "fabrics:\n  ib: {cables: cables.csv, speed_gbps: 100, lanes: 4}\n"
+    of = fabric_of(tmp_path, text, LEAVES).by_end
+    ends = [of[NodePort(node, 0)] for node in ("w1", "w2", "w3")]
+    assert [(one.speed_gbps, one.lanes) for one in ends] == [(200.0, 4), (100.0, 4), (100.0, 4)]
+    port = "{kind: infiniband, speed_gbps: 400, purpose: fabric, rail: %d}"
+    nics = f"    nics: [{port % 0}, {port % 1}]\n"
+    edits = (
+        ("    memory_mib: 65536\n", f"    memory_mib: 65536\n{nics}"),
+        ("    rack: r[1-2]", "    sku: own-node\n    rack: r[1-2]"),
+    )
+    assert fabric_of(tmp_path, "fabrics:\n  ib:\n", LEAVES, *edits).cables[0].speed_gbps == 400
+
+
+def test_the_management_network_has_the_switch_of_groups_without_a_fabric(tmp_path):
+    fabric = fabric_of(
+        tmp_path,
+        "fabrics:\n  mgmt:\n",
+        ("addresses: {mgmt: 10.1.0.10}", "addresses: {mgmt: 10.1.0.10}\n    switch: m1"),
+        ("      ib: 10.3.0.11\n", ""),
+        network="mgmt",
+    )
+    assert fabric.leaves == ("m1", "s1", "s2")
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("entry", "message", "hint"),
     [
         (
-            "fabrics:\n  ibb:\n",
-            (SECTION_LINE, "There is no network ibb.", "did you mean `ib`?"),
+            "ib: {spines: t1}",
+            "Nothing says how the leaves are cabled to these spines.",
+            "e.g. `uplinks: {each: 8, leaf_first: 33}`, or a cable list under `cables`",
+        ),
+        ("ib: {uplinks: {each: 1, leaf_first: 33}}", "There are no spines.", "add `spines: spine[1-4]`"),
+        ("ib: {spines: 't[1-', uplinks: {each: 1, leaf_first: 33}}", "The brackets of this range do not match.", "e.g. `gpu[001-128]`"),
+        (
+            "ib: {spines: T1, uplinks: {each: 1, leaf_first: 33}}",
+            "A name may contain only lower-case letters, digits and inner hyphens, at most 40 characters.",
+            None,
+        ),
+        ("ib: {spines: a1, uplinks: {each: 1, leaf_first: 33}}", "a1 is a leaf: the `switch` of a group.", "remove it from `spines`"),
+        ("ib: {spines: [t1]}", "Expected text.", None),
+        ("ib: {spines: t1, uplinks: 8}", "Expected a mapping.", "write `key: value` lines below it"),
+        ("ib: {spines: t1, uplinks: {each: 1, leaf_first: 0}}", "The number must be at least 1.", None),
+        ("ib: {spines: w1, uplinks: {each: 1, leaf_first: 33}}", "w1 is the name of a switch and of a node.", "rename one of them"),
+        (
+            "ib: {spines: t1, uplinks: {each: 1, leaf_first: 2}, leaf_ports: {first: 1, step: 9}, ports: 9}",
+            "w2 rail 0 -> a1 port 10 (by rule): a1 has 9 ports.",
+            "correct `leaf_ports`, `uplinks`, `ports` or the cable list",
+        ),
+        ("ib: {leaf_ports: 0}", "The number must be at least 1.", None),
+        ("ib: {switches: {a9: {firmware: '1'}}}", "No cable of ib ends in a9.", "switches: a1, b1, a2, b2"),
+        ("ib: {switches: {a1: }}", "Expected a mapping.", "write `key: value` lines below it"),
+        ("ib: {switches: {a1: {guid: '12'}}}", "Not a GUID: 16 hexadecimal digits in lower case.", "e.g. `0x0002c903000e0b72`"),
+        ("ib: {switches: {a1: {guid: 0x0002c903000e0b72}}}", "Expected text.", "put it in quotes"),
+        (
+            "ib: {switches: {a1: {guid: '0x0002c903000e0b72'}, b1: {guid: '0002c903000e0b72'}}}",
+            "a1 has this GUID already.",
+            "each switch has its own",
         ),
         (
-            "fabrics:\n  ib: {spines: t1}\n",
-            (
-                SECTION_LINE,
-                "Nothing says how the leaves are cabled to these spines.",
-                "e.g. `uplinks: {each: 8, leaf_first: 33}`, or a cable list under `cables`",
-            ),
+            "ib: {switches: {a1: {description: x}, b1: {description: x}}}",
+            "a1 has this description already.",
+            "each switch has its own",
         ),
         (
-            "fabrics:\n  ib: {uplinks: {each: 1, leaf_first: 33}}\n",
-            (SECTION_LINE, "There are no spines.", "add `spines: spine[1-4]`"),
+            "ib: {port_name: swp}",
+            "Not a rule for names of ports: it contains `{port}` once, with letters, digits, spaces, `_`, `.`, `/` and `-`.",
+            "e.g. `swp{port}`",
         ),
+        ("ib: {lanes: 3}", "Not one of: 1, 2, 4, 8 or 12.", None),
+        ("ib: {speed_gbps: .nan}", "Expected a number.", None),
+        ("ib: {speed_gbps: -1}", "The number must be more than 0.", None),
+        ("ib: {max_ber: 1}", "The number must be less than 1.", None),
+        ("ib: {cables: 5}", "Expected a path.", None),
+        ("ib: {spine: t1}", "Unknown key `spine`.", "did you mean `spines`?"),
+        ("ib: [a1]", "Expected a mapping.", "write `key: value` lines below it"),
+        ("ibb:", "There is no network ibb.", "did you mean `ib`?"),
         (
-            "fabrics:\n  ib: {ports: 1}\n",
-            (
-                SECTION_LINE,
-                "w2 rail 0 -> a1 port 2 (by rule) ends in a1 port 2, but the switch has 1 ports.",
-                "correct `leaf_ports`, `uplinks` or `ports`",
-            ),
-        ),
-        (
-            "fabrics:\n  ib: {spines: t1, uplinks: {each: 1, leaf_first: 2}}\n",
-            (
-                SECTION_LINE,
-                "Two cables end in a1 port 2: w2 rail 0 -> a1 port 2 (by rule) and a1 port 2 -> t1 port 1 (by rule).",
-                "correct the rule or the cable list",
-            ),
-        ),
-        (
-            "fabrics:\n  ib: {switches: {a9: {firmware: '1'}}}\n",
-            (SECTION_LINE, "No cable of ib ends in a9.", "switches: a1, b1, a2, b2"),
-        ),
-        (
-            "fabrics:\n  ib: {spines: w1, uplinks: {each: 1, leaf_first: 33}}\n",
-            (SECTION_LINE, "w1 is the name of a switch and of a node.", "rename one of them"),
+            "store:",
+            "No node has an address on store.",
+            "give a group an address on it: `addresses: {store: ...}`, or remove the section",
         ),
     ],
-)
-def test_mistakes_of_the_section(tmp_path, text, expected):
-    assert expected in said(tmp_path, text, LEAVES)
+)  # fmt: skip
+def test_each_mistake_is_named_once_with_its_line(tmp_path, entry, message, hint):
+    found = said(tmp_path, f"fabrics:\n  {entry}\n", LEAVES)
+    assert (SECTION_LINE, message, hint) in found
+    assert len(found) == 1 or "by rule" in message  # that one is named for each leaf
 
 
-def test_ports_without_a_cable_are_named_together(tmp_path):
-    assert said(tmp_path, "fabrics:\n  ib:\n", ("    switch: s[1-2]\n", "")) == [
+def test_the_section_is_a_mapping(tmp_path):
+    expected = (28, "Expected a mapping.", "write `key: value` lines below it")
+    assert said(tmp_path, "fabrics: [ib]\n", LEAVES) == [expected]
+
+
+def test_one_port_for_a_node_and_an_uplink(tmp_path):
+    text = "fabrics:\n  ib:\n    spines: t1\n    uplinks: {each: 1, leaf_first: 2}\n"
+    assert said(tmp_path, text, LEAVES)[0] == (
+        31,
+        "Two cables end in a1 port 2: w2 rail 0 -> a1 port 2 (by rule) and a1 port 2 -> t1 port 1 (by rule).",
+        "correct the rule or the cable list",
+    )
+
+
+def test_mistakes_of_one_file_are_named_at_once(tmp_path):
+    listed(tmp_path, "w1,rail9,b1,40")
+    text = "fabrics:\n  ib:\n    cables: cables.csv\n    ports: many\n    speed_gbps: 0\n  ibb: {}\n"
+    assert said(tmp_path, text, LEAVES) == [
+        (30, "cables.csv:2: w1 rail 9 has no address on ib.", "rails of w1: 0, 1"),
+        (31, "Expected a whole number.", None),
+        (32, "The number must be more than 0.", None),
+        (33, "There is no network ibb.", "did you mean `ib`?"),
+    ]
+
+
+def test_what_follows_from_a_wrong_network_is_not_said(tmp_path):
+    text = change(section("fabrics:\n  ib: {spines: t1}\n"), ("rails: 2", "rails: two"))
+    assert "fabrics" not in " ".join(one.path for one in problems_of(tmp_path, text))
+
+
+def test_ports_that_a_switch_does_not_have_are_listed_up_to_a_limit(tmp_path):
+    text = "fabrics:\n  ib: {ports: 1}\n"
+    found = said(tmp_path, text, LEAVES, ("w[1-4]", "w[1-40]"))
+    assert len(found) == 21
+    assert found[-1][1] == "56 further cables end in ports that they cannot be in."
+
+
+@pytest.mark.parametrize(
+    ("edits", "named", "hint"),
+    [
         (
-            SECTION_LINE,
-            "No cable is declared for rails 0, 1 of w[1-4].",
+            ("    switch: s[1-2]\n", ""),
+            "rails 0, 1",
             "set `switch` on the group, or list the cables under `cables`",
-        )
-    ]
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("w1,rail5,b1,40", "cables.csv:2: w1 rail 5 has no address on ib."),
-        ("w1,port1,b1,40", "cables.csv:2: port1 is not a rail of w1, e.g. rail0."),
-        ("w1,rail0,b1,swp4", "cables.csv:2: swp4 is not a port of b1, e.g. 12."),
-        ("w1,rail0,b1,0", "cables.csv:2: 0 is not a port of b1, e.g. 12."),
-        ("w1,rail0,b1,\u0661", "cables.csv:2: \u0661 is not a port of b1, e.g. 12."),
-        ("w1,rail0,w2,rail0", "cables.csv:2: w1 rail 0 and w2 rail 0 are both ports of nodes."),
-        ("b1,4,b1,4", "cables.csv:2: b1 port 4 is at both ends."),
-        (",,b1,4", "cables.csv:2: A cable has two ends, each with a name and a port."),
-        ("w1,rail0,b1,4,K1", "cables.csv:2 has more columns than the first line."),
-        ("w1,rail0", "cables.csv:2: A cable has two ends, each with a name and a port."),
-        ('w1,rail0,b1,"4', "cables.csv is not a CSV file: unexpected end of data."),
+        ),
+        (
+            ("      ib: 10.3.0.11\n", "      ib: 10.3.0.11\n      two: 10.4.0.11\n"),
+            "rails 0, 1",
+            "`switch` of a group is for its fabric network: list the cables under `cables`",
+        ),
     ],
 )
-def test_mistakes_of_a_row(tmp_path, row, message):
-    listed(tmp_path, row)
-    assert message in [one for _, one, _ in said(tmp_path, LIST, LEAVES)]
+def test_ports_without_a_cable_are_named_together(tmp_path, edits, named, hint):
+    network = ("  ib:\n    purpose", "  two: {purpose: fabric, cidr: 10.4.0.0/24}\n  ib:\n    purpose")
+    extra = (network,) if "two" in edits[1] else ()
+    found = said(tmp_path, "fabrics:\n  ib:\n", edits, *extra)
+    assert [one[1:] for one in found] == [(f"No cable is declared for {named} of w[1-4].", hint)]
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("fast,4", "fast is not a speed in Gb/s, e.g. 400."),
-        ("nan,4", "nan is not a speed in Gb/s, e.g. 400."),
-        ("4_00,4", "4_00 is not a speed in Gb/s, e.g. 400."),
-        ("-1,4", "-1 is not a speed in Gb/s, e.g. 400."),
-        ("9999,4", "9999 is not a speed in Gb/s, e.g. 400."),
-        ("400,3", "3 is not a number of lanes: 1, 2, 4, 8, 12."),
-    ],
-)
-def test_speeds_and_lanes_of_a_row(tmp_path, value, message):
-    listed(tmp_path, f"w1,rail0,b1,4,{value}", header=f"{HEADER},speed_gbps,lanes")
-    found = read_cable_list(tmp_path / "cables.csv", frozenset({"w1"}))
-    assert (found.cables, found.mistakes) == ([], [f"cables.csv:2: {message}"])
-
-
-def test_two_rows_with_one_port_name_both_lines(tmp_path):
-    listed(tmp_path, "w1,rail0,a1,9", "w2,rail0,a1,9")
-    assert [message for _, message, _ in said(tmp_path, LIST, LEAVES)] == [
-        "Two cables end in a1 port 9: w1 rail 0 -> a1 port 9 (cables.csv:2) and w2 rail 0 -> a1 port 9 (cables.csv:3)."
+def test_a_spine_without_a_cable(tmp_path):
+    listed(tmp_path, "a1,33,t1,1")
+    text = "fabrics:\n  ib: {spines: 't[1-3]', cables: cables.csv}\n"
+    assert said(tmp_path, text, LEAVES) == [
+        (SECTION_LINE, "No cable is declared for t[2-3].", "list its cables, or remove it")
     ]
-
-
-COLUMNS = "cables.csv: the first line names the columns from, from_port, to, to_port; this one"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", f"{COLUMNS} lacks from, from_port, to, to_port."),
-        (b"from,to\nw1,b1\n", f"{COLUMNS} lacks from_port, to_port."),
-        (f"{HEADER},colour\n".encode(), f"{COLUMNS} has colour."),
-        (f"{HEADER},to\n".encode(), f"{COLUMNS} has one twice."),
-        (b"from,\xff\n", "cables.csv is not a text in UTF-8."),
-        (b"x" * 200_000, "cables.csv is not a CSV file: field larger than field limit (131072)."),
-    ],
-)
-def test_lists_that_are_none(tmp_path, content, message):
-    (tmp_path / "cables.csv").write_bytes(content)
-    assert read_cable_list(tmp_path / "cables.csv", frozenset()).mistakes == [message]
-
-
-def test_a_list_that_is_not_there_or_no_file(tmp_path):
-    path = tmp_path / "cables.csv"
-    assert read_cable_list(path, frozenset()).mistakes == [
-        f"{path} cannot be read: No such file or directory."
-    ]
-    path.mkdir()
-    assert read_cable_list(path, frozenset()).mistakes == [f"{path} is not a file."]
-    assert read_cable_list(Path("/dev/zero"), frozenset()).mistakes == ["/dev/zero is not a file."]
-
-
-def test_all_mistakes_of_a_list_are_named_at_once_up_to_a_limit(tmp_path):
-    listed(tmp_path, *(f"w1,rail0,b1,x{n}" for n in range(25)))
-    messages = [message for _, message, _ in said(tmp_path, LIST, LEAVES)]
-    assert messages[0] == "cables.csv:2: x0 is not a port of b1, e.g. 12."
-    assert messages[20] == "The cable list has 5 further mistakes."
-    assert len(messages) == 21
