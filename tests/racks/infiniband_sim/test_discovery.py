@@ -146,8 +146,14 @@ def guid(fabric: Fabric, port: SwitchPort) -> str:
 
 
 def checked(folder: Path, fabric: Fabric, built: Built) -> Checked:
+    """What the check says; once more where a tool crashed, which it says too (seen once in 1,100 runs of ibqueryerrors)."""
     with subnet(folder, fabric, built) as running:
-        [found] = check(cluster_of(fabric), shell=Shell(running, [])).fabrics
+        for _ in range(2):
+            [found] = check(cluster_of(fabric), shell=Shell(running, [])).fabrics
+            crashed = [one for one in found.findings if "Segmentation fault" in one.text]
+            assert all(one.status is Status.UNKNOWN for one in crashed)
+            if not crashed:
+                break
     return found
 
 
