@@ -85,7 +85,9 @@ def _link(now: PortState, declared: Declared) -> list[str]:
     state = now.link.get("state", "")
     if state and "ACTIVE" not in state:
         said.append(f"the port is {state.partition(': ')[2] or state}")
-    rate = None if declared.rail.software else _WORD.match(now.link.get("rate", ""))  # rxe always says 2.5
+    rate = (
+        None if declared.rail.software else _WORD.match(now.link.get("rate", ""))
+    )  # rdma_rxe always reports 2.5
     if rate and declared.speed_gbps is not None and float(rate[1]) < declared.speed_gbps:
         said.append(f"the link runs at {rate[1]} Gb/s, {declared.speed_gbps:g} are declared")
     return said

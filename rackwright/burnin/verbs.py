@@ -8,12 +8,12 @@ from rackwright.burnin.rails import Rail
 from rackwright.model.types import LinkKind
 
 LINGER_SECONDS = 3
-"""A process that ends destroys queues whose last acknowledgement rdma_rxe may not have sent yet, and the other end asks for
-it again and again."""
+"""A process that exits destroys its queue pairs, and rdma_rxe may not have sent the last acknowledgement yet: the other end
+then retries."""
 
 
 def linger_seconds(rails: Sequence[Rail]) -> int:
-    """How long processes are to stay after their last message; longer than UCX waits before it sends one again, 1 s."""
+    """How long processes stay after their last message: longer than UCX's timeout before a retry, 1 s."""
     return LINGER_SECONDS if any(rail.software for rail in rails) else 0
 
 
@@ -24,9 +24,9 @@ def over_verbs(rails: Sequence[Rail]) -> dict[str, str]:
     `devices`; read 2026-11-25), so that software devices need `any`. UCX drives InfiniBand and RoCE, not iWARP or EFA.
 
     Software devices find each other by TCP: UD over rdma_rxe times out, RC carries the data (UCX 1.18.1 on Debian 13,
-    2026-11-25). That TCP carried none of it, the devices' counters prove (rackwright.burnin.proof). rdma_rxe reports the
-    last entry of a queue twice or not at all, on which UCX aborts or hangs at the end: it is not to wait for it. To
-    rdma_rxe a retry count of 7, which is UCX's, means for ever (drivers/infiniband/sw/rxe/rxe_comp.c, read 2026-11-25).
+    2026-11-25). That TCP carried none of it, the devices' counters prove (rackwright.burnin.proof). At the end
+    UCX aborts if rdma_rxe reports IBV_EVENT_QP_LAST_WQE_REACHED twice, so it does not listen for events. rdma_rxe takes a
+    retry count of 7, UCX's default, as unlimited (drivers/infiniband/sw/rxe/rxe_comp.c, read 2026-11-25).
     """
     software = [rail.netdev for rail in rails if rail.software and rail.netdev is not None]
     if not rails or not all(rail.kind is LinkKind.INFINIBAND or rail.kind.converged for rail in rails):

@@ -167,7 +167,7 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[str, ...]:
         if column not in (*COLUMNS, *OPTIONAL):
             known = suggest(column, (*COLUMNS, *OPTIONAL), what="columns")
             raise _Wrong(
-                f"{where}There is no column {short(column)}." if column else f"{where}A column has no name.",
+                f"{where}Unknown column {short(column)}." if column else f"{where}A column has no name.",
                 known,
             )
     return header
@@ -235,7 +235,7 @@ def _end(name: str, port: str, names: Names) -> End:
             raise _Wrong(f"{short(name)} is not the name of a switch.", mistake[0].lower() + mistake[1:-1])
         return SwitchPort(name, int(port))
     if name not in names.switches and _RAIL.fullmatch(port):
-        raise _Wrong(f"There is no node {short(name)}.", lambda: nearest(name, names.nodes) or _PORT_HINT)
+        raise _Wrong(f"Unknown node {short(name)}.", lambda: nearest(name, names.nodes) or _PORT_HINT)
     raise _Wrong(f"{short(port)} is not a port of {short(name)}.", f"{_PORT_HINT}, e.g. `12`")
 
 
@@ -257,8 +257,8 @@ def _check_switches(near: End, far: SwitchPort, names: Names) -> None:
             continue
         add = f"a switch of the list alone is declared with `switches: {{{switch}: {{}}}}`"
         if _stem(switch) in names.like_nodes:
-            raise _Wrong(f"There is no node {switch}.", add)
+            raise _Wrong(f"Unknown node {switch}.", add)
         if every:
-            raise _Wrong(f"There is no switch {switch}.", partial(_near_switch, switch, names, add))
+            raise _Wrong(f"Unknown switch {switch}.", partial(_near_switch, switch, names, add))
     if len(switches) > len(set(switches)):
         raise _Wrong(f"Both ends of the cable are in {far.switch}.", "a cable joins two switches")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rackwright.documents.nearest import short, suggest
@@ -171,7 +171,8 @@ def _check(
         asked, discovery, more = ask_ethernet(fabric, wanted, declared, shell)
     scope = _scope(fabric, wanted, whole=chosen is None)
     found = identify(fabric, discovery, more, cluster.by_name)
-    findings = (*compare(fabric, found, Places(cluster, fabric), scope), *_out_of_scope(fabric, wanted))
+    readable = replace(scope, unread=discovery.unread_switches)
+    findings = (*compare(fabric, found, Places(cluster, fabric), readable), *_out_of_scope(fabric, wanted))
     judged = [cable for cable in fabric.cables if scope.has(cable)]
     intact = sum(found.partner.get(cable.near) == cable.far for cable in judged)
     return Checked(fabric.network, len(judged), intact, asked, findings, found)

@@ -28,8 +28,12 @@ class Scope:
     uplinks: bool = True
     no_speed: frozenset[str] = frozenset()
     """Nodes whose platform has no link speed to compare."""
+    unread: frozenset[str] = frozenset()
+    """Switches of subnets that could not be read: no cable of theirs is known to be wrong."""
 
     def has(self, cable: Cable) -> bool:
+        if cable.far.switch in self.unread:
+            return False
         if not isinstance(cable.near, NodePort):
             return self.uplinks
         return self.nodes is None or cable.near.node in self.nodes
@@ -38,15 +42,10 @@ class Scope:
 def compare(
     fabric: Fabric, found: Found, describe: Describe = str, scope: Scope | None = None
 ) -> tuple[Finding, ...]:
-    """Every difference, FAIL first; cables that cannot be judged are UNKNOWN.
-
-    Where nothing at all could be read, that alone is said: no cable is known to be wrong.
-    """
-    unread = [Finding(Kind.UNREAD, f"{text}.", status=Status.UNKNOWN) for text in found.unread]
-    if unread and not found.partner and not found.health:
-        return tuple(unread)
+    """Every difference, FAIL first; cables that cannot be judged are UNKNOWN."""
     work = _Comparison(fabric, found, describe, scope or Scope())
-    findings = [*work.run(), *judge_links(fabric, found, describe, work.intact, work.scope.no_speed), *unread]
+    findings = [*work.run(), *judge_links(fabric, found, describe, work.intact, work.scope.no_speed)]
+    findings += [Finding(Kind.UNREAD, f"{text}.", status=Status.UNKNOWN) for text in found.unread]
     return tuple(sorted(findings, key=lambda one: (one.status is not Status.FAIL, one.kind, one.text)))
 
 
@@ -108,7 +107,12 @@ class _Comparison:
         for cable in wrong:
             for end in cable.ends:
                 members[end.node if isinstance(end, NodePort) else end.switch].append(cable)
-        absent = {name for name in members if name not in self.found.seen}
+        elsewhere = {
+            cable.near.node
+            for cable in self.fabric.cables
+            if isinstance(cable.near, NodePort) and cable.far.switch in self.scope.unread
+        }
+        absent = members.keys() - self.found.seen - elsewhere  # which may be on a subnet that was not read
         findings, left_out = [], set[int]()
         for name in sorted(absent):
             cables = [cable for cable in members[name] if self._leads_nowhere(cable)]

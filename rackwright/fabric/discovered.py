@@ -67,6 +67,8 @@ class Discovery:
     health: dict[Port, Health] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     """What could not be read, each a sentence; such a discovery is never a pass."""
+    unread_switches: frozenset[str] = frozenset()
+    """Declared switches whose subnet could not be read."""
     silent: dict[str, str] = field(default_factory=dict)
     """Nodes that could not be asked, to why; nothing is known of the cables that only they could tell of."""
 
@@ -80,6 +82,7 @@ class Discovery:
                 links=tuple(dict.fromkeys((*found.links, *other.links))),
                 health={**found.health, **other.health},
                 unread=(*found.unread, *other.unread),
+                unread_switches=found.unread_switches | other.unread_switches,
                 silent={**found.silent, **other.silent},
             )
         return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rackwright.errors import ConnectionFailed
 from rackwright.fabric.discovered import Discovery
-from rackwright.fabric.identify import Names
+from rackwright.fabric.identify import Names, identify
 from rackwright.fabric.infiniband import parse_iblinkinfo, parse_ibnetdiscover, parse_ibqueryerrors
 from rackwright.fabric.places import hcas_of
 from rackwright.fabric.sections import Section, script, sections
@@ -25,7 +26,7 @@ TOOL_SECONDS = 240
 SECONDS = 3 * TOOL_SECONDS + 60
 DEVICES_SECONDS = 30
 PACKAGE = "infiniband-diags"
-_TOOLS = {"ibnetdiscover": "ibnetdiscover", "iblinkinfo": "iblinkinfo", "ibqueryerrors": "ibqueryerrors"}
+_TOOLS = ("ibnetdiscover", "iblinkinfo", "ibqueryerrors")
 DEVICES = """\
 for path in /sys/class/infiniband/*; do
     [ -e "$path/node_guid" ] || continue
@@ -47,9 +48,17 @@ def ask_infiniband(
 ) -> tuple[tuple[str, ...], Discovery, Names]:
     """The nodes asked, what was found, and whose each GUID is.
 
-    The first of `candidates` that answers and has a link is asked for the whole fabric; one execution.
+    Of each subnet the first way in that answers and has a link is asked for all of it; one execution.
     """
-    tried, discovery = _ask_one(candidates(cluster, members), shell)
+    tried: list[str] = []
+    discovery = Discovery()
+    for switches in fabric.subnets:
+        there = partial(_is_of, fabric, declared, cluster, frozenset(switches))
+        asked, found = _ask_one(_ways_in(cluster, fabric, members, switches), shell, there)
+        tried += [name for name in asked if name not in tried]
+        if not found.links:
+            found = replace(found, unread_switches=frozenset(switches))
+        discovery = discovery.joined((found,))
     with side_by_side(min(AT_ONCE, len(members))) as executor:
         answers = list(executor.map(lambda node: _own_devices(cluster, fabric, node, shell), members))
     own = {guid: device for answer in answers for guid, device in answer.items()}
@@ -61,22 +70,69 @@ def ask_infiniband(
     return tuple(tried), replace(discovery, devices=devices), names
 
 
-def _ask_one(nodes: Sequence[Node], shell: RootShell) -> tuple[list[str], Discovery]:
-    """The nodes asked, one after the other, until one of them has a link; of what none could tell, each by name."""
+@dataclass(frozen=True, slots=True)
+class _WayIn:
+    """A node to ask about a subnet, through one of its devices."""
+
+    node: str
+    device: str = ""
+    """Options of infiniband-diags; empty: the first active port, which is right where all ports are in one subnet."""
+
+    @property
+    def script(self) -> str:
+        return script({tool: f"{tool}{self.device}" for tool in _TOOLS}, TOOL_SECONDS)
+
+
+def _ways_in(
+    cluster: Cluster, fabric: Fabric, members: Sequence[Node], switches: Collection[str]
+) -> Iterator[_WayIn]:
+    if len(fabric.subnets) == 1:
+        yield from (_WayIn(node.name) for node in candidates(cluster, members))
+        return
+    ports = {port for port, leaf in fabric.leaf_of.items() if leaf.switch in switches}
+    devices = {
+        node.name: [
+            hca for hca in hcas_of(cluster, node, fabric.network) if NodePort(node.name, hca.rail) in ports
+        ]
+        for node in members
+    }
+    for node in candidates(cluster, [node for node in members if devices[node.name]]):
+        yield from (_WayIn(node.name, f" -C {hca.name} -P {hca.port}") for hca in devices[node.name])
+
+
+def _is_of(
+    fabric: Fabric, names: Names, cluster: Cluster, switches: frozenset[str], found: Discovery
+) -> bool:
+    """Whether this is the subnet of these switches: a cable in the wrong leaf leads into another one."""
+    if len(fabric.subnets) == 1:
+        return bool(found.links)
+    return not switches.isdisjoint(identify(fabric, found, names, cluster.by_name).seen)
+
+
+def _ask_one(
+    ways: Iterable[_WayIn], shell: RootShell, there: Callable[[Discovery], bool]
+) -> tuple[list[str], Discovery]:
+    """The nodes asked, one after the other, until one is in the subnet; else any that has a link, else why none could tell."""
     tried: list[str] = []
     unread: list[str] = []
-    for node in nodes:
-        tried.append(node.name)
+    elsewhere: Discovery | None = None
+    for way in ways:
+        tried.append(way.node)
         try:
-            answer = shell.run(node.name, script(_TOOLS, TOOL_SECONDS), timeout=SECONDS)
+            answer = shell.run(way.node, way.script, timeout=SECONDS)
         except ConnectionFailed as error:
-            unread.append(f"{node.name}: {error.message.rstrip('.')}")
+            unread.append(f"{way.node}: {error.message.rstrip('.')}")
             continue
-        discovery = read_fabric(node.name, sections(answer.stdout))
-        if discovery.links:
+        discovery = read_fabric(way.node, sections(answer.stdout))
+        if there(discovery):
             return tried, discovery
-        unread += discovery.unread[:1]  # without a link, no other tool can say more
-    return tried, Discovery(unread=tuple(unread) or ("no node of the fabric could be asked",))
+        if discovery.links:
+            elsewhere = elsewhere or discovery
+        else:
+            unread += discovery.unread[:1]  # without a link, no other tool can say more
+    if elsewhere is not None:
+        return tried, elsewhere
+    return tried, Discovery(unread=tuple(unread) or ("no node has a declared RDMA device on this subnet",))
 
 
 def candidates(cluster: Cluster, members: Sequence[Node], most: int = 4) -> list[Node]:

@@ -103,7 +103,6 @@ def _switch_json(fabric: Fabric, line: SwitchLine) -> dict[str, Any]:
         "rails": list(line.rails),
         "nodes": list(line.nodes),
         "node_ports": list(line.node_ports),
-        "cables_to": {other: len(ports) for other, ports in line.others.items()},
         "ports_to": {other: list(ports) for other, ports in line.others.items()},
         "in_place": line.up,
     }

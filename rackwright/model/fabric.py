@@ -120,6 +120,24 @@ class Fabric:
         return {leaf: tuple(spines) for leaf, spines in found.items()}
 
     @cached_property
+    def subnets(self) -> tuple[tuple[str, ...], ...]:
+        """The switches that cables connect, leaves first, in the order of their leaves; usually all of them."""
+        of = {switch: switch for switch in (*self.leaves, *self.spines)}
+
+        def root(switch: str) -> str:
+            while of[switch] != switch:
+                switch = of[switch]
+            return switch
+
+        for cable in self.cables:
+            if isinstance(cable.near, SwitchPort):
+                of[root(cable.far.switch)] = root(cable.near.switch)
+        found: dict[str, list[str]] = {}
+        for switch in of:
+            found.setdefault(root(switch), []).append(switch)
+        return tuple(map(tuple, found.values()))
+
+    @cached_property
     def _rails(self) -> dict[str, frozenset[int]]:
         found: dict[str, set[int]] = {}
         for cable in self.cables:

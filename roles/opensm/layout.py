@@ -52,22 +52,9 @@ def islands(fabric: Fabric | None, network: str) -> tuple[Island, ...]:
     """The subnets of a network, in the order of their leaves."""
     if fabric is None:
         return (Island(network),)
-    of: dict[str, str] = {switch: switch for switch in (*fabric.leaves, *fabric.spines)}
-
-    def root(switch: str) -> str:
-        while of.setdefault(switch, switch) != switch:
-            switch = of[switch]
-        return switch
-
-    for cable in fabric.cables:
-        if isinstance(cable.near, SwitchPort):
-            of[root(cable.far.switch)] = root(cable.near.switch)
-    found: dict[str, list[str]] = {}
-    for switch in of:
-        found.setdefault(root(switch), []).append(switch)
-    if len(found) == 1:
-        return (Island(network, frozenset(of)),)
-    return tuple(Island(f"{network}-{switches[0]}", frozenset(switches)) for switches in found.values())
+    if len(fabric.subnets) == 1:
+        return (Island(network, frozenset(fabric.subnets[0])),)
+    return tuple(Island(f"{network}-{switches[0]}", frozenset(switches)) for switches in fabric.subnets)
 
 
 def instances(cluster: Cluster, node: Node, options: OpensmOptions) -> Iterator[Instance]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import expand, fold
@@ -81,53 +81,44 @@ def groups(cluster: Cluster, kind: str) -> tuple[SwitchGroup, ...]:
 
 
 def upper(cluster: Cluster, leaves: tuple[SwitchGroup, ...]) -> tuple[UpperSwitch, ...]:
-    """The layers above the leaves of a tree, the root last: leaves that share spines are joined below a root of all.
+    """The layers above the leaves of a tree, the root last: leaves that spines connect are joined below a root of all.
 
-    Without declared spines, and where all leaves share some, that is the root alone.
+    Without declared spines, and where spines connect all leaves, that is the root alone.
     """
     if len(leaves) < 2:
         return ()
     taken = {group.name for group in leaves}
-    by_name = {group.name: group for group in leaves}
-    joined = [found for found in _joined(cluster, tuple(by_name)) if found[1]]
-    whole = len(joined) == 1 and len(joined[0][0]) == len(leaves)
-    layer = [] if whole else [_upper(f"spines-{n}", found, by_name) for n, found in enumerate(joined, 1)]
-    below = {leaf: switch.name for switch in layer for leaf in switch.switches}
     root = next(name for name in ("spine", "core", f"{cluster.name}-spine") if name not in taken)
-    switches = tuple(dict.fromkeys(below.get(group.name, group.name) for group in leaves))
-    every = fold([name for group in leaves for name in expand(group.nodes)])
-    stands_for = f"{root}: {fold(joined[0][1])}" if whole else ""
-    if layer:
-        stands_for = f"{root}: no declared cable joins what is below it"
-    return (*layer, UpperSwitch(root, switches, every, stands_for))
-
-
-def _upper(
-    name: str, found: tuple[tuple[str, ...], tuple[str, ...]], by_name: dict[str, SwitchGroup]
-) -> UpperSwitch:
-    leaves, spines = found
-    nodes = fold([node for leaf in leaves for node in expand(by_name[leaf].nodes)])
-    return UpperSwitch(name, leaves, nodes, f"{name}: {fold(spines)}")
-
-
-def _joined(cluster: Cluster, leaves: tuple[str, ...]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """These leaves in sets that share spines, directly or by other leaves, each with its spines."""
-    sets: list[tuple[set[str], set[str]]] = []
-    for fabric in cluster.fabrics.values():
-        for leaf, spines in fabric.spines_of.items():
-            near = [one for one in sets if one[1] & set(spines)]
-            for one in near:
-                sets.remove(one)
-            sets.append(
-                (
-                    {_written(leaf)}.union(*(one[0] for one in near)),
-                    set(spines).union(*(one[1] for one in near)),
-                )
-            )
-    ordered = [
-        (tuple(leaf for leaf in leaves if leaf in one[0]), tuple(sorted(one[1], key=natural))) for one in sets
+    connected = list(_connected(cluster, leaves))
+    if len(connected) == 1 and len(connected[0][0]) == len(leaves):
+        return (_joining(root, leaves, fold(connected[0][1])),)
+    layer = [
+        _joining(f"spines-{number}", below, fold(spines))
+        for number, (below, spines) in enumerate(connected, 1)
     ]
-    return sorted((one for one in ordered if one[0]), key=lambda one: leaves.index(one[0][0]))
+    joined = {leaf: switch.name for switch in layer for leaf in switch.switches}
+    switches = tuple(dict.fromkeys(joined.get(group.name, group.name) for group in leaves))
+    whole = _joining(root, leaves, "no declared cable connects what is below it" if layer else "")
+    return (*layer, replace(whole, switches=switches))
+
+
+def _joining(name: str, leaves: tuple[SwitchGroup, ...], stands_for: str) -> UpperSwitch:
+    nodes = fold([node for leaf in leaves for node in expand(leaf.nodes)])
+    comment = f"{name}: {stands_for}" if stands_for else ""
+    return UpperSwitch(name, tuple(leaf.name for leaf in leaves), nodes, comment)
+
+
+def _connected(
+    cluster: Cluster, leaves: tuple[SwitchGroup, ...]
+) -> Iterator[tuple[tuple[SwitchGroup, ...], tuple[str, ...]]]:
+    """These leaves as spines connect them, with the spines."""
+    for fabric in cluster.fabrics.values():
+        for switches in fabric.subnets:
+            names = set(map(_written, switches))
+            below = tuple(leaf for leaf in leaves if leaf.name in names)
+            spines = tuple(switch for switch in switches if switch in fabric.spines)
+            if below and spines:
+                yield below, spines
 
 
 def differences(cluster: Cluster, kind: str, found: Mapping[str, str]) -> list[str]:

@@ -145,16 +145,14 @@ def sent_packets(rack: Site, node: str) -> int:
     )
 
 
-def burnin(rack: Site, expect: int | None = 0) -> dict[str, Any]:
-    [group] = rack.cli("burnin", str(rack.file), "--profile", "acceptance", "--json", expect=expect).json()[
-        "groups"
-    ]
+def burnin(rack: Site, *options: str, expect: int = 0) -> dict[str, Any]:
+    [group] = rack.cli("burnin", str(rack.file), *options, "--json", expect=expect).json()["groups"]
     return dict(group)
 
 
 def test_burnin_measures_every_rail_and_mpi_goes_over_verbs(rack: Site) -> None:
     before = {node: sent_packets(rack, node) for node in WORKERS}
-    group = burnin(rack)
+    group = burnin(rack, "--profile", "acceptance")
     assert {one["status"] for one in group["findings"]} <= {"OUT OF SCOPE"}, group["findings"]
     for rail in range(2):
         figures = [one["gbps"] for one in group["ports"] if one["rail"] == rail]

@@ -167,10 +167,14 @@ def managed(fabric: Simulated, cluster: Cluster) -> tuple[Simulated, subprocess.
 
 def _settled(fabric: Simulated, name: str) -> None:
     """Wait until a subnet manager has nothing more to say: a reload in the middle of its sweep can be lost."""
-    said = ""
-    while said != fabric.log(name):
-        said = fabric.log(name)
+    before = [""]
+
+    def quiet() -> bool:
         time.sleep(1)
+        before.append(fabric.log(name))
+        return before[-1] == before[-2]
+
+    until(quiet)
 
 
 def test_the_rendered_files_are_what_opensm_reads(managed, cluster):
@@ -208,7 +212,7 @@ def test_changed_partitions_are_read_at_a_reload_without_an_election(managed, cl
 
 
 def test_a_port_without_its_declared_partition_fails_by_name(managed, cluster):
-    """Somebody takes a partition out of the subnet manager's file; then the role's file is back."""
+    """A partition is removed from the subnet manager's file by hand, and then restored."""
     fabric, master = managed
     node, path = cluster.by_name["gpu1"], fabric.folder / "head1/rackwright-fabric-partitions.conf"
 

@@ -86,7 +86,6 @@ def test_the_document(rackwright, file):
         "rails": [0],
         "nodes": ["w1", "w2"],
         "node_ports": [1, 2],
-        "cables_to": {"t1": 2, "t2": 2},
         "ports_to": {"t1": [33, 34], "t2": [35, 36]},
         "in_place": None,
     }

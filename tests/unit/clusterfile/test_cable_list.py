@@ -72,7 +72,7 @@ def test_a_list_without_rows_declares_nothing(tmp_path):
             "cables.csv:2: The header lacks from, from_port, to, to_port.",
             "separate the columns with commas",
         ),
-        (f"{HEADER},labels\n".encode(), "cables.csv:1: There is no column labels.", "did you mean `label`?"),
+        (f"{HEADER},labels\n".encode(), "cables.csv:1: Unknown column labels.", "did you mean `label`?"),
         (f"{HEADER},to\n".encode(), "cables.csv:1: The header has to twice.", "remove one"),
         (
             f"{HEADER},,label\n".encode(),
@@ -133,11 +133,11 @@ SWITCH_HINT = "a port of a switch is a number from 1, e.g. `12`"
         ("w1,rail0,b1,swp4", "swp4 is not a port of b1.", SWITCH_HINT),
         ("w1,rail0,b1,\u0661", "\u0661 is not a port of b1.", SWITCH_HINT),
         ("w1,rail0,b1,10000", "10000 is not a port of b1.", SWITCH_HINT),
-        ("W1,rail0,b1,4", "There is no node W1.", "did you mean `w1`?"),
-        ("w9,rail0,b1,4", "There is no node w9.", "a port of a switch is a number from 1"),
+        ("W1,rail0,b1,4", "Unknown node W1.", "did you mean `w1`?"),
+        ("w9,rail0,b1,4", "Unknown node w9.", "a port of a switch is a number from 1"),
         (
             "w9,3,b1,4",
-            "There is no node w9.",
+            "Unknown node w9.",
             "a switch of the list alone is declared with `switches: {w9: {}}`",
         ),
         (
@@ -209,12 +209,12 @@ def test_a_port_with_two_cables_is_named_with_both(tmp_path, rows, message):
 @pytest.mark.parametrize(
     ("text", "row", "message", "hint"),
     [
-        (LIST, "w1,rail0,bb1,4", "There is no switch bb1.", "did you mean `b1`?"),
-        (UPLINKS, "a1,60,tt1,60", "There is no switch tt1.", "did you mean `t1`?"),
+        (LIST, "w1,rail0,bb1,4", "Unknown switch bb1.", "did you mean `b1`?"),
+        (UPLINKS, "a1,60,tt1,60", "Unknown switch tt1.", "did you mean `t1`?"),
         (
             UPLINKS,
             "a1,60,core-switch,60",
-            "There is no switch core-switch.",
+            "Unknown switch core-switch.",
             "a switch of the list alone is declared with `switches: {core-switch: {}}`",
         ),
         (

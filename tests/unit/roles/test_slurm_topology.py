@@ -61,7 +61,7 @@ def test_pods_with_separate_spines_have_a_switch_each_below_the_root():
         "SwitchName=spines-1 Switches=leaf1,leaf2",
         "# spines-2: spine3",
         "SwitchName=spines-2 Switches=leaf3",
-        "# spine: no declared cable joins what is below it",
+        "# spine: no declared cable connects what is below it",
         "SwitchName=spine Switches=spines-1,spines-2,leaf4",
     ]
 
