@@ -11,7 +11,7 @@ from rackwright.burnin.finding import Finding
 from rackwright.burnin.on_each import search_path
 from rackwright.burnin.possible import busbw_max
 from rackwright.burnin.rails import Rail
-from rackwright.burnin.transport import parse_transports
+from rackwright.burnin.transport import judge_devices, parse_transports
 from rackwright.burnin.verbs import linger_seconds, over_verbs
 from rackwright.errors import BurninError
 from rackwright.model.cluster import Node
@@ -31,15 +31,16 @@ _MPI_SECONDS_PER_SIZE = 0.05
 
 NCCL_FILTER = r"""
 /NCCL INFO/ {
-  if ($0 !~ /\[(send|receive)\] via NET|NCCL version/) next
+  if ($0 !~ /\[(send|receive)\] via NET|NET\/IB ?: Using|NCCL version/) next
   host = $1; sub(/:.*/, "", host)
-  way = $0; sub(/.* \[/, "[", way)
+  way = $0
+  if (way ~ /: Using/) sub(/.*: Using/, "", way); else sub(/.* \[/, "[", way)
   if (seen[host way]++) next
 }
 { print; fflush() }
 """
 """NCCL_DEBUG=INFO of a thousand ranks is more than a connection should carry: the table and the warnings stay,
-and one line for each host and each path its data takes."""
+one line for each host and each path its data takes, and one for the devices it found."""
 
 
 Groups = Sequence[tuple[str, ...]]
@@ -75,8 +76,11 @@ class Engine(Protocol):
         """One step in which each group of nodes measures by itself, the figures those of the slowest."""
         ...
 
-    def judge_transport(self, text: str, nodes: int) -> Finding | None:
-        """Whether the output proves the declared transport; None when it does, or counters are to prove it."""
+    def judge_transport(self, text: str, nodes: Sequence[str], together: int) -> list[Finding]:
+        """What contradicts the declared transport, or does not prove it; `together`: nodes that exchanged data.
+
+        Empty when the output proves it, or counters are to do so.
+        """
         ...
 
 
@@ -94,8 +98,11 @@ class NcclTests:
     )
     largest_default = 16 * 2**30
 
-    def __init__(self, settings: Burnin, node: Node, rails: Sequence[Rail] = ()) -> None:
+    def __init__(
+        self, settings: Burnin, node: Node, rails: Sequence[Rail] = (), devices: Sequence[str] = ()
+    ) -> None:
         self._rails = rails
+        self._devices = devices
         self._gpus = gpus_of(node)
         if not self._gpus:
             raise BurninError(
@@ -173,19 +180,21 @@ class NcclTests:
             smallest *= 2
         return smallest
 
-    def judge_transport(self, text: str, nodes: int) -> Finding | None:
+    def judge_transport(self, text: str, nodes: Sequence[str], together: int) -> list[Finding]:
         """From NCCL's own log; between nodes only. Where RDMA devices are declared, TCP is never right."""
-        if nodes < 2:
-            return None
+        if together < 2:
+            return []
+        devices = judge_devices(text, nodes, self._devices) if self._devices else []
         found = parse_transports(text)
         if self._settings.transport is not None:
             judged = found.judge(self._settings.transport)
-            return Finding(*judged) if judged is not None else None
+            return devices if judged is None else [*devices, Finding(*judged)]
         sockets = found.connections.get("NET/Socket", 0)
         if not self._rails or not sockets:
-            return None
+            return devices
         said = f"NCCL used TCP for {sockets} of {sum(found.connections.values())} connections"
-        return Finding(Status.FAIL, f"transport: {self._rails[0].kind} is declared, and {said} (NET/Socket)")
+        by_tcp = f"transport: {self._rails[0].kind} is declared, and {said} (NET/Socket)"
+        return [*devices, Finding(Status.FAIL, by_tcp)]
 
 
 class Mpi:
@@ -255,14 +264,12 @@ class Mpi:
         ranks = len(nodes) * self.ranks_per_node(len(nodes))
         return Expectation(collective, ranks, nodes, doubling(smallest, largest))
 
-    def judge_transport(self, text: str, nodes: int) -> Finding | None:
+    def judge_transport(self, text: str, nodes: Sequence[str], together: int) -> list[Finding]:
         """Open MPI does not say what it used: the counters of declared devices prove it, else nothing does."""
-        if self._settings.transport is None or nodes < 2 or self._rails:
-            return None
-        return Finding(
-            Status.UNKNOWN,
-            f"the mpi engine cannot prove the transport; {self._settings.transport} is declared",
-        )
+        if self._settings.transport is None or together < 2 or self._rails:
+            return []
+        why = f"the mpi engine cannot prove the transport; {self._settings.transport} is declared"
+        return [Finding(Status.UNKNOWN, why)]
 
 
 def cpus_per_task(sku: Sku, tasks: int) -> int:
@@ -274,12 +281,18 @@ def cpus_per_task(sku: Sku, tasks: int) -> int:
     return max(sku.cpus * 9 // 10 // tasks // threads * threads, 1)
 
 
-def engine_for(settings: Burnin, node: Node, ranks_per_node: int = 1, rails: Sequence[Rail] = ()) -> Engine:
+def engine_for(
+    settings: Burnin,
+    node: Node,
+    ranks_per_node: int = 1,
+    rails: Sequence[Rail] = (),
+    devices: Sequence[str] = (),
+) -> Engine:
     """The declared engine for nodes like this one, else nccl-tests where it has GPUs and mpi where not.
 
-    `rails` are the RDMA devices of such a node.
+    `rails` are the RDMA devices of such a node, `devices` those that NCCL is to use, where that is declared.
     """
     name = settings.engine or ("nccl-tests" if node.sku.gpus is not None else "mpi")
     if name == "nccl-tests":
-        return NcclTests(settings, node, rails)
+        return NcclTests(settings, node, rails, devices)
     return Mpi(settings, node.sku, ranks_per_node, rails)

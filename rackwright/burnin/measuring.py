@@ -60,8 +60,7 @@ class Measurer:
         try:
             table = parse_nccl_tests(output.text)
             findings += judge_table(table, expected)
-            if transport := self.engine.judge_transport(output.text, together):
-                findings.append(transport)
+            findings += self.engine.judge_transport(output.text, expected.nodes, together)
         except Unreadable as error:
             findings.append(Finding(Status.UNKNOWN, f"the output cannot be read: {error}"))
         if output.problem is not None:

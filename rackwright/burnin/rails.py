@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.fabric import Cable, NodePort
-from rackwright.model.hcas import DeclaresHcas
+from rackwright.model.hcas import DeclaresHcas, SetsCollectives
 from rackwright.model.types import LinkKind, NetworkPurpose
 
 
@@ -51,6 +51,20 @@ def rails_of(cluster: Cluster, node: Node) -> tuple[Rail, ...]:
             place = hca.rail, hca.network, network.kind, hca.name, hca.port, address, hca.netdev
             found.append(Rail(*place, software=hca.pci is None))
     return tuple(sorted(found, key=lambda rail: (list(cluster.networks).index(rail.network), rail.rail)))
+
+
+def devices_of_nccl(cluster: Cluster, node: Node) -> tuple[str, ...]:
+    """The devices that NCCL is to use on a node, as `mlx5_rail0:1` with the port, in the order declared.
+
+    From NCCL_IB_HCA of `burnin.nccl_env`, which wins in a burn-in, else of the role that sets NCCL's variables. Empty: no
+    exact list is declared (`=` begins one; without it names are prefixes, `^` excludes).
+    """
+    role = node.offers(SetsCollectives)
+    environment = {} if role is None else role.collective_environment(cluster, node)
+    named = cluster.burnin.nccl_env.get("NCCL_IB_HCA", environment.get("NCCL_IB_HCA", ""))
+    if not named.startswith("="):
+        return ()
+    return tuple(name if ":" in name else f"{name}:1" for name in named[1:].split(",") if name)
 
 
 def cable_of(cluster: Cluster, node: str, rail: int, network: str | None = None) -> Cable | None:

@@ -10,7 +10,7 @@ from rackwright.burnin.engines import Engine, engine_for
 from rackwright.burnin.group import GroupRun
 from rackwright.burnin.measuring import Measurer, Progress
 from rackwright.burnin.profiles import Profile, plan_of
-from rackwright.burnin.rails import rails_of
+from rackwright.burnin.rails import devices_of_nccl, rails_of
 from rackwright.burnin.report import BurninReport, SkuGroup
 from rackwright.burnin.store import store
 from rackwright.errors import BurninError
@@ -73,7 +73,8 @@ def burnin(
 
 
 def _engine(cluster: Cluster, node: Node, ranks_per_node: int) -> Engine:
-    return engine_for(cluster.burnin, node, ranks_per_node, rails_of(cluster, node))
+    rails, devices = rails_of(cluster, node), devices_of_nccl(cluster, node)
+    return engine_for(cluster.burnin, node, ranks_per_node, rails, devices)
 
 
 def _alike(cluster: Cluster, nodes: str | None) -> list[tuple[Node, ...]]:

@@ -93,6 +93,20 @@ class NcclOptions(RoleOptions, SetsCollectives):
                         "leave it out, unless this is meant",
                     )
                     break
+        yield from self._otherwise_measured(cluster)
+
+    def _otherwise_measured(self, cluster: Cluster) -> Iterator[Problem]:
+        """Variables that a burn-in sets to something else than jobs have."""
+        for node in cluster.running("nccl", self):
+            jobs = self.collective_environment(cluster, node)
+            for name, value in cluster.burnin.nccl_env.items():
+                if jobs.get(name, value) != value:
+                    yield (
+                        "",
+                        f"Jobs on {node.name} have {name}={jobs[name]}, and burn-in measures with {value}.",
+                        f"leave {name} out of `burnin.nccl_env`",
+                    )
+            return
 
     def collective_environment(self, cluster: Cluster, node: Node) -> Mapping[str, str]:
         """Every line of /etc/nccl.conf."""

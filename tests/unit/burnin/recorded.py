@@ -108,6 +108,12 @@ NCCL_LOG_IB = """\
 [0]<stdout>:node01:150770:150790 [0] NCCL INFO Connected all rings
 """
 
+# Recorded. Two DGX H100, NCCL 2.19.3: github.com/NVIDIA/nccl-tests issue 185, comment of chgdragon2023; read 2026-11-25.
+NCCL_LOGS_OF_DEVICES = (
+    "dgxh100-4:460770:460842 [0] NCCL INFO NET/IB : Using [0]mlx5_10:1/RoCE [1]mlx5_11:1/RoCE [RO]; OOB enp220s0np0:11.1.128.136<0>",
+    "dgxh100-3:2152176:2152299 [0] NCCL INFO NET/IB : Using [0]mlx5_10:1/RoCE [1]mlx5_11:1/RoCE [RO]; OOB enp220s0np0:11.1.128.128<0>",
+)
+
 # Recorded. The mpi engine's own program, two ranks on one machine with two cores, Open MPI 5.0.11,
 # 2026-11-20.
 MPI_TWO_RANKS = """\

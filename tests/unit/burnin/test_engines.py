@@ -13,6 +13,7 @@ from rackwright.burnin.readiness import not_ready
 from rackwright.burnin.verbs import over_verbs
 from rackwright.command import CommandResult
 from rackwright.errors import BurninError, WorkloadError
+from rackwright.model.ranges import fold
 from rackwright.model.settings import Burnin
 from rackwright.model.types import LinkKind
 from rackwright.render import render
@@ -23,7 +24,7 @@ from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.srun import srun_line
 from tests.factories import SKU, make_gpu_sku, make_node
 from tests.unit.burnin.head import Head, cluster_of
-from tests.unit.burnin.recorded import NCCL_LOG_IB
+from tests.unit.burnin.recorded import NCCL_LOG_IB, NCCL_LOGS_OF_DEVICES
 
 GPU_SKU = make_gpu_sku()
 GPU_NODE = make_node("w1", 11, sku=GPU_SKU)
@@ -44,8 +45,9 @@ def test_nccl_steps():
     assert expected.ranks == 24
     assert expected.sizes[:2] == (384, 768)
     assert engine.expectation("all_reduce", ("a",), 8, 64).sizes == (8, 16, 32, 64)
-    assert engine.judge_transport("", 1) is None
-    assert engine.judge_transport("", 2).status is Status.UNKNOWN
+    assert engine.judge_transport("", ("a",), 1) == []
+    [found] = engine.judge_transport("", ("a", "b"), 2)
+    assert found.status is Status.UNKNOWN
 
 
 RAILS = (
@@ -95,7 +97,7 @@ def test_mpi_uses_declared_devices_alone():
         "UCX_TLS": "rc,ud,sm,self",
         "UCX_NET_DEVICES": "rxe_rail0:1,rxe_rail1:1",
     }
-    assert engine.judge_transport("", 2) is None, "counters prove it"
+    assert engine.judge_transport("", ("w1", "w2"), 2) == [], "counters prove it"
     software = tuple(replace(rail, software=True, netdev=f"rail{rail.rail}") for rail in RAILS)
     assert over_verbs(software) == over_verbs(RAILS) | {
         "UCX_TLS": "rc_verbs,tcp,sm,self",
@@ -114,14 +116,56 @@ def test_mpi_uses_declared_devices_alone():
 
 def test_where_devices_are_declared_tcp_in_nccls_log_is_a_failure():
     engine = engine_for(Burnin(), GPU_NODE, 1, RAILS)
-    assert engine.judge_transport(NCCL_LOG_IB, 2) is None
-    found = engine.judge_transport(NCCL_LOG_IB.replace("NET/IB/1", "NET/Socket/1", 1), 2)
+    nodes = ("node01", "node03")
+    assert engine.judge_transport(NCCL_LOG_IB, nodes, 2) == []
+    [found] = engine.judge_transport(NCCL_LOG_IB.replace("NET/IB/1", "NET/Socket/1", 1), nodes, 2)
     assert found.status is Status.FAIL
     assert found.text == "transport: roce is declared, and NCCL used TCP for 1 of 4 connections (NET/Socket)"
-    assert (
-        engine_for(Burnin(), GPU_NODE).judge_transport(NCCL_LOG_IB.replace("NET/IB", "NET/Socket"), 2) is None
-    )
-    assert engine.judge_transport("", 2) is None
+    by_tcp = NCCL_LOG_IB.replace("NET/IB", "NET/Socket")
+    assert engine_for(Burnin(), GPU_NODE).judge_transport(by_tcp, nodes, 2) == []
+    assert engine.judge_transport("", nodes, 2) == []
+
+
+def test_devices_that_nccl_found_are_compared_with_those_that_it_was_meant_to_use():
+    nodes = ("dgxh100-3.site", "dgxh100-4.site")
+    log = "\n".join(NCCL_LOGS_OF_DEVICES)
+
+    def judged(text, *meant, where=nodes):
+        engine = engine_for(Burnin(), GPU_NODE, 1, RAILS, meant)
+        return [(found.status, found.text) for found in engine.judge_transport(text, where, len(where))]
+
+    both = "mlx5_10:1", "mlx5_11:1"
+    assert judged(log, *both) == []
+    assert judged(log, *both, where=nodes[:1]) == [], "one node alone exchanges no data over the fabric"
+    assert judged(log, *both, "mlx5_12:1") == [
+        (
+            Status.FAIL,
+            f"transport: NCCL did not find mlx5_12:1 on {fold(nodes)}; declared: mlx5_10:1, mlx5_11:1, mlx5_12:1",
+        )
+    ]
+    one_less = log.replace(" [1]mlx5_11:1/RoCE", "", 1)
+    assert judged(one_less, "mlx5_10:1", "mlx5_11:1") == [
+        (
+            Status.FAIL,
+            "transport: NCCL did not find mlx5_11:1 on dgxh100-4.site; declared: mlx5_10:1, mlx5_11:1",
+        )
+    ]
+    assert judged(log, "mlx5_10:1", "mlx5_3:1") == [
+        (
+            Status.FAIL,
+            f"transport: NCCL did not find mlx5_3:1 and uses mlx5_11:1 too on {fold(nodes)}; "
+            "declared: mlx5_10:1, mlx5_3:1",
+        )
+    ]
+    assert judged(NCCL_LOGS_OF_DEVICES[0], *both) == [
+        (
+            Status.UNKNOWN,
+            "transport: NCCL's log does not list the devices of dgxh100-3.site; declared: mlx5_10:1, mlx5_11:1",
+        )
+    ]
+    assert judged(NCCL_LOG_IB, "mlx4_0:1", "mlx4_0:2", where=("node01", "node03"))[0][0] is Status.UNKNOWN
+    merged = "n1:1:2 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_10:1/IB, [1] mlx5_11:1/IB} [RO]; OOB e:1<0>"
+    assert judged(f"{merged}\n{merged.replace('n1', 'n2')}", *both, where=("n1", "n2")) == []
 
 
 def test_on_mig_nodes_each_instance_is_a_rank_and_the_gres_is_the_one_of_slurm_conf():
@@ -142,7 +186,8 @@ def test_engines_are_chosen_by_gpus():
     assert engine_for(Burnin(engine="mpi"), GPU_NODE).name == "mpi"
     with pytest.raises(BurninError, match="nccl-tests needs GPUs"):
         engine_for(Burnin(engine="nccl-tests"), CPU_NODE)
-    assert engine_for(Burnin(transport="NET/IB"), CPU_NODE).judge_transport("", 2).status is Status.UNKNOWN
+    [found] = engine_for(Burnin(transport="NET/IB"), CPU_NODE).judge_transport("", ("w1", "w2"), 2)
+    assert found.status is Status.UNKNOWN
     assert cpus_per_task(SKU, 2) == 1
 
 
@@ -162,6 +207,9 @@ def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_pat
         f"echo '{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA'\n"
         f"echo '{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/Socket/1'\n"
         f"echo '{info} Trees [0] 1/-1/-1'\n"
+        f"echo '{info} NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB e0:10.0.0.1<0>'\n"
+        f"echo '{info} NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB e0:10.0.0.1<0>'\n"
+        f"echo '{info} NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB e0:10.0.0.1<0>'\n"
         "echo 'n1: NCCL WARN something' >&2\n"
         "exit 3\n"
     )  # fmt: skip
@@ -190,6 +238,8 @@ def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_pat
         "it's $HOME",
         f"{info} Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA",
         f"{info} Channel 01/0 : 0[0] -> 1[0] [send] via NET/Socket/1",
+        f"{info} NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB e0:10.0.0.1<0>",
+        f"{info} NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB e0:10.0.0.1<0>",
         "n1: NCCL WARN something",
         "# srun exit status 3",
     ]

@@ -7,9 +7,11 @@ import subprocess
 
 import pytest
 
+from rackwright.burnin.rails import devices_of_nccl
 from rackwright.claims.check import Undetermined
 from rackwright.model.hcas import MarksTraffic, ReducesInSwitches
 from rackwright.model.options import RoleOptions
+from rackwright.model.settings import Burnin
 from rackwright.model.sku import Nic
 from rackwright.model.types import LinkKind, NetworkPurpose, Platform
 from rackwright.osfamily.known import RELEASES
@@ -164,6 +166,31 @@ def test_what_the_cluster_file_has_instead_is_shown():
         ("environment.NCCL_ALGO", "NCCL_ALGO fixes what NCCL chooses by size and topology.", "leave it out"),
     ]
     assert list(NcclOptions().warnings(CLUSTER)) == []
+
+
+def test_a_burn_in_that_measures_with_other_values_than_jobs_have_is_warned_of():
+    given = {"NCCL_IB_HCA": "=mlx5_rail0", "NCCL_IB_TC": "104", "NCCL_DEBUG_SUBSYS": "NET"}
+    cluster = CLUSTER.model_copy(update={"burnin": Burnin(nccl_env=given)})
+    assert list(NcclOptions().warnings(cluster)) == [
+        (
+            "",
+            "Jobs on gpu1 have NCCL_IB_HCA==mlx5_rail0,mlx5_rail1, and burn-in measures with =mlx5_rail0.",
+            "leave NCCL_IB_HCA out of `burnin.nccl_env`",
+        )
+    ]
+    assert devices_of_nccl(cluster, worker(cluster)) == ("mlx5_rail0:1",), "as the burn-in runs"
+
+
+def test_burn_in_knows_which_devices_nccl_is_to_use():
+    assert devices_of_nccl(CLUSTER, worker(CLUSTER)) == ("mlx5_rail0:1", "mlx5_rail1:1")
+    ports = CLUSTER.model_copy(
+        update={"burnin": Burnin(nccl_env={"NCCL_IB_HCA": "=mlx5_rail0:2,mlx5_rail1"})}
+    )
+    assert devices_of_nccl(ports, worker(ports)) == ("mlx5_rail0:2", "mlx5_rail1:1")
+    for pattern in ("mlx5", "^mlx5_3", "mlx5_0,mlx5_1"):
+        cluster = CLUSTER.model_copy(update={"burnin": Burnin(nccl_env={"NCCL_IB_HCA": pattern})})
+        assert devices_of_nccl(cluster, worker(cluster)) == (), f"{pattern} is no exact list"
+    assert devices_of_nccl(CLUSTER, head(CLUSTER)) == ()
 
 
 def test_refused():
