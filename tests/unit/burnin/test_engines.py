@@ -150,11 +150,11 @@ def test_devices_that_nccl_found_are_compared_with_those_that_it_was_meant_to_us
             "transport: NCCL did not find mlx5_11:1 on dgxh100-4.site; declared: mlx5_10:1, mlx5_11:1",
         )
     ]
-    assert judged(log, "mlx5_10:1", "mlx5_3:1") == [
+    other = "mlx5_10:1", "mlx5_3:1"
+    assert judged(log, *other) == [
         (
             Status.FAIL,
-            f"transport: NCCL did not find mlx5_3:1 and uses mlx5_11:1 too on {fold(nodes)}; "
-            "declared: mlx5_10:1, mlx5_3:1",
+            f"transport: NCCL did not find mlx5_3:1 and uses mlx5_11:1 too on {fold(nodes)}; declared: {', '.join(other)}",
         )
     ]
     assert judged(NCCL_LOGS_OF_DEVICES[0], *both) == [
