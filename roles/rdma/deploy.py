@@ -18,6 +18,7 @@ from rackwright.operations import files, packages, reboots, settings, units
 from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.rdma import texts
+from rackwright.roles.rdma.at_boot import set_at_boot
 from rackwright.roles.rdma.options import RdmaOptions
 
 
@@ -47,7 +48,7 @@ def rdma(options: RdmaOptions) -> None:
     _soft_devices(options, tuple(hca for hca in hcas if hca.pci is None))
     if has(site.node.platform, Capability.HARDWARE):
         _link_types(site.cluster, options, cards)
-        _read_requests(options, cards)
+        set_at_boot(options, cards)
 
 
 def _rules(site: Site, options: RdmaOptions) -> None:
@@ -203,37 +204,3 @@ def _link_types(cluster: Cluster, options: RdmaOptions, cards: tuple[Hca, ...]) 
                 read=texts.link_layer_read(hca.pci),
                 want=called,
             )
-
-
-def _read_requests(options: RdmaOptions, cards: tuple[Hca, ...]) -> None:
-    unit = f"{texts.UNITS}/{texts.READ_REQUEST_UNIT}"
-    size = options.max_read_request
-    if size is None or not cards:
-        units.unit(
-            name="Leave PCIe read requests as they are",
-            unit=texts.READ_REQUEST_UNIT,
-            running=False,
-            enabled=False,
-            disruptive=False,
-        )
-        files.absent(name="Remove the unit of PCIe read requests", path=unit)
-        files.absent(name="Remove the script of PCIe read requests", path=texts.READ_REQUEST)
-        return
-    files.file(
-        name="Write what sets PCIe read requests",
-        path=texts.READ_REQUEST,
-        content=texts.read_request(tuple(hca.pci for hca in cards if hca.pci), size),
-        mode="755",
-        validate="sh -n %s",
-    )
-    files.file(
-        name="Write the unit of PCIe read requests",
-        path=unit,
-        content=render("rdma/read-request.service.j2"),
-    )
-    units.unit(
-        name="Set PCIe read requests, now and at boot",
-        unit=texts.READ_REQUEST_UNIT,
-        restart_on=(texts.READ_REQUEST,),
-        disruptive=False,
-    )

@@ -93,7 +93,12 @@ class RdmaOptions(RoleOptions, DeclaresHcas, ReducesInSwitches):
         description="Bytes of a PCIe read request, set at each boot in the device control register (bits 14:12; "
         "PCI Express Base Specification, Device Control Register; setpci(8)). None: as the firmware has it.",
     )
-
+    interrupts: Literal["local"] | None = Field(
+        default=None,
+        description="`local`: each interrupt of a card is handled by a CPU of its NUMA node (sysfs, local_cpulist; Linux, "
+        "Documentation/core-api/irq/irq-affinity.rst), moved there at boot and by an apply; irqbalance, where it runs, keeps "
+        "them within the node by itself. None: as the kernel and irqbalance have them.",
+    )
     sharp: dict[str, Sharp] = Field(
         default_factory=dict,
         description="Networks whose switches reduce (SHARP), e.g. `fabric: {aggregation_manager: 10.0.0.5}`. The site runs "

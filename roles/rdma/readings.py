@@ -82,11 +82,3 @@ def parse_memlock(text: str) -> tuple[str, str]:
         if len(words) >= 2 and all(word == "unlimited" or word.isdecimal() for word in words[:2]):
             return words[0], words[1]
     raise Undetermined(f"no limit of locked memory in {text[:60]!r}")
-
-
-def parse_read_request(text: str) -> int:
-    """Bytes, from the device control register as `setpci CAP_EXP+8.w` prints it, e.g. `2936`."""
-    word = text.strip()
-    if not re.fullmatch(r"[0-9a-f]{4}", word):
-        raise Undetermined(f"setpci did not print a register: {word[:40]!r}")
-    return 128 << (int(word, 16) >> 12 & 7)

@@ -16,8 +16,6 @@ RULES = "/etc/udev/rules.d/60-rdma-persistent-naming.rules"
 MODULES_LOAD = "/etc/modules-load.d/rackwright-rdma.conf"
 LIMITS = "/etc/security/limits.d/91-rackwright-rdma.conf"
 MANAGER = "/etc/systemd/system.conf.d/91-rackwright-rdma.conf"
-READ_REQUEST = "/usr/local/sbin/rackwright-rdma-read-request"
-READ_REQUEST_UNIT = "rackwright-rdma-read-request.service"
 UNITS = "/etc/systemd/system"
 _SOFT_PREFIX = "rackwright-rdma-soft-"
 AS_DECLARED = "as declared"
@@ -103,16 +101,6 @@ def there(netdev: str) -> str:
 def soft_read(name: str) -> str:
     """Shell that prints the interface of a device, as rdma link reports it."""
     return rf"rdma link show {quote(name)}/1 | sed -n 's/.* netdev \([^ ]*\).*/\1/p'"
-
-
-def read_request(pcis: tuple[str, ...], size: int) -> str:
-    """The script that sets the PCIe read request size of cards."""
-    return render("rdma/read-request.sh.j2", pcis=pcis, bits=read_request_bits(size), size=size)
-
-
-def read_request_bits(size: int) -> int:
-    """Bits 14:12 of the device control register: 0 is 128 bytes, each step doubles it."""
-    return (size // 128).bit_length() - 1
 
 
 def limits() -> Mapping[str, str]:

@@ -13,9 +13,10 @@ from rackwright.model.platforms import Capability
 from rackwright.model.sku import Nic
 from rackwright.model.types import Platform
 from rackwright.roles.rdma import texts
+from rackwright.roles.rdma.at_boot import interrupts_claim, read_requests_claim
 from rackwright.roles.rdma.options import RdmaOptions
 from rackwright.roles.rdma.partitions import pkeys
-from rackwright.roles.rdma.readings import READ, Found, parse_devices, parse_memlock, parse_read_request
+from rackwright.roles.rdma.readings import READ, Found, parse_devices, parse_memlock
 from rackwright.roles.rdma.sharp import reachable
 from rackwright.workload.lookup import runs_jobs
 
@@ -220,17 +221,6 @@ def _unlimited(who: str, limit: tuple[str, str]) -> str:
     return f"{who} may lock any memory"
 
 
-def _read_requests(context: Context) -> str:
-    wanted, wrong = context.options.max_read_request, []
-    for hca in _cards(context):
-        size = parse_read_request(context.output("setpci -s %s CAP_EXP+8.w", hca.pci or ""))
-        if size != wanted:
-            wrong.append(f"{hca.name} ({hca.pci}) asks for {size} bytes, not {wanted}")
-    if wrong:
-        fail("; ".join(wrong))
-    return f"{wanted} bytes"
-
-
 def _has_cards(node: Node, options: RdmaOptions) -> bool:
     return any(device.pci is not None for device in options.of_node(node).values())
 
@@ -249,6 +239,10 @@ def _declares_firmware(node: Node, options: RdmaOptions) -> bool:
 
 def _declares_requests(node: Node, options: RdmaOptions) -> bool:
     return options.max_read_request is not None and _has_cards(node, options)
+
+
+def _declares_interrupts(node: Node, options: RdmaOptions) -> bool:
+    return options.interrupts is not None and _has_cards(node, options)
 
 
 def _declares_managers(node: Node, options: RdmaOptions) -> bool:
@@ -281,9 +275,15 @@ CHECKS = (
     Check("HCA firmware is as declared", _firmware, needs=_HARDWARE, applies=_declares_firmware),
     Check(
         "PCIe read requests of HCAs are as declared",
-        _read_requests,
+        read_requests_claim,
         needs=_HARDWARE,
         applies=_declares_requests,
+    ),
+    Check(
+        "interrupts of HCAs are on CPUs near them",
+        interrupts_claim,
+        needs=_HARDWARE,
+        applies=_declares_interrupts,
     ),
     Check(
         "InfiniBand ports have their declared partitions",

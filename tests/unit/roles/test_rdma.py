@@ -245,24 +245,14 @@ def test_the_role_tuning_has_the_limits_where_it_runs():
     assert content(plan, texts.LIMITS) is content(plan, texts.MANAGER) is None
 
 
-def test_link_type_and_read_requests_are_set_only_where_asked_for():
+def test_link_types_are_set_only_where_asked_for():
     cluster, node = made()
     names = {operation.name for operation in planned(cluster, node).operations}
-    assert not any("link type" in name or "Set PCIe" in name for name in names)
-    cluster, node = made(set_link_type=True, max_read_request=4096)
-    plan = planned(cluster, node)
-    assert commands(plan, "Set the link type of mlx5_rail0 for the next boot") == (
+    assert not any("link type" in name for name in names)
+    cluster, node = made(set_link_type=True)
+    assert commands(planned(cluster, node), "Set the link type of mlx5_rail0 for the next boot") == (
         "mstconfig -y -d 0000:18:00.0 set LINK_TYPE_P1=1",
     )
-    assert content(plan, texts.READ_REQUEST).splitlines()[4:6] == [
-        "setpci -s 0000:18:00.0 CAP_EXP+8.w=5000:7000 || status=1",
-        "setpci -s 0000:2a:00.0 CAP_EXP+8.w=5000:7000 || status=1",
-    ]
-
-
-@pytest.mark.parametrize(("size", "bits"), [(128, 0), (256, 1), (512, 2), (1024, 3), (2048, 4), (4096, 5)])
-def test_bits_of_a_read_request(size, bits):
-    assert texts.read_request_bits(size) == bits
 
 
 @pytest.mark.parametrize("release", RELEASES)
