@@ -83,8 +83,8 @@ def judge_devices(text: str, nodes: Sequence[str], meant: Sequence[str]) -> list
             said = [f"did not find {', '.join(lacks)}"] if lacks else []
             said += [f"uses {', '.join(more)} too"] if more else []
             by_difference.setdefault(" and ".join(said), []).append(node)
-    for said, where in by_difference.items():
-        why = f"transport: NCCL {said} on {fold(where)}; declared: {', '.join(meant)}"
+    for difference, where in by_difference.items():
+        why = f"transport: NCCL {difference} on {fold(where)}; declared: {', '.join(meant)}"
         findings.append(Finding(Status.FAIL, why))
     if silent:
         why = (

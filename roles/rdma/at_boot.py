@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rackwright.claims.check import CheckContext, Undetermined, fail
 from rackwright.facts.settings import Answer
 from rackwright.model.hcas import Hca
-from rackwright.operations import files, settings, units
 from rackwright.render import render
 
 if TYPE_CHECKING:
@@ -19,43 +18,6 @@ UNIT = "rackwright-rdma-cards.service"
 UNIT_PATH = f"/etc/systemd/system/{UNIT}"
 LOCAL = "local"
 _FAR = re.compile(r"interrupt (\d+) of (\S+) is on CPU ([0-9 ]+)")
-
-
-def set_at_boot(options: RdmaOptions, cards: tuple[Hca, ...]) -> None:
-    """The script and the unit; without anything declared, neither."""
-    pcis = tuple(hca.pci for hca in cards if hca.pci is not None)
-    if not pcis or (options.max_read_request is None and options.interrupts is None):
-        units.unit(
-            name="Leave RDMA devices as they are at boot",
-            unit=UNIT,
-            running=False,
-            enabled=False,
-            disruptive=False,
-        )
-        files.absent(name=f"Remove {UNIT}", path=UNIT_PATH)
-        files.absent(name=f"Remove {SCRIPT}", path=SCRIPT)
-        return
-    files.file(
-        name="Write what sets RDMA devices at boot",
-        path=SCRIPT,
-        content=script(options, pcis),
-        mode="755",
-        validate="sh -n %s",
-    )
-    files.file(
-        name=f"Write {UNIT}",
-        path=UNIT_PATH,
-        content=render("rdma/cards.service.j2"),
-    )
-    units.unit(name="Set RDMA devices, now and at boot", unit=UNIT, restart_on=(SCRIPT,), disruptive=False)
-    if options.interrupts is not None:
-        settings.setting(
-            name="Put the interrupts of RDMA devices on CPUs near them",
-            target="CPUs of the interrupts of RDMA devices",
-            read=interrupts_read(pcis),
-            want=LOCAL,
-            write=SCRIPT,
-        )
 
 
 def script(options: RdmaOptions, pcis: tuple[str, ...]) -> str:
@@ -104,7 +66,7 @@ def read_requests_claim(context: CheckContext[RdmaOptions]) -> str:
 def interrupts_claim(context: CheckContext[RdmaOptions]) -> str:
     """Every interrupt of a card comes to a CPU that is near it."""
     by_pci = {hca.pci or "": hca.name for hca in _cards(context)}
-    printed = context.fact(Answer, interrupts_read(tuple(by_pci)))
+    printed = context.fact(Answer, interrupts_read(tuple(by_pci))) or ""
     if printed == LOCAL:
         return f"interrupts of {', '.join(by_pci.values())} are on CPUs near them"
     far: dict[str, list[str]] = {}

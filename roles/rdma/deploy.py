@@ -17,8 +17,7 @@ from rackwright.model.types import LinkKind
 from rackwright.operations import files, packages, reboots, settings, units
 from rackwright.osfamily.names import names
 from rackwright.render import render
-from rackwright.roles.rdma import texts
-from rackwright.roles.rdma.at_boot import set_at_boot
+from rackwright.roles.rdma import at_boot, texts
 from rackwright.roles.rdma.options import RdmaOptions
 
 
@@ -48,7 +47,7 @@ def rdma(options: RdmaOptions) -> None:
     _soft_devices(options, tuple(hca for hca in hcas if hca.pci is None))
     if has(site.node.platform, Capability.HARDWARE):
         _link_types(site.cluster, options, cards)
-        set_at_boot(options, cards)
+        _set_at_boot(options, cards)
 
 
 def _rules(site: Site, options: RdmaOptions) -> None:
@@ -204,3 +203,45 @@ def _link_types(cluster: Cluster, options: RdmaOptions, cards: tuple[Hca, ...]) 
                 read=texts.link_layer_read(hca.pci),
                 want=called,
             )
+
+
+def _set_at_boot(options: RdmaOptions, cards: tuple[Hca, ...]) -> None:
+    """The script and the unit; without anything declared, neither."""
+    pcis = tuple(hca.pci for hca in cards if hca.pci is not None)
+    if not pcis or (options.max_read_request is None and options.interrupts is None):
+        units.unit(
+            name="Leave RDMA devices as they are at boot",
+            unit=at_boot.UNIT,
+            running=False,
+            enabled=False,
+            disruptive=False,
+        )
+        files.absent(name=f"Remove {at_boot.UNIT}", path=at_boot.UNIT_PATH)
+        files.absent(name=f"Remove {at_boot.SCRIPT}", path=at_boot.SCRIPT)
+        return
+    files.file(
+        name="Write what sets RDMA devices at boot",
+        path=at_boot.SCRIPT,
+        content=at_boot.script(options, pcis),
+        mode="755",
+        validate="sh -n %s",
+    )
+    files.file(
+        name=f"Write {at_boot.UNIT}",
+        path=at_boot.UNIT_PATH,
+        content=render("rdma/cards.service.j2"),
+    )
+    units.unit(
+        name="Set RDMA devices, now and at boot",
+        unit=at_boot.UNIT,
+        restart_on=(at_boot.SCRIPT,),
+        disruptive=False,
+    )
+    if options.interrupts is not None:
+        settings.setting(
+            name="Put the interrupts of RDMA devices on CPUs near them",
+            target="CPUs of the interrupts of RDMA devices",
+            read=at_boot.interrupts_read(pcis),
+            want=at_boot.LOCAL,
+            write=at_boot.SCRIPT,
+        )

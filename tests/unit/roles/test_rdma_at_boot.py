@@ -26,7 +26,7 @@ def operations(**options):
 
 def test_nothing_is_set_unless_it_is_declared():
     names = {operation.name for operation in operations().operations}
-    assert not any("at boot" in name or "interrupts" in name for name in names)
+    assert not any("devices at boot" in name or "interrupts" in name for name in names)
 
 
 def test_read_requests_and_interrupts_are_set_by_one_unit():
