@@ -97,6 +97,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid PCI ID: vendor and device as lspci -n prints them.",
         "10de:2330",
     ),
+    r"^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$": (
+        "Not a PCI address with its domain in lower case, as lspci -D prints it.",
+        "0000:1b:00.0",
+    ),
     r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$": (f"Not a valid absolute path: {_FILE_RULE}.", "/shared"),
     r"^(\d+-\d{2}:\d{2}:00|\d{1,3}:\d{2}:00)$": ("Not a time in whole minutes.", "2-00:00:00"),
     r"^[0-9]+(\.[0-9]+){1,3}$": ("Not a valid release.", "5.0.10"),

@@ -45,6 +45,7 @@ class NvSwitch(StrEnum):
 
 
 PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
+PciAddress = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$")]
 """Vendor and device ID as lspci -n prints them, e.g. `10de:2330`."""
 
 
@@ -65,6 +66,10 @@ class Gpus(Frozen):
         description="As nvidia-smi --query-gpu=compute_cap prints it, e.g. `10.3`; decides the first CUDA release.",
     )
     pci_ids: tuple[PciId, ...] = Field(default=(), description="PCI IDs of this GPU.")
+    pci_addresses: tuple[PciAddress, ...] = Field(
+        default=(),
+        description="Of each GPU as nvidia-smi counts them, e.g. `0001:00:00.0`; for NCCL's topology file. Empty: not known.",
+    )
     display_pci_id: PciId | None = Field(
         default=None,
         description="Of a GPU for screens alone: the tools list it too, but it is not counted and no check judges it.",
@@ -218,6 +223,10 @@ class SkuEntry(Frozen):
         if len({floor.metric for floor in self.floors}) != len(self.floors):
             yield "Two floors for the same metric."
         yield from self._socket_mistakes()
+        if self.gpus is not None and self.gpus.pci_addresses:
+            places = self.gpus.pci_addresses
+            if len(places) != self.gpus.count or len(set(places)) != len(places):
+                yield f"`pci_addresses` has {len(set(places))} addresses, but the node has {self.gpus.count} GPUs."
         if self.gpus is not None and any(
             gpu >= self.gpus.count for nic in self.nics for gpu in nic.near_gpus
         ):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pyinfra.api.deploy import deploy
+from pyinfra.context import host
 
 from rackwright.data import site_of
 from rackwright.operations import files
 from rackwright.roles.nccl import texts
+from rackwright.roles.nccl.derived import TOPOLOGY
 from rackwright.roles.nccl.options import NcclOptions
 
 
@@ -14,8 +16,7 @@ from rackwright.roles.nccl.options import NcclOptions
 def nccl(options: NcclOptions) -> None:
     """NCCL's settings; jobs that run have read theirs."""
     site = site_of()
-    files.file(
-        name=f"Write {texts.CONFIGURATION}",
-        path=texts.CONFIGURATION,
-        content=texts.configuration(site.cluster, site.node, options),
-    )
+    for path, text in host.loop(tuple(texts.files(site.cluster, site.node, options).items())):  # type: ignore[no-untyped-call]
+        files.file(name=f"Write {path}", path=path, content=text)
+    if not options.topology_file:
+        files.absent(name=f"Leave the topology to NCCL, without {TOPOLOGY}", path=TOPOLOGY)

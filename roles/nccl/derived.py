@@ -12,6 +12,7 @@ from rackwright.model.types import LinkKind, NetworkPurpose
 if TYPE_CHECKING:
     from rackwright.roles.nccl.options import NcclOptions
 
+TOPOLOGY = "/etc/nccl-topology.xml"
 _GUIDE = "NCCL user guide, environment variables"
 
 
@@ -78,6 +79,7 @@ def derived(cluster: Cluster, node: Node, options: NcclOptions) -> tuple[Setting
             _rails(cluster, used, options),
             _sharp(used, hcas, node),
             _efa(used),
+            _topology(options),
         )
         for one in some
     )
@@ -153,3 +155,8 @@ def _efa(used: tuple[Network, ...]) -> Iterator[Setting]:
         yield Setting(
             "FI_PROVIDER", "efa", "the fabric is of the kind efa; read by libfabric below aws-ofi-nccl"
         )
+
+
+def _topology(options: NcclOptions) -> Iterator[Setting]:
+    if options.topology_file:
+        yield Setting("NCCL_TOPO_FILE", TOPOLOGY, f"made from the SKU and the rails' devices ({_GUIDE})")

@@ -15,6 +15,7 @@ from rackwright.model.options import RoleOptions
 from rackwright.model.strings import InterfaceName
 from rackwright.model.text import mistake
 from rackwright.model.types import NetworkPurpose, NodeRole
+from rackwright.roles.nccl import topology
 from rackwright.roles.nccl.derived import derived, settings
 
 Problem = tuple[str, str, str | None]
@@ -50,6 +51,12 @@ class NcclOptions(RoleOptions, SetsCollectives):
         description="NCCL_CROSS_NIC. None: 0 where the declared fabric has rails and no spine between them, so that "
         "nothing can cross; else left to NCCL, whose own choice is 2.",
     )
+    topology_file: bool = Field(
+        default=False,
+        description="Write NCCL's topology file (NCCL_TOPO_FILE) from `near_gpus`, `gpu_sockets` and `gpus.pci_addresses` "
+        "of the SKU and the addresses of the rails' devices: for virtual machines, whose PCI addresses do not show which GPU "
+        "and device share a switch. Leave it off on bare metal, where NCCL reads this from sysfs.",
+    )
     environment: dict[str, str] = Field(
         default_factory=dict,
         description='Values that take the place of derived ones or are added, e.g. `{NCCL_IB_TIMEOUT: "22"}`. The file '
@@ -69,7 +76,7 @@ class NcclOptions(RoleOptions, SetsCollectives):
         return given
 
     def problems(self, cluster: Cluster) -> Iterator[Problem]:
-        """Networks that do not exist, and those that are not a fabric."""
+        """Networks that do not exist or are not a fabric, and what the topology file lacks."""
         for index, name in enumerate(self.networks or ()):
             if name not in cluster.networks:
                 hint = suggest(name, cluster.networks, what="networks")
@@ -77,6 +84,12 @@ class NcclOptions(RoleOptions, SetsCollectives):
             elif cluster.networks[name].purpose is not NetworkPurpose.FABRIC:
                 purpose = cluster.networks[name].purpose.value
                 yield f"networks[{index}]", f"{name} has the purpose {purpose}.", "name a fabric"
+        if self.topology_file:
+            of_each_sku: dict[str, Node] = {}
+            for node in cluster.running("nccl", self):
+                of_each_sku.setdefault(node.sku.name, node)
+            for node in of_each_sku.values():
+                yield from topology.problems(cluster, node, self)
 
     def warnings(self, cluster: Cluster) -> Iterator[Problem]:
         """Values that contradict the declared fabric, and those that fix what NCCL tunes."""

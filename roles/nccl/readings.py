@@ -28,6 +28,8 @@ READ_SHADOWS = (
     f"echo {END}"
 )
 READ_DEVICES = f"ls /sys/class/infiniband 2>/dev/null; echo {END}"
+READ_ADDRESSES = "nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader"
+_ADDRESS = re.compile(r"([0-9]+), 0000([0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
 _SETTING = re.compile(r"\b(NCCL_[A-Z0-9_]+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s;\"']*)")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -74,4 +76,17 @@ def parse_topology(text: str) -> dict[tuple[str, int], str]:
                 found[legend[column], int(words[0][3:])] = link
     if not found:
         raise Undetermined("nvidia-smi topo -m prints no row of a GPU")
+    return found
+
+
+def parse_addresses(text: str) -> dict[int, str]:
+    """What READ_ADDRESSES prints, `0, 00000000:1B:00.0`: the address of each GPU as sysfs has it."""
+    found = {}
+    for line in text.splitlines():
+        match = _ADDRESS.fullmatch(line.strip())
+        if match is None:
+            raise Undetermined(f"nvidia-smi printed no PCI address: {line[:60]!r}")
+        found[int(match[1])] = match[2].lower()
+    if not found:
+        raise Undetermined("nvidia-smi printed nothing")
     return found

@@ -9,17 +9,22 @@ from rackwright.model.platforms import Capability
 from rackwright.roles.nccl import texts
 from rackwright.roles.nccl.derived import devices
 from rackwright.roles.nccl.options import NcclOptions
-from rackwright.roles.nccl.readings import READ_DEVICES, READ_SHADOWS, parse_shadows, parse_topology, whole
+from rackwright.roles.nccl.readings import (
+    READ_ADDRESSES,
+    READ_DEVICES,
+    READ_SHADOWS,
+    parse_addresses,
+    parse_shadows,
+    parse_topology,
+    whole,
+)
 
 _BEHIND_ONE_SWITCH = frozenset({"PIX", "PXB"})
 """At most PCIe bridges between them, and not the CPU's root complex (nvidia-smi topo -m, legend)."""
 
 
 def _as_rendered(context: CheckContext[NcclOptions]) -> str:
-    as_rendered(
-        context,
-        {texts.CONFIGURATION: texts.configuration(context.cluster, context.node, context.options)},
-    )
+    as_rendered(context, texts.files(context.cluster, context.node, context.options))
     names = context.options.collective_environment(context.cluster, context.node)
     return (
         ", ".join(f"{name}={value}" for name, value in names.items())
@@ -76,6 +81,24 @@ def _nearest(context: CheckContext[NcclOptions]) -> str:
     return ", ".join(f"{hca.name}: GPU {', '.join(map(str, near[hca.rail]))}" for hca in hcas)
 
 
+def _addresses(context: CheckContext[NcclOptions]) -> str:
+    gpus = context.node.sku.gpus
+    declared = () if gpus is None else gpus.pci_addresses
+    found = parse_addresses(context.output(f"timeout 60 {READ_ADDRESSES}"))
+    wrong = [
+        f"GPU {index} is at {found.get(index, 'no address')}, not {address}"
+        for index, address in enumerate(declared)
+        if found.get(index) != address
+    ]
+    if wrong:
+        fail("; ".join(wrong))
+    return f"{len(declared)} GPUs"
+
+
+def _writes_topology(node: Node, options: NcclOptions) -> bool:
+    return options.topology_file
+
+
 def _has_gpus(node: Node, options: NcclOptions) -> bool:
     return node.sku.gpus is not None
 
@@ -94,5 +117,11 @@ CHECKS: tuple[Check, ...] = (
         _nearest,
         needs=frozenset({Capability.HARDWARE, Capability.GPU}),
         applies=_has_gpus,
+    ),
+    Check(
+        "GPUs are at the addresses of NCCL's topology file",
+        _addresses,
+        needs=frozenset({Capability.GPU}),
+        applies=_writes_topology,
     ),
 )

@@ -32,7 +32,7 @@ from tests.unit.roles.fake_host import FakeHost, claimed, content, errors_in, ju
 from tests.unit.roles.rail_sites import Devices, Interfaces, fabric, fabric_site
 from tests.unit.roles.sites import head, worker
 
-FILE, EXIST, SHADOWS, NEAR = (check.name for check in CHECKS)
+FILE, EXIST, SHADOWS, NEAR, _ = (check.name for check in CHECKS)
 DEVICES, OTHERS = f"sh -c {shlex.quote(READ_DEVICES)}", f"sh -c {shlex.quote(READ_SHADOWS)}"
 TOPOLOGY = "timeout 60 nvidia-smi topo -m"
 SKU = make_gpu_sku(
