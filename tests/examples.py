@@ -28,7 +28,7 @@ DGX = {
     "head1": _ON_ALL | {"mariadb", "registry_cache"},
     "head2": _ON_ALL,
     "login1": _ON_ALL | {"hpc_stack"},
-    "gpu001": _ON_ALL | DGX_ON_GPUS,
+    "gpu001": _ON_ALL | DGX_ON_GPUS | {"nccl", "rdma"},
 }
 """Roles of a node of each kind of the DGX example."""
 

@@ -10,7 +10,7 @@ from rackwright.errors import RackwrightError
 from rackwright.lock.for_roles import Trouble, group_of, has_stack, lock_problems
 from rackwright.model.cluster import Cluster, Network, Node
 from rackwright.model.hcas import LimitsLockedMemory
-from rackwright.model.types import LinkKind
+from rackwright.model.types import LinkKind, NetworkPurpose
 from rackwright.roles.rdma import sharp
 
 if TYPE_CHECKING:
@@ -137,16 +137,18 @@ def warnings(options: RdmaOptions, cluster: Cluster) -> Iterator[Trouble]:
 
 
 def _missing_rails(options: RdmaOptions, cluster: Cluster, nodes: tuple[Node, ...]) -> Iterator[Trouble]:
-    """Rails of the nodes' networks that no device is on: nothing names these ports, and no collective uses them."""
+    """Rails of the nodes' fabrics that no device is on: nothing names these ports, and no collective uses them."""
     has = {(options.on(device), device.rail) for device in options.devices.values()}
     names = {entry.network for node in nodes for entry in node.addresses}
-    for name in (name for name in cluster.networks if name in names and cluster.networks[name].kind.rdma):
-        network = cluster.networks[name]
+    for name, network in cluster.networks.items():
+        if name not in names or network.purpose is not NetworkPurpose.FABRIC or not network.kind.rdma:
+            continue
         without = [rail for rail in range(network.rails) if (name, rail) not in has]
         if without:
-            rails = ", ".join(map(str, without)) if network.rails > 1 else ""
+            numbers = ", ".join(map(str, without))
+            rails = f"rail{'s' if len(without) > 1 else ''} {numbers} of " if network.rails > 1 else ""
             yield (
                 "devices",
-                f"No device is declared for {f'rails {rails} of ' if rails else ''}{name}.",
+                f"No device is declared for {rails}{name}.",
                 f'mlx5_rail{without[0]}: {{pci: "0000:18:00.0", rail: {without[0]}}}',
             )

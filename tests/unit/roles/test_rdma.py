@@ -195,7 +195,7 @@ def test_a_rail_without_a_device_and_a_limit_are_warned_of():
         {"mlx5_a": CARDS["mlx5_rail0"]}, others={"tuning": TuningOptions(limits={"memlock": 64})}
     )
     said = [sentence for _, sentence, _ in node.options["rdma"].warnings(cluster)]
-    assert said[0] == "No device is declared for rails 1 of fabric."
+    assert said[0] == "No device is declared for rail 1 of fabric."
     assert said[1].endswith("the role tuning limits locked memory, which RDMA registers buffers in.")
 
 
