@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from rackwright.documents.nearest import suggest
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.named_networks import wrong_kinds
 from rackwright.model.options import RoleOptions
 from rackwright.model.strings import NodePath, Sha256
 from rackwright.model.types import LinkKind, NetworkPurpose
@@ -70,17 +70,7 @@ class EfaOptions(RoleOptions):
 
     def problems(self, cluster: Cluster) -> Iterator[Problem]:
         """Networks of another kind, and nodes whose devices are not declared."""
-        for index, name in enumerate(self.networks):
-            network = cluster.networks.get(name)
-            if network is None:
-                hint = suggest(name, cluster.networks, what="networks")
-                yield f"networks[{index}]", f"There is no network {name}.", hint
-            elif network.kind is not LinkKind.EFA:
-                yield (
-                    f"networks[{index}]",
-                    f"{name} is of the kind {network.kind.value}.",
-                    "write `kind: efa` for the network, or leave it out here",
-                )
+        yield from wrong_kinds(cluster, self.networks, (LinkKind.EFA,))
         for node in cluster.running("efa", self):
             if self.device_count(node) is None:
                 yield (

@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from rackwright.documents.nearest import suggest
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.hcas import DeclaresHcas, Hca
 from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.named_networks import wrong_kinds
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import LinkKind
 from rackwright.roles.irdma.paths import UNIT_PATH
@@ -61,17 +61,7 @@ class IrdmaOptions(RoleOptions, WritesUnitFiles):
 
     def problems(self, cluster: Cluster) -> Iterator[Problem]:
         """Networks of another kind, and nodes without such a device."""
-        for index, name in enumerate(self.networks):
-            network = cluster.networks.get(name)
-            if network is None:
-                hint = suggest(name, cluster.networks, what="networks")
-                yield f"networks[{index}]", f"There is no network {name}.", hint
-            elif network.kind not in (LinkKind.IWARP, LinkKind.ROCE):
-                yield (
-                    f"networks[{index}]",
-                    f"{name} is of the kind {network.kind.value}.",
-                    "write `kind: iwarp` or `kind: roce` for the network, or leave it out here",
-                )
+        yield from wrong_kinds(cluster, self.networks, (LinkKind.IWARP, LinkKind.ROCE))
         for node in cluster.running("irdma", self):
             if not self.ports(cluster, node):
                 yield (

@@ -6,10 +6,10 @@
 
 The settings file has `backend` and for each device `netdev` (null: what sysfs has), `port`, `priority` and
 `wanted` (key: text).
-Keys: dcbx, trust, pfc (priorities with commas), dscp.N (its priority), np, rp, cnp_dscp, cnp_priority,
-traffic_class, default_tos.
+Keys: dcbx, trust, pfc (priorities with commas), dscp.N (its priority), prio_buffer and buffer_size (eight with commas), np, rp,
+cnp_dscp, cnp_priority, traffic_class, default_tos.
 
-Sources, read 2026-11-25. dcb: dcb-app(8), dcb-pfc(8), dcb-dcbx(8) of iproute2; Linux's mlx5/core/en_dcbnl.c takes DSCP
+Sources, read 2026-11-25. dcb: dcb-app(8), dcb-pfc(8), dcb-dcbx(8), dcb-buffer(8) of iproute2; Linux's mlx5/core/en_dcbnl.c takes DSCP
 entries alone, and trusts DSCP as soon as there is one; mlx5_ib's cong.c has the CNP settings in debugfs. mlnx_qos: what it
 prints in public issues and guides, several that agree. The rest: Documentation/ABI/testing/configfs-rdma_cm, and
 /sys/class/net/*/ecn and /sys/class/infiniband/*/tc of NVIDIA's driver.
@@ -18,85 +18,26 @@ prints in public issues and guides, several that agree. The rest: Documentation/
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
-from typing import Any
 
+from rackwright.roles.roce.node_device import Device, content, place, tool
 from rackwright.roles.roce.node_readings import (
     NOT_SET,
     UnreadableError,
+    as_wanted,
+    dcb_buffers,
     dcb_dscp,
     dcb_mode,
     last_number,
     mlnx_qos,
     priorities,
 )
+from rackwright.roles.roce.node_writers import write
 
 SETTINGS = "/etc/rackwright/roce.json"
-ROOT = "/"
-SECONDS = 20
-
-
-def tool(*words: str) -> str:
-    """What a program prints."""
-    try:
-        done = subprocess.run(words, capture_output=True, timeout=SECONDS, text=True, check=False)
-    except FileNotFoundError as error:
-        raise UnreadableError(f"{words[0]} is not installed") from error
-    except subprocess.TimeoutExpired as error:
-        raise UnreadableError(f"{words[0]} did not end within {SECONDS} s") from error
-    if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-        raise UnreadableError(f"`{' '.join(words)}` exited {done.returncode} saying: {said}")
-    return done.stdout
-
-
-def content(path: str) -> str:
-    """The text of a file below ROOT."""
-    try:
-        return (Path(ROOT) / path.lstrip("/")).read_text().strip()
-    except OSError as error:
-        raise UnreadableError(f"{path}: {error.strerror}") from error
-
-
-def put(path: str, text: str) -> None:
-    (Path(ROOT) / path.lstrip("/")).write_text(text)
-
-
-class Device:
-    """An RDMA device, its interface, and where its settings are."""
-
-    def __init__(self, name: str, entry: dict[str, Any]) -> None:
-        self.name, self.port = name, int(entry["port"])
-        self.wanted: dict[str, str] = entry["wanted"]
-        self.priority = str(entry["priority"])
-        self.folder = f"/sys/class/infiniband/{name}"
-        self._netdev: str | None = entry["netdev"]
-
-    @property
-    def netdev(self) -> str:
-        if self._netdev is not None:
-            return self._netdev
-        folder = Path(ROOT) / self.folder.lstrip("/") / "device/net"
-        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-        if len(names) != 1:
-            raise UnreadableError(f"{self.name} has {len(names)} interfaces in sysfs: declare `netdev`")
-        return names[0]
-
-    @property
-    def cc(self) -> str:
-        """debugfs's folder of congestion control."""
-        pci = os.path.basename(os.path.realpath(os.path.join(ROOT, self.folder.lstrip("/"), "device")))
-        return f"/sys/kernel/debug/mlx5/{pci}/cc_params"
-
-    @property
-    def cm(self) -> str:
-        return f"/sys/kernel/config/rdma_cm/{self.name}"
 
 
 def from_dcb(device: Device) -> dict[str, Callable[[], str]]:
@@ -114,6 +55,13 @@ def from_dcb(device: Device) -> dict[str, Callable[[], str]]:
         "cnp_dscp": lambda: content(device.cc + "/np_cnp_dscp"),
         "cnp_priority": lambda: content(device.cc + "/np_cnp_prio"),
     }
+
+    @cache
+    def buffers() -> dict[str, str]:
+        return dcb_buffers(tool("dcb", "-j", "buffer", "show", "dev", netdev))
+
+    for key in ("prio_buffer", "buffer_size"):
+        read[key] = lambda key=key: buffers()[key]  # type: ignore[misc]
     for key in device.wanted:
         if key.startswith("dscp."):
             read[key] = lambda number=key[5:]: app().get(number, NOT_SET)  # type: ignore[misc]
@@ -137,7 +85,7 @@ def from_mlnx_qos(device: Device) -> dict[str, Callable[[], str]]:
     read: dict[str, Callable[[], str]] = {
         key: (lambda key=key: qos(key))  # type: ignore[misc]
         for key in device.wanted
-        if key in ("dcbx", "trust", "pfc") or key.startswith("dscp.")
+        if key in ("dcbx", "trust", "pfc", "prio_buffer", "buffer_size") or key.startswith("dscp.")
     }
     read.update(
         {
@@ -152,9 +100,9 @@ def from_mlnx_qos(device: Device) -> dict[str, Callable[[], str]]:
 
 
 def default_tos(device: Device) -> str:
-    if not (Path(ROOT) / "sys/kernel/config/rdma_cm").is_dir():
+    if not place("/sys/kernel/config/rdma_cm").is_dir():
         raise UnreadableError("/sys/kernel/config/rdma_cm is missing: configfs or the module rdma_cm")
-    if not (Path(ROOT) / device.cm.lstrip("/")).is_dir():
+    if not place(device.cm).is_dir():
         return NOT_SET
     return content(f"{device.cm}/ports/{device.port}/default_roce_tos")
 
@@ -173,57 +121,11 @@ def read_device(device: Device, backend: str) -> tuple[dict[str, str], dict[str,
             if key not in readers:
                 raise UnreadableError(f"the backend {backend} does not show it")
             values[key] = readers[key]()
+            if key == "buffer_size":
+                values[key] = as_wanted(values[key], device.wanted[key])
         except UnreadableError as error:
             unreadable[key] = str(error)
     return values, unreadable
-
-
-def write_dcb(device: Device, key: str, value: str) -> None:
-    netdev = device.netdev
-    if key == "dcbx":
-        tool("dcb", "dcbx", "set", "dev", netdev, "host", "ieee")
-    elif key == "pfc":
-        on = value.split(",")
-        states = [f"{number}:{'on' if str(number) in on else 'off'}" for number in range(8)]
-        tool("dcb", "pfc", "set", "dev", netdev, "prio-pfc", *states)
-    elif key.startswith("dscp."):
-        tool("dcb", "app", "replace", "dev", netdev, "dscp-prio", f"{key[5:]}:{value}")
-    elif key == "cnp_dscp":
-        put(device.cc + "/np_cnp_dscp", value)
-    elif key == "cnp_priority":
-        put(device.cc + "/np_cnp_prio", value)
-
-
-def write_mlnx_qos(device: Device, key: str, value: str) -> None:
-    netdev, ecn = device.netdev, f"/sys/class/net/{device.netdev}/ecn"
-    files = {
-        "np": f"{ecn}/roce_np/enable/{device.priority}",
-        "rp": f"{ecn}/roce_rp/enable/{device.priority}",
-        "cnp_dscp": ecn + "/roce_np/cnp_dscp",
-        "cnp_priority": ecn + "/roce_np/cnp_802p_prio",
-        "traffic_class": f"{device.folder}/tc/{device.port}/traffic_class",
-    }
-    if key in files:
-        put(files[key], value)
-    elif key == "dcbx":
-        tool("mlnx_qos", "-i", netdev, "--dcbx", "os")
-    elif key == "trust":
-        tool("mlnx_qos", "-i", netdev, "--trust", value)
-    elif key == "pfc":
-        states = ["1" if str(number) in value.split(",") else "0" for number in range(8)]
-        tool("mlnx_qos", "-i", netdev, "--pfc", ",".join(states))
-    elif key.startswith("dscp."):
-        tool("mlnx_qos", "-i", netdev, "--dscp2prio", f"set,{key[5:]},{value}")
-
-
-def write(device: Device, backend: str, key: str, value: str) -> None:
-    if key == "default_tos":
-        (Path(ROOT) / device.cm.lstrip("/")).mkdir(exist_ok=True)  # configfs: this makes its files appear
-        put(f"{device.cm}/ports/{device.port}/default_roce_tos", value)
-    elif backend == "dcb":
-        write_dcb(device, key, value)
-    else:
-        write_mlnx_qos(device, key, value)
 
 
 def differences(device: Device, backend: str) -> list[str]:
@@ -245,9 +147,7 @@ def wrong(devices: list[Device], backend: str) -> list[str]:
 def apply(devices: list[Device], backend: str, wait: int) -> list[str]:
     """What could not be set."""
     end = time.monotonic() + wait
-    while time.monotonic() < end and not all(
-        (Path(ROOT) / device.folder.lstrip("/")).exists() for device in devices
-    ):
+    while time.monotonic() < end and not all(place(device.folder).exists() for device in devices):
         time.sleep(1)
     failed = []
     for device in devices:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 NOT_SET = "not set"
+CELL_MAX = 1024
+"""Bytes; more than a cell of any NIC."""
 
 
 class UnreadableError(Exception):
@@ -46,9 +49,30 @@ def mlnx_qos(text: str) -> dict[str, str]:
     if pfc := re.search(r"^PFC configuration:\n.*\n\s*enabled((?:\s+[01]){8})\s*$", text, re.MULTILINE):
         states = pfc.group(1).split()
         found["pfc"] = ",".join(str(priority) for priority, on in enumerate(states) if on == "1")
+    if buffers := re.search(r"^\s*buffer((?:\s+[0-7]){8})\s*$", text, re.MULTILINE):
+        found["prio_buffer"] = ",".join(buffers.group(1).split())
+    if sizes := re.search(r"^Receive buffer size \(bytes\):\s*((?:[0-9]+,){8})", text, re.MULTILINE):
+        found["buffer_size"] = sizes.group(1).rstrip(",")
     for priority, dscps in re.findall(r"^\s*prio:([0-7])\s+dscp:([0-9,]+)", text, re.MULTILINE):
         found.update({f"dscp.{int(dscp)}": priority for dscp in dscps.split(",") if dscp})
     return found
+
+
+def dcb_buffers(text: str) -> dict[str, str]:
+    """`dcb -j buffer show dev X`, by key; without -j sizes are rounded to Kb and Mb."""
+    try:
+        document = json.loads(text)
+        found = {key: document[key] for key in ("prio_buffer", "buffer_size")}
+        return {key: ",".join(str(int(number)) for number in found[key]) for key in found}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnreadableError(f"dcb printed no buffers: {text[:80]!r}") from error
+
+
+def as_wanted(sizes: str, wanted: str) -> str:
+    """`wanted` where these sizes are that, rounded down to cells: the driver does so (mlx5, en/port_buffer.c)."""
+    pairs = zip(sizes.split(","), wanted.split(","))  # noqa: B905 - Python 3.9
+    near = [0 <= int(want) - int(size) < CELL_MAX for size, want in pairs]
+    return wanted if sizes.count(",") == wanted.count(",") and all(near) else sizes
 
 
 def last_number(text: str) -> str:

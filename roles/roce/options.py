@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from rackwright.documents.nearest import suggest
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.hcas import DeclaresHcas, Hca, MarksTraffic, NamesInterfaces
 from rackwright.model.interfaces import WritesUnitFiles
-from rackwright.model.options import RoleOptions
+from rackwright.model.named_networks import wrong_kinds
+from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.text import mistake
+from rackwright.model.types import LinkKind
 from rackwright.roles.roce.paths import UNIT_PATH
 
 Problem = tuple[str, str, str | None]
@@ -32,6 +33,37 @@ class Rail(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.hca.name} ({self.hca.network} rail {self.hca.rail})"
+
+
+Buffer = Annotated[int, Field(ge=0, le=7)]
+
+
+class Buffers(Frozen):
+    """Receive buffers of a NIC's port; the words are those of dcb-buffer(8)."""
+
+    prio_buffer: tuple[Buffer, ...] = Field(
+        min_length=8,
+        max_length=8,
+        description="The buffer of each priority 0 to 7, e.g. `[0, 0, 0, 1, 0, 0, 0, 0]`.",
+    )
+    buffer_size: tuple[Annotated[int, Field(ge=0, le=2**31)], ...] | None = Field(
+        default=None,
+        min_length=8,
+        max_length=8,
+        description="Bytes of each buffer 0 to 7. None: as the driver chooses. The driver rounds them down to cells of the "
+        "NIC, so that up to 1023 bytes less are as declared.",
+    )
+
+    @model_validator(mode="after")
+    def _have_sizes(self) -> Buffers:
+        sizes = self.buffer_size
+        if sizes is not None and (
+            empty := [number for number in sorted(set(self.prio_buffer)) if not sizes[number]]
+        ):
+            raise mistake(
+                f"Buffer {empty[0]} has priorities and a size of 0.", "give it bytes, e.g. `262144`"
+            )
+        return self
 
 
 class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
@@ -65,6 +97,11 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
         description="DCQCN on the priority: the NIC answers packets marked by switches (ECN) with notifications, and "
         "slows down for those it gets. With `backend: dcb` it is only compared: firmware has it (ROCE_CC_PRIO_MASK).",
     )
+    buffers: Buffers | None = Field(
+        default=None,
+        description="Receive buffers of the port, e.g. `{prio_buffer: [0, 0, 0, 1, 0, 0, 0, 0], buffer_size: [262144, 459360, "
+        "0, 0, 0, 0, 0, 0]}`. None: as the driver chooses them, from PFC and the length of the cable.",
+    )
     gid_index: int | None = Field(
         default=None,
         ge=0,
@@ -92,6 +129,13 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
                 f"Congestion notifications would queue behind what they are to slow down, in priority {self.cnp_priority}.",
                 "e.g. `priority: 3, cnp_priority: 6`",
             )
+        if self.buffers is not None and self.pfc:
+            alone = self.buffers.prio_buffer[self.priority]
+            if self.buffers.prio_buffer.count(alone) > 1:
+                raise mistake(
+                    f"Priority {self.priority} has flow control and shares buffer {alone} with others.",
+                    "a lossless priority has a buffer that no other is in",
+                )
         return self
 
     @property
@@ -130,17 +174,7 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
 
     def problems(self, cluster: Cluster) -> Iterator[Problem]:
         """Networks of another kind, and rails without a declared device or interface."""
-        for index, name in enumerate(self.networks):
-            network = cluster.networks.get(name)
-            if network is None:
-                hint = suggest(name, cluster.networks, what="networks")
-                yield f"networks[{index}]", f"There is no network {name}.", hint
-            elif not network.kind.converged:
-                yield (
-                    f"networks[{index}]",
-                    f"{name} is of the kind {network.kind.value}.",
-                    "write `kind: roce` for the network, or leave it out here",
-                )
+        yield from wrong_kinds(cluster, self.networks, (LinkKind.ROCE, LinkKind.SPECTRUM_X))
         for node in cluster.running("roce", self):
             if problem := self._undeclared(cluster, node):
                 yield problem

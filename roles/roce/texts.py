@@ -17,7 +17,7 @@ def program() -> str:
 
 
 def wanted(options: RoceOptions) -> dict[str, str]:
-    """What a NIC is to have, in the order in which it is set: trust before the map, the map before PFC."""
+    """What a NIC is to have, in the order in which it is set: trust before the map, the map before PFC, PFC before buffers."""
     maps = {options.dscp: options.priority, options.cnp_dscp: options.cnp_priority}
     found = {
         "dcbx": "host",
@@ -28,6 +28,10 @@ def wanted(options: RoceOptions) -> dict[str, str]:
         "cnp_priority": str(options.cnp_priority),
         "default_tos": str(options.traffic_class),
     }
+    if options.buffers is not None:
+        found["prio_buffer"] = ",".join(map(str, options.buffers.prio_buffer))
+        if options.buffers.buffer_size is not None:
+            found["buffer_size"] = ",".join(map(str, options.buffers.buffer_size))
     if options.backend == "mlnx_qos":
         state = "1" if options.congestion_control else "0"
         found |= {"np": state, "rp": state, "traffic_class": str(options.traffic_class)}

@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from rackwright.documents.nearest import suggest
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.hcas import DeclaresHcas
 from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.named_networks import wrong_kinds
 from rackwright.model.options import RoleOptions
 from rackwright.model.text import mistake
 from rackwright.model.types import LinkKind
@@ -117,17 +117,7 @@ class SpectrumXOptions(RoleOptions, WritesUnitFiles):
 
     def problems(self, cluster: Cluster) -> Iterator[Problem]:
         """Networks of another kind, and nodes without a declared NIC."""
-        for index, name in enumerate(self.networks):
-            network = cluster.networks.get(name)
-            if network is None:
-                hint = suggest(name, cluster.networks, what="networks")
-                yield f"networks[{index}]", f"There is no network {name}.", hint
-            elif network.kind is not LinkKind.SPECTRUM_X:
-                yield (
-                    f"networks[{index}]",
-                    f"{name} is of the kind {network.kind.value}.",
-                    "write `kind: spectrum-x` for the network, or leave it out here",
-                )
+        yield from wrong_kinds(cluster, self.networks, (LinkKind.SPECTRUM_X,))
         for node in cluster.running("spectrum_x", self):
             if not self.cards(cluster, node):
                 yield (

@@ -11,9 +11,10 @@ import pytest
 
 from rackwright.model.types import LinkKind, Platform
 from rackwright.osfamily.known import RELEASES
-from rackwright.roles.roce import node, paths, texts
+from rackwright.roles.roce import node, node_device, paths, texts
 from rackwright.roles.roce.node_readings import (
     UnreadableError,
+    as_wanted,
     dcb_dscp,
     dcb_mode,
     last_number,
@@ -79,7 +80,7 @@ def test_refused():
         (
             "networks[1]",
             "management is of the kind ethernet.",
-            "write `kind: roce` for the network, or leave it out here",
+            "write `kind: roce` or `kind: spectrum-x` for the network, or leave it out here",
         ),
         ("networks[2]", "There is no network nowhere.", "networks: management, storage, fabric"),
         (
@@ -218,6 +219,8 @@ case "$*" in
   *"app show"*) cat {state}/app 2>/dev/null || :;;
   *"pfc show"*) cat {state}/pfc;;
   *"dcbx show"*) cat {state}/dcbx;;
+  *"buffer show"*) cat {state}/buffer;;
+  "buffer set"*) printf '{{"prio_buffer":[0,0,0,1,0,0,0,0],"buffer_size":[262080,459264,0,0,0,0,0,0],"total_size":1}}' >{state}/buffer;;
   "dcbx set"*) echo "host ieee" >{state}/dcbx;;
   "app replace"*) echo "$*" | sed 's/.*dscp-prio /dscp-prio /' >{state}/one
     if [ -e {state}/app ]; then sed -i "s/$/ $(sed 's/dscp-prio //' {state}/one)/" {state}/app; else cp {state}/one {state}/app; fi;;
@@ -250,7 +253,7 @@ def tree(tmp_path, monkeypatch):
     (cc / "np_cnp_prio").write_text("7\n")
     (root / "sys/kernel/config/rdma_cm/mlx5_rail0/ports/1").mkdir(parents=True)
     (root / "sys/kernel/config/rdma_cm/mlx5_rail0/ports/1/default_roce_tos").write_text("0\n")
-    monkeypatch.setattr(node, "ROOT", str(root))
+    monkeypatch.setattr(node_device, "ROOT", str(root))
     write_settings(root, "dcb", texts.wanted(DCB))
     return root
 
@@ -296,6 +299,83 @@ def test_the_program_sets_what_differs_and_nothing_else(tree, capsys):
     assert all(" show " in line for line in log.read_text().splitlines())
     document = json.loads(ran(capsys, "read")[1])
     assert document == {"mlx5_rail0": {"values": texts.wanted(DCB), "unreadable": {}}}
+
+
+BUFFERS = {
+    "prio_buffer": [0, 0, 0, 1, 0, 0, 0, 0],
+    "buffer_size": [262144, 459360, 0, 0, 0, 0, 0, 0],
+}
+
+
+def test_buffers_are_set_together_and_sizes_are_compared_as_the_driver_rounds_them(tree, capsys):
+    # as a switch's port shows them with Linux 6.1: `prio-buffer 0:0 ... 7:0`, `buffer-size 0:18048b 1:0b ...`
+    (tree.parent / "state/buffer").write_text(
+        '{"prio_buffer":[0,0,0,0,0,0,0,0],"buffer_size":[18048,0,0,0,0,0,0,0],"total_size":28320}'
+    )
+    given = RoceOptions(**FIELDS, buffers=BUFFERS)
+    write_settings(tree, "dcb", texts.wanted(given))
+    assert ran(capsys, "wrong")[1].splitlines()[-2:] == [
+        "mlx5_rail0: prio_buffer is 0,0,0,0,0,0,0,0, not 0,0,0,1,0,0,0,0",
+        "mlx5_rail0: buffer_size is 18048,0,0,0,0,0,0,0, not 262144,459360,0,0,0,0,0,0",
+    ]
+    assert ran(capsys, "apply") == (0, "", "")
+    assert ran(capsys, "wrong")[1] == "as declared\n"
+    log = (tree.parent / "state/log").read_text().splitlines()
+    set_at_once = {line for line in log if line.startswith("buffer set")}
+    assert set_at_once == {
+        "buffer set dev rail0 prio-buffer 0:0 1:0 2:0 3:1 4:0 5:0 6:0 7:0 buffer-size 0:262144 1:459360 2:0 3:0 4:0 5:0 6:0 7:0"
+    }
+    (tree.parent / "state/buffer").write_text("")
+    assert "prio_buffer is unreadable (dcb printed no buffers: '')" in ran(capsys, "wrong")[1]
+
+
+def test_a_size_that_is_another_is_not_rounded_away():
+    wanted = "262144,459360,0,0,0,0,0,0"
+    assert as_wanted("262080,459264,0,0,0,0,0,0", wanted) == wanted
+    for other in ("261120,459360,0,0,0,0,0,0", "262272,459360,0,0,0,0,0,0", "262144,459360,0,0", "19872"):
+        assert as_wanted(other, wanted) == other
+
+
+def test_buffers_of_mlnx_qos(tree, capsys):
+    tool = tree.parent / "tools/mlnx_qos"
+    tool.write_text(f'#!/bin/sh\ncat {tree.parent}/qos\necho "$*" >>{tree.parent}/state/log\n')
+    tool.chmod(0o755)
+    (tree.parent / "qos").write_text(QOS)
+    read = mlnx_qos(QOS)
+    assert (read["prio_buffer"], read["buffer_size"]) == ("0,0,0,1,0,0,0,0", "130944,130944,0,0,0,0,0,0")
+    wanted = {"prio_buffer": "0,0,0,1,0,0,0,0", "buffer_size": "262144,459360,0,0,0,0,0,0"}
+    write_settings(tree, "mlnx_qos", wanted)
+    assert ran(capsys, "wrong")[1] == (
+        "mlx5_rail0: buffer_size is 130944,130944,0,0,0,0,0,0, not 262144,459360,0,0,0,0,0,0\n"
+    )
+    ran(capsys, "apply")
+    assert (
+        "-i rail0 --prio2buffer=0,0,0,1,0,0,0,0 --buffer_size=262144,459360,0,0,0,0,0,0"
+        in (tree.parent / "state/log").read_text().splitlines()
+    )
+    write_settings(tree, "mlnx_qos", {"prio_buffer": "0,1,0,0,0,0,0,0"})
+    ran(capsys, "apply")
+    assert "-i rail0 --prio2buffer=0,1,0,0,0,0,0,0" in (tree.parent / "state/log").read_text().splitlines()
+    (tree.parent / "qos").write_text("DCBX mode: OS controlled\n")
+    unreadable = json.loads(ran(capsys, "read")[1])["mlx5_rail0"]["unreadable"]
+    assert unreadable == {"prio_buffer": "mlnx_qos does not print it"}
+
+
+def test_buffers_that_lose_what_is_lossless_are_refused():
+    shared = {**BUFFERS, "prio_buffer": [0, 0, 0, 1, 1, 0, 0, 0]}
+    assert errors_in(RoceOptions, {**FIELDS, "buffers": shared}) == [
+        "Priority 3 has flow control and shares buffer 1 with others."
+    ]
+    assert RoceOptions(**{**FIELDS, "pfc": False, "buffers": shared}).buffers is not None
+    empty = {**BUFFERS, "buffer_size": [262144, 0, 0, 0, 0, 0, 0, 0]}
+    assert errors_in(RoceOptions, {**FIELDS, "buffers": empty}) == [
+        "Buffer 1 has priorities and a size of 0."
+    ]
+    assert len(errors_in(RoceOptions, {**FIELDS, "buffers": {"prio_buffer": [0, 8]}})) == 2
+    assert "prio_buffer" not in texts.wanted(DCB)
+    assert texts.wanted(RoceOptions(**FIELDS, buffers={"prio_buffer": BUFFERS["prio_buffer"]})).keys() >= {
+        "prio_buffer"
+    }
 
 
 def test_what_cannot_be_read_is_named_and_fails_the_unit(tree, capsys):

@@ -1,0 +1,27 @@
+"""Networks that options of a role name, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from rackwright.documents.nearest import suggest
+from rackwright.model.cluster import Cluster
+from rackwright.model.types import LinkKind
+
+
+def wrong_kinds(
+    cluster: Cluster, names: Sequence[str], kinds: Collection[LinkKind]
+) -> Iterator[tuple[str, str, str | None]]:
+    """(path, sentence, hint) of each of `networks` that does not exist or is of none of these kinds."""
+    for index, name in enumerate(names):
+        network = cluster.networks.get(name)
+        if network is None:
+            hint = suggest(name, cluster.networks, what="networks")
+            yield f"networks[{index}]", f"There is no network {name}.", hint
+        elif network.kind not in kinds:
+            right = " or ".join(f"`kind: {kind.value}`" for kind in kinds)
+            yield (
+                f"networks[{index}]",
+                f"{name} is of the kind {network.kind.value}.",
+                f"write {right} for the network, or leave it out here",
+            )
