@@ -168,7 +168,7 @@ def _check(
     if fabric.kind is LinkKind.INFINIBAND:
         asked, discovery, more = ask_infiniband(cluster, fabric, members, declared, shell)
     else:
-        asked, discovery, more = ask_ethernet(fabric, wanted, declared, shell)
+        asked, discovery, more = ask_ethernet(cluster, fabric, wanted, declared, shell)
     scope = _scope(fabric, wanted, whole=chosen is None)
     found = identify(fabric, discovery, more, cluster.by_name)
     readable = replace(scope, unread=discovery.unread_switches)
@@ -200,4 +200,6 @@ def _out_of_scope(fabric: Fabric, nodes: Iterable[Node]) -> list[Finding]:
             cable.speed_gbps is not None for cable in fabric.cables
         ):
             found.append(Finding(Kind.NOT_COMPARED, f"speeds: {why}.", status=Status.OUT_OF_SCOPE))
+        if why is not None and fabric.max_ber is not None:
+            found.append(Finding(Kind.NOT_COMPARED, f"bit error rates: {why}.", status=Status.OUT_OF_SCOPE))
     return found

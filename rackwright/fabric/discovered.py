@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from rackwright.model.fabric import NodePort
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Port:
@@ -54,8 +56,6 @@ class Health:
     link_downed: int | None = None
     """How often its link went down since the counters were cleared."""
     receive_errors: int | None = None
-    ber: float | None = None
-    """Effective bit error rate."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Discovery:
     devices: dict[str, Device] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
     health: dict[Port, Health] = field(default_factory=dict)
+    bit_error_rates: dict[NodePort, float] = field(default_factory=dict)
+    """Effective ones, of ports of nodes whose card was asked."""
     unread: tuple[str, ...] = ()
     """What could not be read, each a sentence; such a discovery is never a pass."""
     unread_switches: frozenset[str] = frozenset()
@@ -81,6 +83,7 @@ class Discovery:
                 devices={**found.devices, **other.devices},
                 links=tuple(dict.fromkeys((*found.links, *other.links))),
                 health={**found.health, **other.health},
+                bit_error_rates={**found.bit_error_rates, **other.bit_error_rates},
                 unread=(*found.unread, *other.unread),
                 unread_switches=found.unread_switches | other.unread_switches,
                 silent={**found.silent, **other.silent},

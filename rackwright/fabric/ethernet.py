@@ -7,41 +7,50 @@ from dataclasses import replace
 
 from rackwright.boundary import Refused
 from rackwright.errors import ConnectionFailed
-from rackwright.fabric import lldp
+from rackwright.fabric import bit_errors, lldp
 from rackwright.fabric.discovered import Discovery
 from rackwright.fabric.identify import Names
+from rackwright.fabric.places import hcas_of
 from rackwright.fabric.sections import script, sections
-from rackwright.model.cluster import Node
-from rackwright.model.fabric import Fabric
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.fabric import Fabric, NodePort
 from rackwright.ssh import RootShell
 from rackwright.ssh.side_by_side import side_by_side
 
 AT_ONCE = 64
-TOOL_SECONDS = 15
-SECONDS = 60
-_SCRIPT = script({"lldp": lldp.COMMAND, "addresses": lldp.INTERFACES, "states": lldp.STATES}, TOOL_SECONDS)
+TOOL_SECONDS = 25
+SECONDS = 120
+_COMMANDS = {"lldp": lldp.COMMAND, "addresses": lldp.INTERFACES, "states": lldp.STATES}
 
 
 def ask_ethernet(
-    fabric: Fabric, nodes: Sequence[Node], declared: Names, shell: RootShell
+    cluster: Cluster, fabric: Fabric, nodes: Sequence[Node], declared: Names, shell: RootShell
 ) -> tuple[tuple[str, ...], Discovery, Names]:
     """The nodes asked, what they found, and the rails of their interfaces.
 
     An interface has the rail that a role declares, else that of the declared address on it.
     """
     with side_by_side(min(AT_ONCE, len(nodes))) as executor:
-        answers = list(executor.map(lambda node: _ask(fabric, node, shell), nodes))
+        answers = list(executor.map(lambda node: _ask(cluster, fabric, node, shell), nodes))
     found = Discovery().joined(discovery for discovery, _ in answers)
     rails = {key: rail for _, by_address in answers for key, rail in by_address.items()}
     return tuple(node.name for node in nodes), found, replace(declared, rails={**rails, **declared.rails})
 
 
-def _ask(fabric: Fabric, node: Node, shell: RootShell) -> tuple[Discovery, dict[tuple[str, str], int]]:
+def _ask(
+    cluster: Cluster, fabric: Fabric, node: Node, shell: RootShell
+) -> tuple[Discovery, dict[tuple[str, str], int]]:
+    hcas = hcas_of(cluster, node, fabric.network)
+    asked = bit_errors.command(hcas) if fabric.max_ber is not None else ""
+    commands = {**_COMMANDS, "rates": asked} if asked else _COMMANDS
     try:
-        answer = shell.run(node.name, _SCRIPT, timeout=SECONDS)
+        answer = shell.run(node.name, script(commands, TOOL_SECONDS), timeout=SECONDS)
     except ConnectionFailed as error:
         return Discovery(silent={node.name: error.message.rstrip(".")}), {}
-    return read_answer(fabric, node, answer.stdout)
+    found, rails = read_answer(fabric, node, answer.stdout)
+    rates = bit_errors.parse(parts["rates"].text) if "rates" in (parts := sections(answer.stdout)) else {}
+    by_port = {NodePort(node.name, hca.rail): rates[hca.name] for hca in hcas if hca.name in rates}
+    return replace(found, bit_error_rates=by_port), rails
 
 
 def read_answer(fabric: Fabric, node: Node, text: str) -> tuple[Discovery, dict[tuple[str, str], int]]:

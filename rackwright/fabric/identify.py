@@ -49,6 +49,8 @@ class Found:
     """What is at the other end of each end's cable."""
     link: dict[FoundEnd, Link] = field(default_factory=dict)
     health: dict[FoundEnd, Health] = field(default_factory=dict)
+    bit_error_rates: Mapping[NodePort, float] = field(default_factory=dict)
+    """Effective ones, as discovery read them."""
     devices: dict[str, list[Device]] = field(default_factory=lambda: defaultdict(list))
     """By node or switch of the cluster file."""
     undecided: dict[Stranger, str] = field(default_factory=dict)
@@ -67,7 +69,11 @@ def identify(fabric: Fabric, discovery: Discovery, names: Names, nodes: Collecti
 
     A device whose name cannot be decided is a Stranger, and `unread` says so where it matters.
     """
-    found = Found(unread=[printable(text, 300) for text in discovery.unread], silent=dict(discovery.silent))
+    found = Found(
+        bit_error_rates=discovery.bit_error_rates,
+        unread=[printable(text, 300) for text in discovery.unread],
+        silent=dict(discovery.silent),
+    )
     owner = _owners(fabric, discovery, frozenset(nodes), found)
     resolve = _Resolver(fabric, discovery, names, owner, found)
     for link in discovery.links:

@@ -32,6 +32,7 @@ _STATE = re.compile(
     r"^\s+(?:0x([0-9a-f]{16})\s+)?\d+\s+(\d{1,3})\[[^]]*\] ==\(\s*(?:\d+X\s+[0-9.]+ Gbps\s+)?([A-Za-z]+)/\s*([A-Za-z]+)\)"
 )
 _ERRORS = re.compile(r"^\s*GUID 0x([0-9a-f]{1,16}) port (\d{1,3}):(.*)$")
+_FIRMWARE = re.compile(r"switch ([0-9a-f]{1,16}) (\d{1,5}\.\d{1,5}\.\d{1,5})")
 _COUNTER = re.compile(r"\[(\w+) == (\d{1,20})\]")
 
 
@@ -98,3 +99,9 @@ def parse_ibqueryerrors(text: str) -> dict[Port, Health]:
                 receive_errors=counts.get("PortRcvErrors", 0),
             )
     return found
+
+
+def parse_firmware(text: str) -> dict[str, str]:
+    """Firmware of switches by GUID, of lines `switch GUID VERSION` (`switch_firmware` of infiniband_nodes prints them)."""
+    lines = (_FIRMWARE.fullmatch(line.strip()) for line in text.splitlines() if len(line) < LINE_MAX)
+    return {match[1].zfill(16): match[2] for match in lines if match is not None}

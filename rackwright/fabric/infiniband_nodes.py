@@ -8,9 +8,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rackwright.errors import ConnectionFailed
+from rackwright.fabric import bit_errors
 from rackwright.fabric.discovered import Discovery
 from rackwright.fabric.identify import Names, identify
-from rackwright.fabric.infiniband import parse_iblinkinfo, parse_ibnetdiscover, parse_ibqueryerrors
+from rackwright.fabric.infiniband import (
+    parse_firmware,
+    parse_iblinkinfo,
+    parse_ibnetdiscover,
+    parse_ibqueryerrors,
+)
 from rackwright.fabric.places import hcas_of
 from rackwright.fabric.sections import Section, script, sections
 from rackwright.model.cluster import Cluster, Node
@@ -24,7 +30,7 @@ AT_ONCE = 64
 TOOL_SECONDS = 240
 """A fabric of ten thousand ports is read in tens of seconds; a port that answers nothing costs a timeout each."""
 SECONDS = 3 * TOOL_SECONDS + 60
-DEVICES_SECONDS = 30
+DEVICES_SECONDS = 60
 PACKAGE = "infiniband-diags"
 _TOOLS = ("ibnetdiscover", "iblinkinfo", "ibqueryerrors")
 DEVICES = """\
@@ -38,6 +44,7 @@ for path in /sys/class/infiniband/*; do
 done
 """
 """Name, node GUID, firmware and PSID of each RDMA device (Documentation/ABI/stable/sysfs-class-infiniband)."""
+VENDSTAT = "vendstat"
 _DEVICE_LINE = re.compile(
     r"([A-Za-z0-9_]{1,63}) ([0-9a-f]{4}(?::[0-9a-f]{4}){3}) ([A-Za-z0-9._-]{1,40}) ([A-Za-z0-9._-]{1,40})"
 )
@@ -61,13 +68,14 @@ def ask_infiniband(
         discovery = discovery.joined((found,))
     with side_by_side(min(AT_ONCE, len(members))) as executor:
         answers = list(executor.map(lambda node: _own_devices(cluster, fabric, node, shell), members))
-    own = {guid: device for answer in answers for guid, device in answer.items()}
+    own = {guid: device for answer, _ in answers for guid, device in answer.items()}
+    rates = {port: rate for _, answer in answers for port, rate in answer.items()}
     devices = dict(discovery.devices)
     for guid, device in own.items():
         if guid in devices:
             devices[guid] = replace(devices[guid], model=device.psid, firmware=device.firmware)
     names = replace(declared, guids={guid: device.port for guid, device in own.items()})
-    return tuple(tried), replace(discovery, devices=devices), names
+    return tuple(tried), replace(discovery, devices=devices, bit_error_rates=rates), names
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +85,35 @@ class _WayIn:
     node: str
     device: str = ""
     """Options of infiniband-diags; empty: the first active port, which is right where all ports are in one subnet."""
+    firmware: bool = False
+    """Whether switches are asked for theirs."""
 
     @property
     def script(self) -> str:
-        return script({tool: f"{tool}{self.device}" for tool in _TOOLS}, TOOL_SECONDS)
+        commands = {tool: f"{tool}{self.device}" for tool in _TOOLS}
+        if self.firmware:
+            commands[VENDSTAT] = switch_firmware(self.device)
+        return script(commands, TOOL_SECONDS)
+
+
+def switch_firmware(device: str = "") -> str:
+    """Shell that prints `switch GUID VERSION` for each switch; without a version where it does not answer.
+
+    vendstat asks by NVIDIA's general information, which no other maker's switch has (infiniband-diags, vendstat.c).
+    """
+    return (
+        f"command -v {VENDSTAT} >/dev/null || exit 127; ibswitches{device} | "
+        "sed -n 's/^Switch[^0]*0x\\([0-9a-f]*\\) ports .* lid \\([0-9]*\\) .*/\\1 \\2/p' | while read -r guid lid; do "
+        f'echo "switch $guid $({VENDSTAT}{device} -t 500 -N "$lid" 2>/dev/null | sed -n \'s/^fw_version: *//p\')"; done'
+    )
 
 
 def _ways_in(
     cluster: Cluster, fabric: Fabric, members: Sequence[Node], switches: Collection[str]
 ) -> Iterator[_WayIn]:
+    firmware = any(switch.firmware is not None for switch in fabric.switches.values())
     if len(fabric.subnets) == 1:
-        yield from (_WayIn(node.name) for node in candidates(cluster, members))
+        yield from (_WayIn(node.name, firmware=firmware) for node in candidates(cluster, members))
         return
     ports = {port for port, leaf in fabric.leaf_of.items() if leaf.switch in switches}
     devices = {
@@ -97,7 +123,8 @@ def _ways_in(
         for node in members
     }
     for node in candidates(cluster, [node for node in members if devices[node.name]]):
-        yield from (_WayIn(node.name, f" -C {hca.name} -P {hca.port}") for hca in devices[node.name])
+        for hca in devices[node.name]:
+            yield _WayIn(node.name, f" -C {hca.name} -P {hca.port}", firmware)
 
 
 def _is_of(
@@ -169,6 +196,15 @@ def read_fabric(node: str, parts: dict[str, Section]) -> Discovery:
             state = health[port].state if port in health else None
             health[port] = replace(counted, state=state)
         found = replace(found, health=health)
+    if VENDSTAT in parts:
+        if (problem := parts[VENDSTAT].problem(VENDSTAT, PACKAGE)) is not None:
+            unread.append(f"{node}: {problem}")
+        versions = parse_firmware(parts[VENDSTAT].text)
+        devices = {
+            guid: replace(device, firmware=versions.get(guid, device.firmware))
+            for guid, device in found.devices.items()
+        }
+        found = replace(found, devices=devices)
     return replace(found, unread=(*found.unread, *unread))
 
 
@@ -186,16 +222,22 @@ class OwnDevice:
     psid: str | None
 
 
-def _own_devices(cluster: Cluster, fabric: Fabric, node: Node, shell: RootShell) -> dict[str, OwnDevice]:
-    """The declared devices of a node by their GUIDs; a node that does not answer has none."""
-    rails = {hca.name: hca.rail for hca in hcas_of(cluster, node, fabric.network)}
-    if not rails:
-        return {}
+def _own_devices(
+    cluster: Cluster, fabric: Fabric, node: Node, shell: RootShell
+) -> tuple[dict[str, OwnDevice], dict[NodePort, float]]:
+    """The declared devices of a node by their GUIDs, and its bit error rates; a node that does not answer has none."""
+    hcas = hcas_of(cluster, node, fabric.network)
+    if not hcas:
+        return {}, {}
+    rails = {hca.name: hca.rail for hca in hcas}
+    asked = bit_errors.command(hcas) if fabric.max_ber is not None else ""
     try:
-        answer = shell.run(node.name, DEVICES, timeout=DEVICES_SECONDS)
+        answer = shell.run(node.name, DEVICES + asked, timeout=DEVICES_SECONDS)
     except ConnectionFailed:
-        return {}
-    return read_devices(node.name, rails, answer.stdout)
+        return {}, {}
+    rates = bit_errors.parse(answer.stdout)
+    by_port = {NodePort(node.name, rails[name]): rate for name, rate in rates.items() if name in rails}
+    return read_devices(node.name, rails, answer.stdout), by_port
 
 
 def read_devices(node: str, rails: dict[str, int], text: str) -> dict[str, OwnDevice]:

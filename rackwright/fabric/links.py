@@ -51,15 +51,15 @@ def judge_links(
                 speed = f" and {link.gbps:g} Gb/s" if link.gbps is not None else ""
                 text = f"{both} has {link.lanes} lanes{speed}; {cable.lanes} were declared."
                 yield Finding(Kind.WIDTH, text, ends)
+        rate = found.bit_error_rates.get(cable.near) if isinstance(cable.near, NodePort) else None
+        if judged and fabric.max_ber is not None and rate is None and not cable.uplink:
+            unread["bit error rate"].append(str(cable.near))
         for end in cable.ends:
-            if (health := found.health.get(end)) is not None:
-                yield from _errors(fabric, health, describe(end), ends)
+            health = found.health.get(end, Health())
+            yield from _errors(fabric, health, rate if end == cable.near else None, describe(end), ends)
     for what, ports in unread.items():
         shown = ", ".join(ports[:8]) + (f" and {len(ports) - 8} more" if len(ports) > 8 else "")
         yield Finding(Kind.UNREAD, f"The {what} of {shown} could not be read.", tuple(ports), Status.UNKNOWN)
-    if fabric.max_ber is not None and not any(health.ber is not None for health in found.health.values()):
-        text = f"Bit error rates were not read; at most {fabric.max_ber:g} was declared."
-        yield Finding(Kind.UNREAD, text, status=Status.UNKNOWN)
     yield from _firmware(fabric, found)
 
 
@@ -68,7 +68,9 @@ def _narrow(cable: Cable, lanes: int | None) -> bool:
     return cable.lanes is not None and lanes is not None and lanes != cable.lanes
 
 
-def _errors(fabric: Fabric, health: Health, end: str, ends: tuple[str, ...]) -> Iterator[Finding]:
+def _errors(
+    fabric: Fabric, health: Health, rate: float | None, end: str, ends: tuple[str, ...]
+) -> Iterator[Finding]:
     if health.link_downed:
         times = "once" if health.link_downed == 1 else f"{health.link_downed} times"
         text = f"The link of {end} went down {times} since its counters were cleared; reboots count too."
@@ -80,10 +82,16 @@ def _errors(fabric: Fabric, health: Health, end: str, ends: tuple[str, ...]) -> 
         counted.append(f"{SATURATED} symbol errors or more")
     if health.receive_errors is not None and health.receive_errors > RECEIVE_ERRORS:
         counted.append(f"{health.receive_errors} receive errors")
-    if health.ber is not None and fabric.max_ber is not None and health.ber > fabric.max_ber:
-        counted.append(f"an effective bit error rate of {health.ber:g} (most {fabric.max_ber:g})")
+    if rate is not None and fabric.max_ber is not None and rate > fabric.max_ber:
+        counted.append(f"an effective bit error rate of {rate:g} (at most {fabric.max_ber:g} was declared)")
     if counted:
         yield Finding(Kind.ERRORS, f"{end} has {' and '.join(counted)}.", ends)
+
+
+def _numbers(version: str) -> tuple[int, ...] | str:
+    """Tools pad them differently: 31.2014.0004 is 31.2014.04."""
+    parts = version.split(".")
+    return tuple(map(int, parts)) if all(part.isascii() and part.isdecimal() for part in parts) else version
 
 
 def _firmware(fabric: Fabric, found: Found) -> Iterator[Finding]:
@@ -103,7 +111,7 @@ def _firmware(fabric: Fabric, found: Found) -> Iterator[Finding]:
                 continue
             switch = fabric.switches.get(name)
             declared = switch.firmware if switch is not None else None
-            if declared is not None and device.firmware != declared:
+            if declared is not None and _numbers(device.firmware) != _numbers(declared):
                 text = f"{name} has firmware {printable(device.firmware, 40)}; {declared} was declared."
                 yield Finding(Kind.FIRMWARE, text, (name,))
             elif declared is None:

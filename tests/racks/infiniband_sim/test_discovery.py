@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -238,3 +238,16 @@ def test_a_subnet_that_cannot_be_read_is_unknown_and_the_other_one_is_compared(t
     unplugged[NodePort(hosts[9], 0)] = None
     found = checked(tmp_path / "both", fabric, units.rewired(fabric, unplugged))
     assert [one.kind for one in found.findings if one.status is Status.FAIL] == [Kind.MISSING]
+
+
+def test_firmware_of_switches_that_do_not_say_it_is_unknown(tmp_path: Path) -> None:
+    """ibsim answers no MAD of a vendor; vendstat is asked of every switch, through each subnet."""
+    for name, fabric in FABRICS.items():
+        first = fabric.leaves[0]
+        switches = {**fabric.switches, first: replace(fabric.switches[first], firmware="31.2014.2036")}
+        declared = replace(fabric, switches=switches)
+        found = checked(tmp_path / name, declared, units.as_declared(declared))
+        assert [(one.status, one.text) for one in found.findings] == [
+            (Status.UNKNOWN, f"The firmware of {first} was not read; 31.2014.2036 was declared.")
+        ], name
+        assert found.intact == len(fabric.cables)
