@@ -78,7 +78,7 @@ def interrupts_claim(context: CheckContext[RdmaOptions]) -> str:
             unread.append(line)
     if far:
         fail("; ".join(f"{name}: {_few(places)} far from it" for name, places in far.items()))
-    raise Undetermined("; ".join(unread[:4]))
+    raise Undetermined("; ".join(unread[:4]) or "the node printed nothing")
 
 
 def _few(places: list[str]) -> str:
