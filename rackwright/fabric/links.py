@@ -55,8 +55,10 @@ def judge_links(
         if judged and fabric.max_ber is not None and rate is None and not cable.uplink:
             unread["bit error rate"].append(str(cable.near))
         for end in cable.ends:
+            other = cable.far if end == cable.near else cable.near
             health = found.health.get(end, Health())
-            yield from _errors(fabric, health, rate if end == cable.near else None, describe(end), ends)
+            named = f"{describe(end)}, cabled to {describe(other)},"
+            yield from _errors(fabric, health, rate if end == cable.near else None, named, ends)
     for what, ports in unread.items():
         shown = ", ".join(ports[:8]) + (f" and {len(ports) - 8} more" if len(ports) > 8 else "")
         yield Finding(Kind.UNREAD, f"The {what} of {shown} could not be read.", tuple(ports), Status.UNKNOWN)

@@ -116,7 +116,7 @@ class NcclOptions(RoleOptions, SetsCollectives):
                 if jobs.get(name, value) != value:
                     yield (
                         "",
-                        f"Jobs on {node.name} have {name}={jobs[name]}, and burn-in measures with {value}.",
+                        f"{name} is `{jobs[name]}` for jobs on {node.name}, and `{value}` for the burn-in.",
                         f"leave {name} out of `burnin.nccl_env`",
                     )
             return

@@ -112,7 +112,9 @@ def test_a_port_above_the_declared_rate_is_found_by_both_ends_and_no_other(seed:
     [finding] = judged(rates | {bad: 3e-9})
     assert (finding.kind, finding.status) == (Kind.ERRORS, Status.FAIL)
     assert finding.ends == (str(bad), str(FABRIC.by_end[bad].far))
-    assert finding.text == (f"{bad} has an effective bit error rate of 3e-09 (at most 1e-12 was declared).")
+    assert finding.text == (
+        f"{bad}, cabled to {FABRIC.by_end[bad].far}, has an effective bit error rate of 3e-09 (at most 1e-12 was declared)."
+    )
 
 
 def test_a_rate_that_was_not_read_is_unknown() -> None:

@@ -149,7 +149,13 @@ def test_counters_that_a_healthy_fabric_can_have_are_warned_of() -> None:
         (Status.WARN, Kind.FLAPPING),
         (Status.WARN, Kind.ERRORS),
     ]
-    assert "reboots count too" in findings[0].text
+    assert [one.text for one in findings] == [
+        (
+            f"The link of {cable.far}, cabled to {cable.near}, went down once since its counters were cleared; "
+            "reboots count too."
+        ),
+        f"{cable.far}, cabled to {cable.near}, has 3 symbol errors.",
+    ]
 
 
 def test_what_is_declared_and_was_not_read_is_unknown() -> None:

@@ -174,7 +174,7 @@ def test_a_burn_in_that_measures_with_other_values_than_jobs_have_is_warned_of()
     assert list(NcclOptions().warnings(cluster)) == [
         (
             "",
-            "Jobs on gpu1 have NCCL_IB_HCA==mlx5_rail0,mlx5_rail1, and burn-in measures with =mlx5_rail0.",
+            "NCCL_IB_HCA is `=mlx5_rail0,mlx5_rail1` for jobs on gpu1, and `=mlx5_rail0` for the burn-in.",
             "leave NCCL_IB_HCA out of `burnin.nccl_env`",
         )
     ]
