@@ -6,6 +6,7 @@ Columns as in linux-rdma/perftest 6.29 (perftest_parameters.h RESULT_FMT_G and R
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
@@ -25,7 +26,10 @@ ENOUGH_TO_COMPARE = 8
 _PORT = re.compile(r"^# rail ([0-9]{1,3}) (\S{1,80}) (gpu|host|latency)$")
 _NO_GID = re.compile(r"^# rail ([0-9]{1,3}) (\S{1,80}) no-gid ([0-9a-f:]{39})$")
 _HEADER = re.compile(r"^\s*#bytes\s+#iterations\s+BW peak\[Gb/sec\]\s+BW average\[Gb/sec\]")
-_ROW = re.compile(r"^\s*\d+\s+\d+\s+[0-9.]+\s+([0-9]{1,12}(?:\.[0-9]{1,12})?)\s+[0-9.]+\s*$")
+_RATE = r"[0-9]{1,12}(?:\.[0-9]{1,12})?"
+_ROW = re.compile(
+    rf"^\s*\d+\s+(?P<messages>[0-9]{{1,18}})\s+[0-9.]+\s+(?P<gbps>{_RATE})\s+(?P<rate>{_RATE})\s*$"
+)
 _LATENCY_HEADER = re.compile(r"^\s*#bytes\s+#iterations\s+t_min\[usec\]\s+t_max\[usec\]\s+t_typical\[usec\]")
 _NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)"
 _LATENCY_ROW = re.compile(
@@ -96,13 +100,15 @@ def judge_ports(
         if asked.floor is not None and one.gbps < asked.floor.floor
     ]
     findings += _without_gid(said)
+    without_clock = _without_clock(client, where)
+    findings += without_clock.values()
     latencies = parse_latency(client, pair, asked.way) if asked.latency else []
     words = last_output_line(
         "\n".join(line for line in client.splitlines() if not line.startswith(("-", " ---")))
     )
     if not client.strip() and said:
         words = last_output_line(next(iter(said.values())))
-    there, timed = len({one.rail for one in figures}), len(latencies)
+    there, timed = len({one.rail for one in figures} | set(without_clock)), len(latencies)
     what, shown = ("ib_write_bw", there) if there != asked.ports else ("ib_read_lat", timed)
     if there != asked.ports or (asked.latency and timed != asked.ports):
         why = f"{what}: {shown} of {asked.ports} rails of {where} have a figure: {words}"
@@ -145,7 +151,15 @@ def judge_latency(figures: list[LatencyFigure]) -> list[Finding]:
 
 def parse_perftest(text: str, pair: Pair, way: Way = "leaf") -> list[PortFigure]:
     """The average of each rail, Gb/s; with -D perftest prints no peak."""
-    figures: list[PortFigure] = []
+    return [
+        PortFigure(pair, int(port[1]), port[2], float(row["gbps"]), port[3], way)
+        for port, row in _rows(text)
+        if not _lacks_time(row)
+    ]
+
+
+def _rows(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """The heading of each rail with the row of its table."""
     port, table = None, False
     for line in text.splitlines():
         if found := _PORT.match(line):
@@ -153,9 +167,30 @@ def parse_perftest(text: str, pair: Pair, way: Way = "leaf") -> list[PortFigure]
         elif _HEADER.match(line):
             table = True
         elif table and port is not None and (row := _ROW.match(line)):
-            figures.append(PortFigure(pair, int(port[1]), port[2], float(row[1]), port[3], way))
+            yield port, row
             port = None
-    return figures
+
+
+def _lacks_time(row: re.Match[str]) -> bool:
+    """Whether perftest counted messages and could not tell how long they took.
+
+    When it reports, it samples the frequency of its clock; where the samples disagree (r^2 under 0.9: a clock source that
+    is slow to read, a machine under load), its option -F turns every rate into 0 (get_clock.c, print_report_bw).
+    """
+    return int(row["messages"]) > 0 and float(row["rate"]) == 0
+
+
+def _without_clock(text: str, where: str) -> dict[int, Finding]:
+    """By rail: perftest's clock failed, which says nothing about the port."""
+    return {
+        int(port[1]): Finding(
+            Status.UNKNOWN,
+            f"ib_write_bw: rail {port[1]} ({port[2]}) of {where} wrote {row['messages']} messages in a time that perftest "
+            "could not measure (correlation of its clock below 0.9): see the health check cpu-clocksource",
+        )
+        for port, row in _rows(text)
+        if _lacks_time(row)
+    }
 
 
 def parse_latency(text: str, pair: Pair, way: Way = "leaf") -> list[LatencyFigure]:

@@ -505,6 +505,7 @@ SUITES = (
             "tests/racks/fabric",
             "tests/racks/infiniband_sim",
             "tests/racks/verified.py",
+            "tests/racks/vm_lab/conftest.py",
             "tests/factories.py",
             "tests/unit/fabric",
             "tests/unit/roles/fabric_sites.py",

@@ -10,8 +10,6 @@ import pytest
 import yaml
 
 from rackwright.lab.process import wait_until
-from rackwright.roles.rdma import at_boot
-from rackwright.roles.rdma.options import RdmaOptions
 from tests.racks.site import Site, operations
 from tests.racks.verified import results
 
@@ -38,9 +36,8 @@ skus:
   two-rails:
     vendor: rackwright
     description: A virtual machine with a management port and two fabric ports that carry soft-RoCE
-    sockets: 2
-    numa_nodes: 2
-    cores_per_socket: 1
+    sockets: 1
+    cores_per_socket: 2
     threads_per_core: 1
     memory_mib: 1536
     nics:
@@ -139,25 +136,6 @@ def test_the_cabling_is_as_declared(rack: Site) -> None:
 
     wait_until(lambda: checked()["status"] == "PASS", "all leaves to be heard", _HEARD_SECONDS)
     assert checked()["intact"] == 4
-
-
-def test_interrupts_of_a_card_are_moved_to_its_numa_node(rack: Site) -> None:
-    """Of rail 0's virtio port, which stands for a card: the kernel moves its interrupts as it does those of one."""
-    port = "0000:00:05.0"
-    at = f"/sys/bus/pci/devices/{port}"
-    read, script = at_boot.interrupts_read((port,)), at_boot.script(RdmaOptions(interrupts="local"), (port,))
-    everywhere = f"for n in $(ls {at}/msi_irqs); do [ ! -d /proc/irq/$n ] || echo 0 > /proc/irq/$n/smp_affinity_list; done"
-    was = rack.on("worker1", f"cat {at}/numa_node").strip()
-    try:
-        rack.on("worker1", f"echo 1 > {at}/numa_node; {everywhere}")
-        assert rack.on("worker1", f"cat {at}/local_cpulist").strip() == "1"
-        far = rack.on("worker1", read).splitlines()
-        assert far
-        assert all(line.endswith(f"of {port} is on CPU 0") for line in far), far
-        rack.on("worker1", script)
-        assert rack.on("worker1", read).strip() == at_boot.LOCAL
-    finally:
-        rack.on("worker1", f"echo {was} > {at}/numa_node")
 
 
 def sent_packets(rack: Site, node: str) -> int:

@@ -66,6 +66,13 @@ Perftest doesn't supports CUDA tests with inline messages: inline size set to 0
 {RULE}deallocating GPU buffer 00007f3dfa600000
 destroying current CUDA Ctx
 """
+# Recorded. perftest 25.01 between two emulated machines, 2026-11-25: it wrote "Correlation coefficient r^2: 0.484865 < 0.9",
+# exited 0, and so did the other end with the same row.
+WITHOUT_CLOCK = f"""\
+ WARNING: BW peak won't be measured in this run.
+{RULE} #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 65536      1265           0.000000            0.000000            0.000000
+{RULE}"""
 PAIR = ("w1", "w2")
 
 
@@ -110,6 +117,23 @@ def test_a_rail_without_a_figure_is_unknown_by_name(text, says):
     assert (figures, found.status) == ([], Status.UNKNOWN)
     assert found.text.startswith("ib_write_bw: 0 of 1 rails of w1 -> w2 have a figure: ")
     assert found.text.endswith(says)
+
+
+def test_a_clock_that_perftest_could_not_calibrate_accuses_no_port():
+    text = labelled("w1", rail(0, NEBIUS.replace("353.53", "385.10")) + rail(1, WITHOUT_CLOCK))
+    figures, _, [found] = judge_ports(text, PAIR, Asked(2, FLOOR))
+    assert [one.rail for one in figures] == [0]
+    assert found.status is Status.UNKNOWN
+    assert (
+        "rail 1 (mlx5_1) of w1 -> w2 wrote 1265 messages in a time that perftest could not measure"
+        in found.text
+    )
+
+
+def test_a_port_that_moved_nothing_is_slow():
+    nothing = WITHOUT_CLOCK.replace("1265", "0   ")
+    _, _, [found] = judge_ports(labelled("w1", rail(0, nothing)), PAIR, Asked(1, FLOOR))
+    assert (found.status, "reaches 0 Gb/s" in found.text) == (Status.FAIL, True)
 
 
 def test_pairs_are_of_one_leaf():
@@ -269,18 +293,26 @@ def test_devices_are_the_ones_that_nccl_uses():
 STUB = """#!/bin/sh
 case "$*" in *--help*) echo "  --use_cuda_dmabuf"; exit 0;; esac
 echo "called ${0##*/} $*" >> "$LOG"
-case "${0##*/} $*" in ib_write_bw*w2) cat "$TABLE";; ib_read_lat*w2) cat "$LATENCY";; esac
+case "${0##*/} $*" in
+ib_write_bw*) cat "$TABLE"; [ ! -e "$TABLE.next" ] || mv "$TABLE.next" "$TABLE";;
+ib_read_lat*w2) cat "$LATENCY";;
+esac
 """
+"""As perftest does: at the end of ib_write_bw both ends print the table, at that of ib_read_lat the client alone."""
 
 
-def run_script(tmp_path, declared, hostname, devices=(), gids=()):
-    """The script of a pair as node `hostname`; hostname and perftest are stubs, sh is this machine's."""
+def run_script(tmp_path, declared, hostname, devices=(), gids=(), tables=(NEBIUS,)):
+    """The script of a pair as node `hostname`; hostname and perftest are stubs, sh is this machine's.
+
+    ib_write_bw prints the first of the tables once and the last one from then on.
+    """
     for program in ("ib_write_bw", "ib_read_lat"):
         (tmp_path / program).write_text(STUB)
     (tmp_path / "hostname").write_text(f"#!/bin/sh\necho {hostname}\n")
     for program in ("ib_write_bw", "ib_read_lat", "hostname"):
         (tmp_path / program).chmod(0o755)
-    (tmp_path / "table").write_text(NEBIUS)
+    for name, table in zip(("table", "table.next"), tables, strict=False):
+        (tmp_path / name).write_text(table)
     (tmp_path / "latency").write_text(LATENCY)
     script = port_step(declared, [PAIR]).command[-1]
     script = script.replace("/sys/class/infiniband", str(tmp_path / "sys")).replace("sleep 1", "sleep 0")
@@ -329,6 +361,31 @@ def test_the_server_listens_on_the_same_rails(tmp_path):
     assert len(calls) == 24
     assert calls[15].startswith("called ib_write_bw -d mlx5_9 -i 1 -F -p 18531 ")
     assert all(line.startswith("w2 # rail") for line in said.splitlines())
+
+
+@pytest.mark.parametrize("me", PAIR)
+def test_both_ends_try_again_where_perftest_lacked_a_clock(tmp_path, me):
+    declared = cluster(*members("leaf1", "leaf1"))
+    devices = [f"mlx5_{n}" for n in range(8)]
+    said, calls = run_script(tmp_path, declared, me, devices, tables=(WITHOUT_CLOCK, NEBIUS))
+    assert calls[0] == calls[1] != calls[2]
+    assert len(calls) == 25
+    if me == "w1":
+        figures, _, findings = judge_ports(said, PAIR, Asked(8, latency=True))
+        assert (len(figures), findings) == (16, [])
+
+
+@pytest.mark.parametrize("me", PAIR)
+def test_they_try_three_times(tmp_path, me):
+    declared = cluster(*members("leaf1", "leaf1"))
+    devices = [f"mlx5_{n}" for n in range(8)]
+    said, calls = run_script(tmp_path, declared, me, devices, tables=(WITHOUT_CLOCK,))
+    assert len(calls) == 3 * 16 + 8
+    if me == "w1":
+        figures, _, findings = judge_ports(said, PAIR, Asked(8, latency=True))
+        assert figures == []
+        assert {one.status for one in findings} == {Status.UNKNOWN}
+        assert len(findings) == 8
 
 
 def test_more_devices_than_ports_are_not_guessed_at(tmp_path):
