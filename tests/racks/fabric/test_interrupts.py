@@ -13,10 +13,6 @@ from tests.racks.vm_lab.conftest import NODE, declared
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
-PORT = "0000:00:05.0"
-"""A virtio port, which stands for a card: the kernel moves its interrupts as it does those of one."""
-AT = f"/sys/bus/pci/devices/{PORT}"
-
 
 @pytest.fixture(scope="module")
 def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
@@ -27,12 +23,15 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_interrupts_of_a_card_are_moved_to_its_numa_node(rack: Site) -> None:
-    read, script = at_boot.interrupts_read((PORT,)), at_boot.script(RdmaOptions(interrupts="local"), (PORT,))
-    to_first_cpu = f"for n in $(ls {AT}/msi_irqs); do [ ! -d /proc/irq/$n ] || echo 0 > /proc/irq/$n/smp_affinity_list; done"
-    rack.on(NODE, f"echo 1 > {AT}/numa_node; {to_first_cpu}")
-    assert rack.on(NODE, f"cat {AT}/local_cpulist").strip() == "1"
+    """The card is a virtio port, whose interrupts the kernel moves as it does those of one."""
+    port = rack.on(NODE, "readlink -f /sys/class/net/*/device | sort | tail -n 1 | cut -d / -f 5").strip()
+    at = f"/sys/bus/pci/devices/{port}"
+    read, script = at_boot.interrupts_read((port,)), at_boot.script(RdmaOptions(interrupts="local"), (port,))
+    to_first_cpu = f"for n in $(ls {at}/msi_irqs); do [ ! -d /proc/irq/$n ] || echo 0 > /proc/irq/$n/smp_affinity_list; done"
+    rack.on(NODE, f"echo 1 > {at}/numa_node; {to_first_cpu}")
+    assert rack.on(NODE, f"cat {at}/local_cpulist").strip() == "1"
     far = rack.on(NODE, read).splitlines()
     assert far
-    assert all(line.endswith(f"of {PORT} is on CPU 0") for line in far), far
+    assert all(line.endswith(f"of {port} is on CPU 0") for line in far), far
     rack.on(NODE, script)
     assert rack.on(NODE, read).strip() == at_boot.LOCAL
