@@ -15,6 +15,7 @@ from rackwright.clusterfile.report import Report
 from rackwright.documents.nearest import short, suggest
 from rackwright.model.cluster import LabSize, Network, Node
 from rackwright.model.options import RoleOptions
+from rackwright.model.storage import Filesystem
 from rackwright.model.types import NetworkPurpose
 
 
@@ -70,6 +71,7 @@ def assemble_nodes(
     header: ClusterSection | None,
     primary: str | None,
     networks: Mapping[str, Network],
+    storage: Mapping[str, Filesystem],
 ) -> tuple[Node, ...] | None:
     """Every node; None if a group cannot be resolved or no head is primary."""
     check_fit(report, groups, networks)
@@ -77,6 +79,7 @@ def assemble_nodes(
     if header is None or primary is None or not whole:
         return None
     nodes: dict[str, Node] = {}
+    users = {one.name: frozenset(one.nodes) for one in storage.values()}
     for group, group_options in zip(groups, options, strict=True):
         if group.sku is None or group.os is None:
             return None
@@ -98,5 +101,7 @@ def assemble_nodes(
                 switches=location.switches,
                 lab=lab,
                 mig=group.mig,
+                filesystems=tuple(one for one in storage.values() if name in users[one.name]),
+                served=tuple(one for one in storage.values() if name in one.server_nodes),
             ).with_options(group_options)
     return tuple(nodes.values())

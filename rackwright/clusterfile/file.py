@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_vali
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from rackwright.clusterfile.storage_section import FilesystemSection
 from rackwright.documents.yaml_data import Data
 from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.options import Frozen
@@ -249,6 +250,10 @@ class ClusterFile(Frozen):
     networks: dict[str, NetworkSection] = Field(min_length=1, description="Networks by name.")
     fabrics: dict[str, FabricSection] = Field(
         default_factory=dict, description="Leaves, spines and cables of networks, by the network's name."
+    )
+    storage: dict[str, FilesystemSection] = Field(
+        default_factory=dict,
+        description="Filesystems by name: kind, servers, where they are mounted and by whom.",
     )
     ssh: Ssh
     mirrors: Mirrors = Mirrors()

@@ -20,6 +20,8 @@ from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.role_options import RoleOptionsReader
 from rackwright.clusterfile.sections import read_section
 from rackwright.clusterfile.site import read_burnin, read_mirrors, read_skus, read_ssh
+from rackwright.clusterfile.storage import read_storage
+from rackwright.clusterfile.storage_mistakes import check_storage
 from rackwright.clusterfile.unprintable import find_unprintable
 from rackwright.clusterfile.warnings import find_warnings
 from rackwright.documents.document import Document, read_document
@@ -92,6 +94,7 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
     fabrics = read_fabrics(
         report, sections.get("fabrics", {}), groups, networks, locations, path.absolute().parent
     )
+    storage = read_storage(report, sections.get("storage", {}), groups, networks, addresses)
     ssh = read_ssh(report, sections.get("ssh"), path)
     mirrors = read_mirrors(report, sections.get("mirrors", {}))
     burnin = read_burnin(report, sections.get("burnin", {}))
@@ -101,7 +104,7 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
     if complete:
         options.check_held(groups)
     by_group = [options.for_group(group) for group in groups]
-    nodes = assemble_nodes(report, groups, addresses, locations, by_group, header, primary, networks)
+    nodes = assemble_nodes(report, groups, addresses, locations, by_group, header, primary, networks, storage)
     if header is None or ssh is None or nodes is None or not complete:
         return None
     cluster = Cluster(
@@ -111,6 +114,7 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
         sha256=report.document.sha256,
         networks=networks,
         fabrics=fabrics,
+        storage=storage,
         ssh=ssh,
         mirrors=mirrors,
         burnin=burnin,
@@ -118,13 +122,27 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
         gpu_stack=gpu_stack,
         nodes=nodes,
     )
+    _check(report, cluster, groups, options, locked=locked, warn=warn)
+    return Loaded(cluster, report.document, tuple(groups), options.sections, report.warnings())
+
+
+def _check(
+    report: Report,
+    cluster: Cluster,
+    groups: list[Group],
+    options: RoleOptionsReader,
+    *,
+    locked: bool,
+    warn: bool,
+) -> None:
+    """Note what is wrong with the cluster as a whole."""
+    check_storage(report, cluster)
     options.check_against(cluster)
     if locked:
         options.check_lock(cluster)
     if warn:
         find_warnings(report, cluster, groups)
         options.warn_about(cluster)
-    return Loaded(cluster, report.document, tuple(groups), options.sections, report.warnings())
 
 
 def _header(report: Report, sections: dict[str, Data]) -> ClusterSection | None:

@@ -14,6 +14,7 @@ from rackwright.clusterfile.file import FabricSection
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.load import Loaded
 from rackwright.clusterfile.report import show_path
+from rackwright.clusterfile.storage_section import FilesystemSection
 from rackwright.documents.document import DataPath
 from rackwright.model.cluster import Node
 
@@ -59,13 +60,17 @@ class Origins:
         self._groups = {name: group for group in loaded.groups for name in group.names}
 
     def cluster_values(self) -> Iterator[Value]:
-        """Settings of the whole cluster: its name, networks, fabrics, ssh, mirrors, burn-in, roles."""
+        """Settings of the whole cluster: its name, networks, fabrics, storage, ssh, mirrors, burn-in, roles."""
         cluster = self._loaded.cluster
         for field in ("name", "domain"):
             yield Value(field, getattr(cluster, field), self._origin(("cluster", field)))
         for name, network in cluster.networks.items():
             yield from self._section(("networks", name), network, without=("name",))
         yield from self._fabrics()
+        for name in cluster.storage:
+            path = ("storage", name)
+            section = FilesystemSection.model_validate(self._document.value(path))
+            yield from self._section(path, section)
         for key in ("ssh", "mirrors", "burnin", "waves"):
             yield from self._section((key,), getattr(cluster, key))
         if cluster.gpu_stack is not None:

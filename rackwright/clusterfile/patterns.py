@@ -10,6 +10,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid name: lower-case letters, digits, `_`, `.` and `-`, a letter first, at most 40 characters.",
         "physics",
     ),
+    r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$": (
+        "Not a valid name: letters, digits, `_`, `.` and `-`, at most 64 characters.",
+        "scratch",
+    ),
     r"^[A-Za-z][A-Za-z0-9_-]{0,39}$": (f"Not a valid name: {_LABEL_RULE}.", "train"),
     r"^[a-z][a-z0-9_]{0,31}$": (
         "Not a valid name: lower-case letters, digits and `_`, a letter first, at most 32 characters.",

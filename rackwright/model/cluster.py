@@ -20,6 +20,7 @@ from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.ranges import unit_name
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import Sku
+from rackwright.model.storage import Filesystem
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
 from rackwright.osfamily.known import OsFamily, OsRelease
 
@@ -85,6 +86,10 @@ class Node(Frozen):
     lab: LabSize | None = None
     mig: dict[str, int] = Field(default_factory=dict)
     """MIG profile to its instances on each GPU; empty: MIG is off."""
+    filesystems: tuple[Filesystem, ...] = ()
+    """Declared filesystems that it uses, each at its path; of those that it serves itself, too."""
+    served: tuple[Filesystem, ...] = ()
+    """Declared filesystems that it is a server of."""
     options: dict[str, SerializeAsAny[RoleOptions]] = Field(default_factory=dict)
     """Options of each role that runs on this node, the group's overrides merged in."""
 
@@ -139,6 +144,8 @@ class Cluster(Frozen):
     networks: dict[str, Network]
     fabrics: dict[str, Fabric] = Field(default_factory=dict)
     """Declared cabling, by the name of the network."""
+    storage: dict[str, Filesystem] = Field(default_factory=dict)
+    """Declared filesystems by name, in file order."""
     ssh: Ssh
     mirrors: Mirrors
     burnin: Burnin

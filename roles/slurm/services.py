@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
+from rackwright.model.mount_names import unit_name
 from rackwright.model.options import Frozen
 from rackwright.model.strings import Identifier
 
@@ -53,12 +54,7 @@ class StateMount(Frozen):
     @property
     def unit(self) -> str:
         """The mount's unit, as systemd-escape --path names it."""
-        parts = ("".join(_escaped(character) for character in part) for part in self.path[1:].split("/"))
-        return "-".join(parts) + ".mount"
-
-
-def _escaped(character: str) -> str:
-    return "\\x2d" if character == "-" else character
+        return unit_name(self.path)
 
 
 class Reservation(Frozen):

@@ -9,9 +9,9 @@ from pyinfra.api.deploy import deploy
 from rackwright.data import site_of
 from rackwright.model.cluster import Node
 from rackwright.model.disks import DEVICE
+from rackwright.model.mount_names import unit_name
 from rackwright.operations import arrays, files, filesystems, packages, units, volumes
 from rackwright.osfamily.names import names
-from rackwright.roles.storage_layout.mount_names import unit_name
 from rackwright.roles.storage_layout.options import FilesystemOptions, StorageLayoutOptions
 from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_unit
 

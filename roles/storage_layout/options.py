@@ -11,11 +11,12 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.disks import SERIAL, SUPERBLOCK_NAME_MAX, Selector
 from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.mount_names import unit_name
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.platforms import Capability, why_lacking
+from rackwright.model.storage import MakesFilesystems
 from rackwright.model.strings import GroupName, UserName
 from rackwright.model.text import mistake
-from rackwright.roles.storage_layout.mount_names import unit_name
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,14}$")]
 """Of disks, arrays, groups and volumes. No dash: device-mapper doubles it."""
@@ -128,7 +129,7 @@ class FilesystemOptions(Frozen):
         return self
 
 
-class StorageLayoutOptions(RoleOptions, WritesUnitFiles):
+class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
     """Arrays, volumes and filesystems on declared disks. A disk that holds anything needs its serial typed."""
 
     disks: dict[Name, DiskChoice] = Field(
@@ -209,6 +210,10 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles):
         wanted |= {"mdadm"} if self.arrays else set()
         wanted |= {"lvm2"} if self.volume_groups else set()
         return tuple(sorted(wanted))
+
+    def made_filesystems(self, node: Node) -> Mapping[str, str]:
+        """Its filesystems; the same on every node of the group."""
+        return {path: one.type for path, one in self.filesystems.items()}
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """Its mount units."""

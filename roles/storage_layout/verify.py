@@ -13,8 +13,8 @@ from rackwright.facts.block_records import Disk, Storage
 from rackwright.facts.disk_choice import NoDisk, NotChosen, chosen, signatures_at, stable_link, wanted_bytes
 from rackwright.model.cluster import Node
 from rackwright.model.disks import DEVICE, Selector, volume_path
+from rackwright.model.mount_names import unit_name
 from rackwright.osfamily.names import names
-from rackwright.roles.storage_layout.mount_names import unit_name
 from rackwright.roles.storage_layout.options import ArrayOptions, FilesystemOptions, StorageLayoutOptions
 from rackwright.roles.storage_layout.readings import array_faults
 from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_unit

@@ -1,0 +1,146 @@
+"""Mistakes about several filesystems, and about filesystems and the roles that mount, serve and make them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from rackwright.clusterfile.report import Report
+from rackwright.clusterfile.roles import options_class, role_names
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import fold
+from rackwright.model.storage import (
+    Filesystem,
+    FilesystemKind,
+    MakesFilesystems,
+    MountsFilesystems,
+    ServesFilesystems,
+)
+
+_PATH = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9._-]*)+")
+_SYSTEM = frozenset(
+    [
+        "/",
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/lib",
+        "/lib64",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/sys",
+        "/tmp",
+        "/usr",
+        "/var",
+        "/var/lib",
+        "/var/log",
+    ]
+)
+
+
+def path_mistake(path: str, *, mounted: bool = True) -> tuple[str, str | None] | None:
+    """What is wrong with a folder that is mounted on, or exported; None: nothing."""
+    if path == "/" and not mounted:
+        return None
+    if not _PATH.fullmatch(path):
+        return f"{path[:60]!r} is not a valid absolute path.", "e.g. `/home`: no slash at the end, no `..`"
+    if mounted and path in _SYSTEM:
+        return f"Nothing is mounted over {path}.", "e.g. `/home`"
+    return None
+
+
+def check_paths(report: Report, filesystems: Mapping[str, Filesystem]) -> None:
+    """Note filesystems on one path, or below each other's, on the same node."""
+    checked: list[Filesystem] = []
+    for one in filesystems.values():
+        path = ("storage", one.name, "path")
+        if not report.clean(path):
+            continue
+        for other in checked:
+            both = set(one.nodes) & set(other.nodes)
+            if not both:
+                continue
+            line, _ = report.document.position(("storage", other.name, "path"))
+            where = f"{other.name} (line {line}) on {fold(both)}"
+            if one.path == other.path:
+                report.add(path, f"{one.path} is the path of {where} too.", "mount each on a path of its own")
+            elif one.path.startswith(f"{other.path}/") or other.path.startswith(f"{one.path}/"):
+                report.add(
+                    path,
+                    f"{one.path} and {other.path} of {where} are one below the other: while the outer one is away, the "
+                    "inner one is too.",
+                    "mount each on a path of its own, and link to it",
+                )
+        checked.append(one)
+
+
+def check_storage(report: Report, cluster: Cluster) -> None:
+    """Note filesystems that no role mounts or serves on their nodes, and paths that clash with a node's own drives."""
+    for one in cluster.storage.values():
+        if not report.clean(("storage", one.name)):
+            continue
+        if one.kind is FilesystemKind.LOCAL:
+            _check_local(report, cluster, one)
+            continue
+        clients = [cluster.by_name[name] for name in one.nodes if name not in one.server_nodes]
+        _check_roles(report, one, clients, MountsFilesystems, "mounts_kinds", "mounts")
+        servers = [cluster.by_name[name] for name in one.server_nodes if name in cluster.by_name]
+        _check_roles(report, one, servers, ServesFilesystems, "serves_kinds", "serves")
+        _check_own_drives(report, cluster, one)
+
+
+def _check_roles(
+    report: Report, one: Filesystem, nodes: list[Node], interface: type, kinds: str, verb: str
+) -> None:
+    without = [
+        node.name
+        for node in nodes
+        if not any(
+            isinstance(given, interface) and one.kind in getattr(given, kinds)
+            for given in node.options.values()
+        )
+    ]
+    if not without:
+        return
+    known = [
+        f"`{role}: {{}}`"
+        for role in role_names()
+        if issubclass(options_class(role), interface) and one.kind in getattr(options_class(role), kinds)
+    ]
+    hint = (
+        f"add {' or '.join(known)} under `roles`" if known else "name servers outside the cluster by address"
+    )
+    key = "kind" if verb == "mounts" else "servers"
+    report.add(("storage", one.name, key), f"No role {verb} {one.kind.value} on {fold(without)}.", hint)
+
+
+def _made(node: Node) -> Mapping[str, str]:
+    makes = node.offers(MakesFilesystems)
+    return makes.made_filesystems(node) if makes is not None else {}
+
+
+def _check_local(report: Report, cluster: Cluster, one: Filesystem) -> None:
+    without = [name for name in one.nodes if one.path not in _made(cluster.by_name[name])]
+    if without:
+        report.add(
+            ("storage", one.name, "path"),
+            f"No role makes a filesystem on {one.path} of {fold(without)}.",
+            f"declare it under `roles.storage_layout.filesystems`, e.g. `{one.path}: {{on: scratch}}`",
+        )
+
+
+def _check_own_drives(report: Report, cluster: Cluster, one: Filesystem) -> None:
+    for name in one.nodes:
+        for path in _made(cluster.by_name[name]):
+            if name not in one.server_nodes and (
+                path == one.path or one.path.startswith(f"{path}/") or path.startswith(f"{one.path}/")
+            ):
+                report.add(
+                    ("storage", one.name, "path"),
+                    f"{one.path} and {path}, which {name} has on its own drives, are in each other's way.",
+                    "mount each on a path of its own",
+                )
+                return

@@ -1,0 +1,209 @@
+"""Declared filesystems: what is mounted where, from which server, for what purpose.
+
+A role that mounts a kind of filesystem implements `MountsFilesystems`, one that serves it `ServesFilesystems`, and one
+that makes filesystems on a node's own disks `MakesFilesystems`; no role names another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field, model_validator
+
+from rackwright.model.options import Frozen
+from rackwright.model.sku import Source
+from rackwright.model.text import mistake
+
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Node
+
+
+class FilesystemKind(StrEnum):
+    """Kinds of filesystems that the cluster file can declare."""
+
+    NFS = "nfs"
+    VAST = "vast"
+    """NFS with VAST's multipath client."""
+    LUSTRE = "lustre"
+    BEEGFS = "beegfs"
+    WEKA = "weka"
+    CEPHFS = "cephfs"
+    GPFS = "gpfs"
+    """IBM Storage Scale."""
+    LOCAL = "local"
+    """On a node's own drives, made by the role storage_layout."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether several nodes see the same files."""
+        return self is not FilesystemKind.LOCAL
+
+
+class FilesystemPurpose(StrEnum):
+    """What a filesystem is for; decides how it is mounted and judged."""
+
+    HOME = "home"
+    DATA = "data"
+    CHECKPOINT = "checkpoint"
+    SOFTWARE = "software"
+    SCRATCH = "scratch"
+    STATE = "state"
+    """State of services, e.g. slurmctld's, which a pair of heads shares."""
+
+
+class Quota(Frozen):
+    """Limits of what one user may keep on a filesystem; hard limits."""
+
+    gib: int | None = Field(default=None, ge=1, le=2**32, description="GiB of each user.")
+    files: int | None = Field(default=None, ge=1, le=2**40, description="Files and folders of each user.")
+    users: dict[str, Quota] = Field(default_factory=dict, description="Limits of single users, by name.")
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Quota:
+        if self.gib is None and self.files is None and not self.users:
+            raise mistake("A quota needs `gib`, `files` or both.", "e.g. `quota: {gib: 100, files: 1000000}`")
+        if any(one.users for one in self.users.values()):
+            raise mistake("The limits of one user have no `users`.")
+        return self
+
+    def of(self, user: str) -> Quota:
+        """The limits of a user."""
+        return self.users.get(user, self)
+
+
+class StorageFloor(Frozen):
+    """Rates below which `rackwright storage bench` fails. GB/s are 10^9 bytes per second."""
+
+    read_gbs: float | None = Field(default=None, gt=0, description="GB/s that one node alone reads.")
+    write_gbs: float | None = Field(default=None, gt=0, description="GB/s that one node alone writes.")
+    together_read_gbs: float | None = Field(
+        default=None, gt=0, description="GB/s that all nodes together read."
+    )
+    together_write_gbs: float | None = Field(
+        default=None, gt=0, description="GB/s that all nodes together write."
+    )
+    metadata_ops: float | None = Field(
+        default=None, gt=0, description="Files made, looked up and removed per second by all nodes together."
+    )
+    source: Source | None = Field(default=None, description="Where the figures come from.")
+
+    @model_validator(mode="after")
+    def _is_cited(self) -> StorageFloor:
+        if all(getattr(self, name) is None for name in FLOORS):
+            raise mistake("A floor needs at least one rate.", "e.g. `floor: {read_gbs: 4, write_gbs: 2}`")
+        if self.source is None:
+            raise mistake(
+                "A floor needs a `source`.",
+                "e.g. `source: {text: DGX SuperPOD H100 RA, table 6, read: 2026-11-20}`",
+            )
+        return self
+
+
+FLOORS = ("read_gbs", "write_gbs", "together_read_gbs", "together_write_gbs", "metadata_ops")
+
+
+class Server(Frozen):
+    """One server of a filesystem."""
+
+    name: str
+    """A node of the cluster, or as declared: an address, a DNS name, a Lustre NID."""
+    address: str
+    """What clients connect to: of a node its address on the filesystem's network."""
+    node: bool
+    """Whether it is a node of the cluster."""
+
+
+class Filesystem(Frozen):
+    """A filesystem and who mounts it."""
+
+    name: str
+    kind: FilesystemKind
+    purpose: FilesystemPurpose
+    path: str
+    """Where it is mounted, the same on every node."""
+    servers: tuple[Server, ...] = ()
+    export: str | None = None
+    """The folder that the server gives out (nfs, vast), or the folder inside the filesystem (cephfs)."""
+    fsname: str | None = None
+    """Name of the filesystem on its servers (lustre, weka, cephfs, gpfs)."""
+    network: str = ""
+    """Network that clients reach the servers by."""
+    rdma: bool = False
+    options: tuple[str, ...] = ()
+    """Declared mount options, over those that the role gives by kind and purpose."""
+    read_only: bool = False
+    automount: bool = True
+    """Mounted by the first access, and again after a server was away; not for `local`."""
+    nodes: tuple[str, ...] = ()
+    """Nodes that use it at `path`, in file order, servers among them included."""
+    quota: Quota | None = None
+    floor: StorageFloor | None = None
+    min_free_percent: float = 5.0
+    min_free_files_percent: float = 5.0
+    stat_seconds: float = 5.0
+    """How long a stat of `path` may take."""
+
+    @property
+    def server_nodes(self) -> tuple[str, ...]:
+        """Nodes of the cluster that serve it."""
+        return tuple(server.name for server in self.servers if server.node)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """How one node gets a filesystem at its path: what is given to mount(8), and what the kernel then shows."""
+
+    filesystem: Filesystem
+    what: str
+    """What= of the mount unit, e.g. `10.0.0.10:/srv/home`."""
+    type: str
+    """Type= of the mount unit, e.g. `nfs4`."""
+    options: tuple[str, ...] = ()
+    """As mount(8) takes them."""
+    sources: tuple[str, ...] = ()
+    """Sources that /proc/self/mountinfo may show, e.g. `10.0.0.10:/srv/home`; empty: `what` alone."""
+    types: tuple[str, ...] = ()
+    """Types that it may show; empty: `type` alone."""
+    shown: Mapping[str, str | None] = field(default_factory=dict)
+    """Options that it has to show, with their values; None: a flag."""
+    requires: tuple[str, ...] = ()
+    """Units that have to run before it, e.g. `lnet.service`."""
+    timeout_seconds: int = 90
+    """How long mounting may take."""
+
+
+class MountsFilesystems:
+    """Options of a role that mounts filesystems of some kinds."""
+
+    mounts_kinds: ClassVar[frozenset[FilesystemKind]]
+
+    def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
+        """How this node mounts a filesystem of such a kind that is in `node.filesystems`."""
+        raise NotImplementedError
+
+
+class ServesFilesystems:
+    """Options of a role that serves filesystems of some kinds from nodes of the cluster."""
+
+    serves_kinds: ClassVar[frozenset[FilesystemKind]]
+
+
+class MakesFilesystems:
+    """Options of the role that makes filesystems on a node's own drives."""
+
+    def made_filesystems(self, node: Node) -> Mapping[str, str]:
+        """Type of each filesystem, by the folder it is mounted on."""
+        raise NotImplementedError
+
+
+def mount_of(node: Node, filesystem: Filesystem) -> Mount | None:
+    """How a node mounts a filesystem, by the role that does; None where the node serves it, or no role mounts it."""
+    if node.name in filesystem.server_nodes:
+        return None
+    for given in node.options.values():
+        if isinstance(given, MountsFilesystems) and filesystem.kind in given.mounts_kinds:
+            return given.mount_of(node, filesystem)
+    return None
