@@ -1,0 +1,193 @@
+"""Asks filesystems on a node for a sign of life, each in a process of its own that is left behind if it hangs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from rackwright.claims.check import CheckContext, Undetermined
+from rackwright.model.options import RoleOptions
+from rackwright.model.storage import Filesystem
+
+PROGRAM = r"""
+import errno, json, os, select, signal, stat, sys, time
+state = "/run/rackwright-mounts"
+
+def began(pid):
+    with open("/proc/%d/stat" % pid) as text:
+        return text.read().rpartition(")")[2].split()[19]
+
+def hangs(path, mark):
+    # A process that an earlier question left behind is still waiting: no second one is sent after it.
+    try:
+        with open(mark) as text:
+            pid, start = text.read().split()
+        return began(int(pid)) == start
+    except (OSError, ValueError, IndexError):
+        return False
+
+def owner_may_write(path):
+    # Root may be squashed by the server: the owner of the folder, or of one in it, asks instead (access(2) asks the
+    # server, and a read-only export answers no).
+    top = os.stat(path)
+    asked = [(top.st_uid, top.st_gid, path)]
+    with os.scandir(path) as entries:
+        for number, entry in enumerate(entries):
+            if number == 64:
+                break
+            if entry.is_dir(follow_symlinks=False):
+                one = entry.stat(follow_symlinks=False)
+                if one.st_mode & stat.S_IWUSR:
+                    asked.append((one.st_uid, one.st_gid, entry.path))
+    users = [one for one in asked if one[0] != 0][:1]
+    if top.st_mode & stat.S_IWOTH:
+        users.insert(0, (65534, 65534, path))
+    for uid, gid, folder in users:
+        pid = os.fork()
+        if pid == 0:
+            os.setgroups([])
+            os.setgid(gid)
+            os.setuid(uid)
+            os._exit(0 if os.access(folder, os.W_OK) else 1)
+        return os.waitpid(pid, 0)[1] == 0
+    return None
+
+def writes(path):
+    name = os.path.join(path, ".rackwright-%s-%d" % (os.uname().nodename, os.getpid()))
+    try:
+        with open(name, "x") as text:
+            text.write("written by rackwright verify\n")
+            text.flush()
+            os.fsync(text.fileno())
+        return True
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return owner_may_write(path)
+        raise
+    finally:
+        try:
+            os.unlink(name)
+        except OSError:
+            pass
+
+def ask(path, write):
+    os.stat(path + "/.")  # a bare stat(2) would not make the automounter mount it
+    began = time.monotonic()
+    room = os.statvfs(path)  # asks the server, where stat(2) may be answered by the cache
+    seconds = round(time.monotonic() - began, 3)
+    said = {"seconds": seconds, "blocks": room.f_blocks, "available": room.f_bavail, "files": room.f_files, "files_available": room.f_favail}
+    if write:
+        said["writes"] = writes(path)
+    return said
+
+def child(path, write, pipe):
+    # Nothing of the caller's is held open, so that a process that hangs keeps no session waiting.
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    try:
+        said = ask(path, write)
+    except OSError as error:
+        said = {"error": errno.errorcode.get(error.errno, str(error.errno)), "text": os.strerror(error.errno or 0)}
+    os.write(pipe, json.dumps(said).encode())
+    os._exit(0)
+
+os.makedirs(state, 0o700, exist_ok=True)
+write, asked = sys.argv[1] == "write", list(zip(sys.argv[2::2], map(float, sys.argv[3::2])))
+waiting, answers = {}, {}
+for path, seconds in asked:
+    mark = os.path.join(state, path.strip("/").replace("/", "-"))
+    if hangs(path, mark):
+        answers[path] = {"hangs": True, "seconds": 0}
+        continue
+    reads, writes_to = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reads)
+        child(path, write, writes_to)
+    os.close(writes_to)
+    with open(mark, "w") as text:
+        text.write("%d %s" % (pid, began(pid)))
+    waiting[reads] = (path, pid, time.monotonic() + seconds, seconds, mark)
+while waiting:
+    now = time.monotonic()
+    ready, _, _ = select.select(list(waiting), [], [], max(0, min(one[2] for one in waiting.values()) - now))
+    for reads in list(waiting):
+        path, pid, end, seconds, mark = waiting[reads]
+        if reads in ready:
+            text = os.read(reads, 65536)
+            answers[path] = json.loads(text) if text else {"error": "the process that asked ended", "text": ""}
+            os.waitpid(pid, 0)
+            os.unlink(mark)
+        elif time.monotonic() >= end:
+            os.kill(pid, signal.SIGKILL)
+            answers[path] = {"hangs": True, "seconds": seconds}
+        else:
+            continue
+        os.close(reads)
+        del waiting[reads]
+print(json.dumps(answers))
+sys.stdout.flush()
+os._exit(0)
+"""
+"""`read` or `write`, then for each filesystem its path and the seconds that it has. Prints an object by path."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one question."""
+
+    seconds: float
+    hangs: bool = False
+    """Whether no answer came within the deadline; then nothing else is known."""
+    error: str = ""
+    """As errno names it, e.g. `ESTALE`; empty: it answered."""
+    text: str = ""
+    blocks: int = 0
+    available: int = 0
+    files: int = 0
+    files_available: int = 0
+    writes: bool | None = None
+    """Whether files can be written; None where that was not asked, or the server lets root find out nothing."""
+
+
+def ask(
+    context: CheckContext[RoleOptions], filesystems: tuple[Filesystem, ...], *, write: bool = False
+) -> dict[str, Answer]:
+    """Each filesystem's answer, by its path. Undetermined where the node cannot ask."""
+    slower = context.cluster.ssh.time_factor
+    words = [word for one in filesystems for word in (one.path, f"{one.stat_seconds * slower:g}")]
+    arguments = (PROGRAM, "write" if write else "read", *words)
+    text = context.output(f"python3 -IS -c{' %s' * len(arguments)}", *arguments)
+    return answers(text, filesystems)
+
+
+def answers(text: str, filesystems: tuple[Filesystem, ...]) -> dict[str, Answer]:
+    """What PROGRAM printed. Undetermined where it cannot be read."""
+    try:
+        found = json.loads(text)
+        return {one.path: _answer(found[one.path]) for one in filesystems}
+    except (ValueError, KeyError, TypeError) as error:
+        raise Undetermined(
+            f"what the node printed of its filesystems cannot be read: {text[:80]!r}"
+        ) from error
+
+
+def _answer(said: dict[str, Any]) -> Answer:
+    if said.get("hangs"):
+        return Answer(float(said["seconds"]), hangs=True)
+    if "error" in said:
+        return Answer(float(said.get("seconds", 0)), error=str(said["error"]), text=str(said["text"]))
+    writes = said.get("writes")
+    if writes not in (None, True, False):
+        raise ValueError(writes)
+    return Answer(
+        float(said["seconds"]),
+        blocks=int(said["blocks"]),
+        available=int(said["available"]),
+        files=int(said["files"]),
+        files_available=int(said["files_available"]),
+        writes=writes,
+    )

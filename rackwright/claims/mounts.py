@@ -1,0 +1,190 @@
+"""What roles claim of declared filesystems: mounted as declared, answering, writable, with room.
+
+Nothing here waits for a filesystem: each is asked by a process of its own, and one that hangs is UNKNOWN, by name, within
+its deadline.
+"""
+
+from __future__ import annotations
+
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.claims.files import as_rendered
+from rackwright.claims.mount_probe import Answer, ask
+from rackwright.claims.units import runs
+from rackwright.facts.mounts import MountTable
+from rackwright.model.cluster import Node
+from rackwright.model.options import RoleOptions
+from rackwright.model.storage import Filesystem, FilesystemKind, MountsFilesystems
+from rackwright.mounts import (
+    automount_unit,
+    differences,
+    live,
+    mount_unit,
+    mounted_by,
+    mounts_of,
+    unit_texts,
+)
+
+Context = CheckContext[RoleOptions]
+_LONGEST_DEADLINE = 60
+"""Seconds; of `stat_seconds` in the cluster file."""
+_EXTRA_SECONDS = 30
+"""What a check may take besides its deadline: the login, Python's start, the first mount."""
+
+
+def _role(context: Context) -> MountsFilesystems:
+    if not isinstance(context.options, MountsFilesystems):
+        raise TypeError(f"{type(context.options).__name__} mounts no filesystems")
+    return context.options
+
+
+def _filesystems(context: Context) -> tuple[Filesystem, ...]:
+    return mounted_by(context.node, _role(context).mounts_kinds)
+
+
+def mounted(node: Node, options: RoleOptions) -> bool:
+    """Whether the role mounts anything on the node."""
+    return isinstance(options, MountsFilesystems) and bool(mounted_by(node, options.mounts_kinds))
+
+
+def _writable(node: Node, options: RoleOptions) -> bool:
+    kinds: frozenset[FilesystemKind] = getattr(options, "mounts_kinds", frozenset())
+    return any(not one.read_only for one in mounted_by(node, kinds))
+
+
+def _trouble(one: Filesystem, answer: Answer) -> str | None:
+    """Why nothing more is known of a filesystem; None where it answered. Raises Failed for a stale handle."""
+    if answer.hangs:
+        return f"{one.path} does not answer within {one.stat_seconds:g} s"
+    if answer.error == "ESTALE":
+        fail(f"{one.path} has a stale file handle: the server's folder was removed or replaced")
+    if answer.error:
+        fail(f"{one.path} cannot be read: {answer.error} ({answer.text})")
+    return None
+
+
+def answers_in_time(context: Context) -> str:
+    """Every filesystem answers within its deadline; that mounts those that wait for their first use."""
+    filesystems = _filesystems(context)
+    found = ask(context, filesystems)
+    silent = [said for one in filesystems if (said := _trouble(one, found[one.path])) is not None]
+    if silent:
+        raise Undetermined("; ".join(silent))
+    return ", ".join(f"{one.path} in {found[one.path].seconds:.3f} s" for one in filesystems)
+
+
+def is_as_declared(context: Context) -> str:
+    """The kernel's table has each from its declared server, with the declared options."""
+    filesystems = _filesystems(context)
+    ask(context, filesystems)  # the first use mounts it
+    table = context.fact(MountTable, tuple(one.path for one in filesystems))
+    wrong, found = [], []
+    for mount in mounts_of(context.node, _role(context)):
+        path = mount.filesystem.path
+        entry = live(table.get(path, ()))
+        if entry is None:
+            wrong.append(f"{path} is not mounted")
+            continue
+        wrong += [f"{path} {said}" for said in differences(mount, entry)]
+        found.append(f"{path} from {entry.source} ({entry.type})")
+    if wrong:
+        fail("; ".join(wrong))
+    return ", ".join(found)
+
+
+def can_be_written(context: Context) -> str:
+    """Each that is not declared read-only takes files: root's, or its users' where the server squashes root."""
+    filesystems = tuple(one for one in _filesystems(context) if not one.read_only)
+    found = ask(context, filesystems, write=True)
+    unknown = []
+    for one in filesystems:
+        answer = found[one.path]
+        if answer.error == "EROFS" or answer.writes is False:
+            fail(f"{one.path} cannot be written: {answer.text or 'the server refuses its users'}")
+        if answer.error in ("ENOSPC", "EDQUOT"):
+            fail(f"{one.path} has no room for a file: {answer.text}")
+        said = _trouble(one, answer)
+        if said is None and answer.writes is None:
+            said = f"{one.path}: the server squashes root, and no folder of a user is there to ask for"
+        unknown += [said] if said is not None else []
+    if unknown:
+        raise Undetermined("; ".join(unknown))
+    return ", ".join(one.path for one in filesystems)
+
+
+def has_room(context: Context) -> str:
+    """Each has its declared share of free space and inodes; below half of that it fails."""
+    filesystems = _filesystems(context)
+    found = ask(context, filesystems)
+    silent, low, said = [], [], []
+    for one in filesystems:
+        answer = found[one.path]
+        if (trouble := _trouble(one, answer)) is not None:
+            silent.append(trouble)
+            continue
+        shares = _shares(one, answer)
+        said.append(f"{one.path} has {' and '.join(text for text, _, _ in shares)}")
+        for text, free, least in shares:
+            if free < least / 2:
+                fail(f"{one.path} has {text}, and {least:g} % are declared")
+            if free < least:
+                low.append(f"{one.path} has {text}, and {least:g} % are declared")
+    if silent:
+        raise Undetermined("; ".join(silent))
+    if low:
+        raise Warned("; ".join(low))
+    return ", ".join(said)
+
+
+def _shares(one: Filesystem, answer: Answer) -> list[tuple[str, float, float]]:
+    """What is free in words, as a percentage, and the declared least; inodes only where they are counted."""
+    if answer.blocks <= 0:
+        raise Undetermined(f"{one.path} reports a size of 0")
+    free = 100 * answer.available / answer.blocks
+    shares = [(f"{free:.0f} % free", free, one.min_free_percent)]
+    if answer.files > 0:
+        files = 100 * answer.files_available / answer.files
+        shares.append((f"{files:.0f} % of its inodes free", files, one.min_free_files_percent))
+    return shares
+
+
+def units_are_as_declared(context: Context) -> str:
+    """The unit files are as rendered, and each filesystem is mounted at boot or at its first use."""
+    texts: dict[str, str | None] = {}
+    said = []
+    for mount in mounts_of(context.node, _role(context)):
+        texts |= unit_texts(mount)
+        by_use = mount.filesystem.automount
+        said.append(runs(context, automount_unit(mount) if by_use else mount_unit(mount)))
+    return f"{as_rendered(context, texts)}; {', '.join(said)}"
+
+
+def checks(role: str) -> tuple[Check, ...]:
+    """The checks of a role that mounts filesystems; `role`: what it mounts, in the checks' names, e.g. `NFS`."""
+    seconds = _LONGEST_DEADLINE + _EXTRA_SECONDS
+    return (
+        Check(
+            f"{role} mounts are declared to systemd and start at boot", units_are_as_declared, applies=mounted
+        ),
+        Check(
+            f"{role} filesystems answer within their deadlines",
+            answers_in_time,
+            applies=mounted,
+            live=True,
+            timeout_seconds=seconds,
+        ),
+        Check(
+            f"{role} filesystems are mounted as declared",
+            is_as_declared,
+            applies=mounted,
+            live=True,
+            timeout_seconds=seconds,
+        ),
+        Check(
+            f"{role} filesystems can be written",
+            can_be_written,
+            applies=_writable,
+            live=True,
+            timeout_seconds=seconds,
+        ),
+        Check(f"{role} filesystems have room", has_room, applies=mounted, live=True, timeout_seconds=seconds),
+    )

@@ -1,0 +1,89 @@
+"""Declared filesystems, mounted by systemd as declared and mounted anew where what is mounted differs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from shlex import quote
+
+from pyinfra.api.command import StringCommand
+from pyinfra.api.operation import operation
+from pyinfra.context import host
+
+from rackwright.facts.mounts import MountTable
+from rackwright.facts.units import Unit, UnitState
+from rackwright.model.storage import Mount
+from rackwright.mounts import (
+    MountEntry,
+    automount_text,
+    automount_unit,
+    differences,
+    live,
+    mount_text,
+    mount_unit,
+    unit_texts,
+)
+from rackwright.operations import files
+from rackwright.plan.changes import Change, record
+
+
+def declared(mounts: Sequence[Mount]) -> None:
+    """Unit files of every mount, then each is mounted; call it from a role's deploy."""
+    for mount in host.loop(mounts):  # type: ignore[no-untyped-call]
+        path = mount.filesystem.path
+        unit, automount = unit_texts(mount)
+        at_first_use = automount_text(mount)
+        files.file(name=f"Write the mount unit of {path}", path=unit, content=mount_text(mount))
+        if at_first_use is not None:
+            files.file(name=f"Write the automount unit of {path}", path=automount, content=at_first_use)
+        mounted(name=f"Mount {path}", mount=mount)
+        if at_first_use is None:
+            files.absent(name=f"Remove the automount unit of {path}", path=automount)
+
+
+@operation()
+def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
+    """A filesystem is mounted at boot or at its first use, and what is mounted is what is declared.
+
+    With `automount` nothing is mounted here: a server that is away does not end the run. What is mounted and differs
+    is mounted anew, which drains a worker first.
+    """
+    fs, unit, automount = mount.filesystem, mount_unit(mount), automount_unit(mount)
+    first, other = (automount, unit) if fs.automount else (unit, automount)
+    there: UnitState = host.get_fact(Unit, unit=first)
+    stale: UnitState = host.get_fact(Unit, unit=other)
+    table: dict[str, tuple[MountEntry, ...]] = host.get_fact(MountTable, paths=(fs.path,))
+    entry = live(table.get(fs.path, ()))
+    wrong = tuple(differences(mount, entry)) if entry is not None else ()
+    off = stale.file_state.startswith("enabled") or (not fs.automount and stale.active)
+    commands: list[str] = []
+    if off:
+        record(Change("unit", other, stale.file_state or "running", "disabled"))
+        stop = "" if fs.automount else f" && systemctl stop {quote(other)}"
+        commands.append(f"systemctl disable --quiet {quote(other)}{stop}")
+    if there.masked:
+        record(Change("unit", first, "masked", "unmasked"))
+        commands.append(f"systemctl unmask --quiet {quote(first)}")
+    if not there.enabled:
+        record(Change("unit", first, there.file_state or "missing", "enabled"))
+        commands.append(f"systemctl enable --quiet {quote(first)}")
+    if wrong:
+        said = "; ".join(wrong)
+        record(Change("unit", unit, "running", "mounted anew", because=f"{fs.path} {said}", disruptive=True))
+        commands.append(f"systemctl stop {quote(unit)}")
+    if not there.active or wrong:
+        if not there.active:
+            record(Change("unit", first, there.active_state, "running"))
+        commands.append(_started(first))
+    if not commands:
+        host.noop(f"{fs.path} is as declared")
+        return
+    yield StringCommand(f"sh -ec {quote(chr(10).join(('systemctl daemon-reload', *commands)))}")
+
+
+def _started(unit: str) -> str:
+    """Starting it, with the unit's own last words where that fails."""
+    name = quote(unit)
+    return (
+        f"systemctl reset-failed {name} 2>/dev/null || :\n"
+        f"systemctl start {name} || {{ systemctl status --no-pager --full --lines=15 {name} >&2; exit 1; }}"
+    )
