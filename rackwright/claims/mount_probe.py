@@ -18,12 +18,14 @@ def began(pid):
     with open("/proc/%d/stat" % pid) as text:
         return text.read().rpartition(")")[2].split()[19]
 
-def hangs(path, mark):
+def hangs(mark, seconds):
     # A process that an earlier question left behind is still waiting: no second one is sent after it.
     try:
         with open(mark) as text:
             pid, start = text.read().split()
-        return began(int(pid)) == start
+        with open("/proc/uptime") as text:
+            age = float(text.read().split()[0]) - int(start) / os.sysconf("SC_CLK_TCK")
+        return began(int(pid)) == start and age > seconds
     except (OSError, ValueError, IndexError):
         return False
 
@@ -99,7 +101,7 @@ write, asked = sys.argv[1] == "write", list(zip(sys.argv[2::2], map(float, sys.a
 waiting, answers = {}, {}
 for path, seconds in asked:
     mark = os.path.join(state, path.strip("/").replace("/", "-"))
-    if hangs(path, mark):
+    if hangs(mark, seconds):
         answers[path] = {"hangs": True, "seconds": 0}
         continue
     reads, writes_to = os.pipe()
@@ -120,7 +122,10 @@ while waiting:
             text = os.read(reads, 65536)
             answers[path] = json.loads(text) if text else {"error": "the process that asked ended", "text": ""}
             os.waitpid(pid, 0)
-            os.unlink(mark)
+            try:
+                os.unlink(mark)
+            except FileNotFoundError:
+                pass  # another question's, asked at the same time
         elif time.monotonic() >= end:
             os.kill(pid, signal.SIGKILL)
             answers[path] = {"hangs": True, "seconds": seconds}
