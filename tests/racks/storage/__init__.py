@@ -1,0 +1,1 @@
+"""Declared filesystems on virtual machines, whose kernels have NFS."""

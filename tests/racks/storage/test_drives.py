@@ -1,0 +1,54 @@
+"""Scratch on drives of a node's own: a drive fails, is reported, is replaced; and limits that hold users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.racks.site import Site, operations
+from tests.racks.storage.conftest import HEAD, until
+from tests.racks.verified import results
+
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
+WHOLE = "the arrays are whole, of their declared disks"
+NODE = "worker2"
+
+
+def array(site: Site) -> str:
+    (found,) = [
+        status
+        for status, rows in results(site, None, "--role", "storage_layout", "--limit", NODE).items()
+        for one in rows
+        if one["check"] == WHOLE
+    ]
+    return found
+
+
+def the_third_drive(content: dict[str, Any]) -> None:
+    content["roles"]["storage_layout"]["disks"]["b"]["serials"][NODE] = f"{NODE}-data2"
+
+
+def test_a_drive_of_scratch_fails_and_is_replaced(rack: Site) -> None:
+    rack.on(NODE, "echo kept >/scratch/kept && sync /scratch/kept")
+    rack.cli("lab", "fault", NODE, "disk:fail", "1", "--file", str(rack.file))
+    # md notices with the next write
+    until(lambda: rack.on(NODE, "date >/scratch/written; sync; echo done") != "" and array(rack) == "FAIL", "failure")
+    assert rack.on(NODE, "cat /scratch/kept").strip() == "kept"
+    rack.declare(the_third_drive)
+    rack.cli("apply", str(rack.file), "--yes")
+    until(lambda: array(rack) == "PASS", "rebuilt array")
+    assert operations(rack.plan(0)) == set()
+    assert rack.on(NODE, "cat /scratch/kept").strip() == "kept"
+
+
+def test_a_user_cannot_keep_more_than_the_quota(rack: Site) -> None:
+    big = "cd /shared/home/ada && fallocate -l 1100M big 2>&1; rm -f big"
+    said = rack.on("worker1", f"runuser -u ada -- sh -c {big!r}")
+    assert "quota exceeded" in said.lower(), said
+    rack.on("worker1", "runuser -u ada -- sh -c 'cd /shared/home/ada && fallocate -l 100M small && rm small'")
+    # a limit that someone lifted by hand is drift, and a check's failure
+    rack.on(HEAD, "xfs_quota -x -c 'limit -u bhard=0 ada' /srv")
+    assert results(rack, None, "--limit", HEAD).get("FAIL")
+    assert (HEAD, "home") in {(node, role) for node, role, _ in operations(rack.plan(2))}
+    rack.converge()
