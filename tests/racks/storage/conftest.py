@@ -58,14 +58,15 @@ nodes:
     addresses: {management: 10.89.0.10}
     options:
       storage_layout:
-        disks:
-          a: {serials: {head1: head1-data0}}
-          b: {serials: {head1: head1-data1}}
         arrays: {store: {level: 1, disks: [a, b]}}
         filesystems: {/srv: {"on": store, mount_options: [noatime, uquota]}}
   - nodes: worker[1-2]
     roles: [worker]
     addresses: {management: 10.89.0.11}
+    options:
+      storage_layout:
+        arrays: {scratch: {level: 1, disks: [a, b]}}
+        filesystems: {/scratch: {"on": scratch, mount_options: [noatime, prjquota]}}
 roles:
   base: {}
   access:
@@ -77,10 +78,8 @@ roles:
   firewall: {}
   storage_layout:
     disks:
-      a: {serials: {worker1: worker1-data0, worker2: worker2-data0}}
-      b: {serials: {worker1: worker1-data1, worker2: worker2-data1}}
-    arrays: {scratch: {level: 1, disks: [a, b]}}
-    filesystems: {/scratch: {"on": scratch, mount_options: [noatime, prjquota]}}
+      a: {serials: {head1: head1-data0, worker1: worker1-data0, worker2: worker2-data0}}
+      b: {serials: {head1: head1-data1, worker1: worker1-data1, worker2: worker2-data1}}
   nfs_server: {}
   nfs_client: {}
   munge: {}
