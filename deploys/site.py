@@ -58,6 +58,10 @@ from rackwright.roles.nccl.deploy import nccl
 from rackwright.roles.nccl.options import NcclOptions
 from rackwright.roles.network.deploy import network
 from rackwright.roles.network.options import NetworkOptions
+from rackwright.roles.nfs_client.deploy import nfs_client
+from rackwright.roles.nfs_client.options import NfsClientOptions
+from rackwright.roles.nfs_server.deploy import nfs_server
+from rackwright.roles.nfs_server.options import NfsServerOptions
 from rackwright.roles.nvidia_container_toolkit.deploy import nvidia_container_toolkit
 from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
 from rackwright.roles.nvidia_driver.deploy import nvidia_driver
@@ -127,6 +131,10 @@ if (o := options_for(host, "ipoib", IpoibOptions)) is not None:
     ipoib(options=o)
 if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
+if (o := options_for(host, "nfs_server", NfsServerOptions)) is not None:
+    nfs_server(options=o)
+if (o := options_for(host, "nfs_client", NfsClientOptions)) is not None:
+    nfs_client(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

@@ -13,6 +13,7 @@ from rackwright.claims.units import runs
 from rackwright.facts.mounts import MountTable
 from rackwright.model.cluster import Node
 from rackwright.model.options import RoleOptions
+from rackwright.model.platforms import Capability
 from rackwright.model.storage import Filesystem, FilesystemKind, MountsFilesystems
 from rackwright.mounts import (
     automount_unit,
@@ -25,6 +26,7 @@ from rackwright.mounts import (
 )
 
 Context = CheckContext[RoleOptions]
+_NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 _LONGEST_DEADLINE = 60
 """Seconds; of `stat_seconds` in the cluster file."""
 _EXTRA_SECONDS = 30
@@ -163,12 +165,16 @@ def checks(role: str) -> tuple[Check, ...]:
     seconds = _LONGEST_DEADLINE + _EXTRA_SECONDS
     return (
         Check(
-            f"{role} mounts are declared to systemd and start at boot", units_are_as_declared, applies=mounted
+            f"{role} mounts are declared to systemd and start at boot",
+            units_are_as_declared,
+            applies=mounted,
+            needs=_NEEDS,
         ),
         Check(
             f"{role} filesystems answer within their deadlines",
             answers_in_time,
             applies=mounted,
+            needs=_NEEDS,
             live=True,
             timeout_seconds=seconds,
         ),
@@ -176,6 +182,7 @@ def checks(role: str) -> tuple[Check, ...]:
             f"{role} filesystems are mounted as declared",
             is_as_declared,
             applies=mounted,
+            needs=_NEEDS,
             live=True,
             timeout_seconds=seconds,
         ),
@@ -183,8 +190,16 @@ def checks(role: str) -> tuple[Check, ...]:
             f"{role} filesystems can be written",
             can_be_written,
             applies=_writable,
+            needs=_NEEDS,
             live=True,
             timeout_seconds=seconds,
         ),
-        Check(f"{role} filesystems have room", has_room, applies=mounted, live=True, timeout_seconds=seconds),
+        Check(
+            f"{role} filesystems have room",
+            has_room,
+            applies=mounted,
+            needs=_NEEDS,
+            live=True,
+            timeout_seconds=seconds,
+        ),
     )

@@ -94,6 +94,7 @@ class _Reading:
             export=section.export,
             fsname=section.fsname,
             network=network.name if network is not None else "",
+            network_purpose=network.purpose if network is not None else NetworkPurpose.MANAGEMENT,
             rdma=section.rdma,
             options=section.options,
             read_only=section.read_only,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from rackwright.catalog.table_files import security_table, xid_table
 from rackwright.catalog.tables import XidAction
@@ -23,6 +24,7 @@ from rackwright.model.interfaces import DeclaresKernel, RunsDcgm, ServesTime
 from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.routes import default_networks
 from rackwright.model.sku import BLUEFIELD_3, Gpus, Sku
+from rackwright.model.storage import FilesystemKind, MakesFilesystems, mount_of
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
 from rackwright.workload.lookup import declared_on, runs_jobs
 
@@ -45,6 +47,7 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
     return _merge(
         _of_sku(node.sku, options, node.platform, node.mig),
         options,
+        _declared_mounts(node),
         lacking={need.value: why for need in Capability if (why := why_node_lacks(node, need)) is not None},
         node=node.name,
         acs=_acs(node),
@@ -90,7 +93,7 @@ def _unknown_ports(node: Node, networks: list[Network]) -> tuple[str, ...]:
 def expected_of_sku(sku: Sku, options: HealthOptions | None = None) -> Expected:
     """What any node of a SKU is expected to be, for documents without a cluster file."""
     options = options or HealthOptions()
-    return _merge(_of_sku(sku, options, Platform.BARE_METAL, {}), options, services=options.services)
+    return _merge(_of_sku(sku, options, Platform.BARE_METAL, {}), options, (), services=options.services)
 
 
 def options_of(node: Node) -> HealthOptions:
@@ -101,13 +104,53 @@ def options_of(node: Node) -> HealthOptions:
     return HealthOptions()
 
 
-def _merge(base: Expected, options: HealthOptions, **fields: object) -> Expected:
+def _declared_mounts(node: Node) -> tuple[ExpectedMount, ...]:
+    """The filesystems that a node uses, but for those that it serves itself, as its roles mount them."""
+    makes = node.offers(MakesFilesystems)
+    found = []
+    for one in node.filesystems:
+        mount = mount_of(node, one)
+        if mount is not None:
+            sources, types = mount.sources or (mount.what,), mount.types or (mount.type,)
+            found.append(
+                ExpectedMount(
+                    one.path,
+                    sources[0] if len(sources) == 1 else None,
+                    types[0] if len(types) == 1 else None,
+                    writable=not one.read_only,
+                    shared=True,
+                    automount=one.automount,
+                )
+            )
+        elif one.kind is FilesystemKind.LOCAL:
+            made = makes.made_filesystems(node) if makes is not None else {}
+            found.append(ExpectedMount(one.path, None, made.get(one.path), writable=not one.read_only))
+    return tuple(found)
+
+
+def _mounts(options: HealthOptions, declared: tuple[ExpectedMount, ...]) -> tuple[ExpectedMount, ...]:
+    """What the role lists, then what `storage:` declares besides; of one in both, the list decides what is compared."""
+    by_target = {one.target: one for one in declared}
+    listed = [
+        replace(
+            by_target.get(one.target, ExpectedMount(one.target)),
+            source=one.source,
+            type=one.type,
+            writable=one.writable,
+        )
+        for one in options.mounts
+    ]
+    targets = {one.target for one in listed}
+    root = () if "/" in targets else (ExpectedMount("/"),)
+    return (*root, *listed, *(one for one in declared if one.target not in targets))
+
+
+def _merge(
+    base: Expected, options: HealthOptions, declared: tuple[ExpectedMount, ...], **fields: object
+) -> Expected:
     values = {name: getattr(base, name) for name in base.__dataclass_fields__}
-    mounts = [ExpectedMount(one.target, one.source, one.type, one.writable) for one in options.mounts]
-    if not any(one.target == "/" for one in mounts):
-        mounts.insert(0, ExpectedMount("/"))
     values.update(
-        mounts=tuple(mounts),
+        mounts=_mounts(options, declared),
         bonds=dict(options.bonds),
         arrays=options.arrays,
         driver_version=options.driver_version,

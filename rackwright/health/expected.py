@@ -80,6 +80,10 @@ class ExpectedMount:
     source: str | None = None
     type: str | None = None
     writable: bool = True
+    shared: bool = False
+    """Whether it is a server's: where that is away, it is on every node, and none of them is at fault."""
+    automount: bool = False
+    """Whether something waits at the folder for its first use, also while the server is away."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from rackwright.model.options import Frozen
 from rackwright.model.sku import Source
 from rackwright.model.text import mistake
+from rackwright.model.types import NetworkPurpose
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Node
@@ -131,6 +132,8 @@ class Filesystem(Frozen):
     """Name of the filesystem on its servers (lustre, weka, cephfs, gpfs)."""
     network: str = ""
     """Network that clients reach the servers by."""
+    network_purpose: NetworkPurpose = NetworkPurpose.MANAGEMENT
+    """Purpose of that network."""
     rdma: bool = False
     options: tuple[str, ...] = ()
     """Declared mount options, over those that the role gives by kind and purpose."""

@@ -17,6 +17,8 @@ SOFTWARE = {
     # the folder beside mdadm's own file that it reads as well (mdadm.conf(5))
     "mdadm": Names(("mdadm",), paths={"arrays": "/etc/mdadm/mdadm.conf.d/90-rackwright.conf"}),
     "lvm2": Names(("lvm2",)),
+    "nfs-client": Names(("nfs-common",), "nfs-client.target", settings={"nobody_group": "nogroup"}),
+    "nfs-server": Names(("nfs-kernel-server",), "nfs-server.service"),
     "xfsprogs": Names(("xfsprogs",)),
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),

@@ -14,6 +14,8 @@ SOFTWARE = {
     # the folder beside mdadm's own file that it reads as well (mdadm.conf(5))
     "mdadm": Names(("mdadm",), paths={"arrays": "/etc/mdadm.conf.d/90-rackwright.conf"}),
     "lvm2": Names(("lvm2",)),
+    "nfs-client": Names(("nfs-utils",), "nfs-client.target", settings={"nobody_group": "nobody"}),
+    "nfs-server": Names(("nfs-utils",), "nfs-server.service"),
     "xfsprogs": Names(("xfsprogs",)),
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),

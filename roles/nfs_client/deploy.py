@@ -1,0 +1,51 @@
+"""Brings a node to what the nfs_client role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import site_of
+from rackwright.mounts import mounts_of
+from rackwright.operations import files, packages, settings, units
+from rackwright.operations.mounts import declared
+from rackwright.osfamily.names import names
+from rackwright.roles.nfs_client import texts
+from rackwright.roles.nfs_client.options import NfsClientOptions
+
+
+@deploy("nfs_client")
+def nfs_client(options: NfsClientOptions) -> None:
+    """What NFSv4 does not need is masked before the package would start it; then the mounts."""
+    site = site_of()
+    client = names(site.node.family, "nfs-client")
+    for unit in host.loop(texts.MASKED):  # type: ignore[no-untyped-call]
+        units.unit(name=f"Mask {unit}", unit=unit, masked=True, disruptive=False)
+    wanted = texts.files(site.cluster, site.node, options)
+    files.file(name="Write what modprobe reads", path=texts.MODPROBE, content=wanted[texts.MODPROBE] or "")
+    # the package loads sunrpc, and asks about an idmapd.conf that is there before its own
+    packages.installed(name="Install the NFS client", packages=client.packages)
+    files.file(name=f"Write {texts.IDMAPD}", path=texts.IDMAPD, content=wanted[texts.IDMAPD] or "")
+    if (modules := wanted[texts.MODULES_LOAD]) is not None:
+        files.file(name="Name RDMA's module to load at boot", path=texts.MODULES_LOAD, content=modules)
+    else:
+        files.absent(name="Load no module of RDMA for NFS at boot", path=texts.MODULES_LOAD)
+    if options.uses_rdma(site.node):
+        settings.setting(
+            name="Load rpcrdma",
+            target="kernel module rpcrdma",
+            read="[ -d /sys/module/rpcrdma ] && echo loaded",
+            want="loaded",
+            write="modprobe rpcrdma",
+            after_reboot=True,  # of the kernel that will run
+        )
+    for module, parameter in host.loop(tuple(texts.PARAMETERS.items())):  # type: ignore[no-untyped-call]
+        settings.setting(
+            name=f"Set {parameter} of {module}",
+            target=f"{parameter} of {module}",
+            read=texts.live(module, options.slots),
+            want=str(options.slots),
+            write=f"echo {options.slots} > /sys/module/{module}/parameters/{parameter}",
+        )
+    units.unit(name="Run the NFS client's units", unit=client.unit or "")
+    declared(mounts_of(site.node, options))

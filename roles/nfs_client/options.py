@@ -1,0 +1,115 @@
+"""Options of the nfs_client role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import Field
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.options import RoleOptions
+from rackwright.model.platforms import Capability, why_lacking
+from rackwright.model.storage import Filesystem, FilesystemKind, Mount, MountsFilesystems
+from rackwright.mounts import mounted_by, unit_files
+from rackwright.roles.nfs_client.mount_options import MOST_CONNECTIONS, options, shown, values
+
+Trouble = tuple[str, str, str | None]
+
+
+class NfsClientOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
+    """How nodes mount what `storage:` declares with `kind: nfs` or `kind: vast`. Options of one filesystem are there."""
+
+    mounts_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.NFS, FilesystemKind.VAST})
+
+    connections: int = Field(
+        default=8,
+        ge=1,
+        le=MOST_CONNECTIONS,
+        description="TCP connections to each server, which its mounts share (`nconnect`, nfs(5); Linux 5.3). One "
+        "connection is one queue of one port and fills no 100 Gb/s; Oracle's oci-hpc has 16.",
+    )
+    transfer_kib: int = Field(
+        default=1024,
+        ge=4,
+        le=16384,
+        description="KiB that one read or write carries at most (`rsize`, `wsize`); a server may allow less.",
+    )
+    slots: int = Field(
+        default=128,
+        ge=2,
+        le=1024,
+        description="Requests in flight to a server: sunrpc's `tcp_max_slot_table_entries` and nfs's "
+        "`max_session_slots`, whose own value is 64 (kernel-parameters.txt of Linux 6.12). Azure's HPC images have 128.",
+    )
+
+    def runs_on(self, node: Node) -> bool:
+        """Where such a filesystem is mounted."""
+        return super().runs_on(node) and bool(mounted_by(node, self.mounts_kinds))
+
+    def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
+        """One server, or with VAST several that the first one stands for."""
+        given = options(filesystem, self.connections, self.transfer_kib)
+        version = values(given).get("vers") or values(given).get("nfsvers") or ""
+        third = version.startswith("3")
+        return Mount(
+            filesystem=filesystem,
+            what=f"{filesystem.servers[0].address}:{filesystem.export}",
+            type="nfs" if third else "nfs4",
+            options=given,
+            shown=shown(filesystem, given),
+        )
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """Mount and automount units."""
+        return unit_files(node, self)
+
+    def uses_rdma(self, node: Node) -> bool:
+        """Whether it mounts anything by RDMA."""
+        return any(one.rdma for one in mounted_by(node, self.mounts_kinds))
+
+    def problems(self, cluster: Cluster) -> Iterator[Trouble]:
+        """Platforms that mount nothing, versions that need rpcbind, mounts of one server that contradict each other."""
+        nodes = cluster.running("nfs_client", self)
+        for node in nodes:
+            if (why := why_lacking(node.platform, Capability.NETWORK_FILESYSTEMS)) is not None:
+                yield "", f"nfs_client cannot run on {node.name}: {why}.", "take the role from such nodes"
+                break
+        mounted = {one.name: one for node in nodes for one in mounted_by(node, self.mounts_kinds)}
+        for one in mounted.values():
+            yield from self._version(one)
+        yield from self._shared_connections(tuple(mounted.values()))
+
+    def _version(self, one: Filesystem) -> Iterator[Trouble]:
+        given = values(options(one, self.connections, self.transfer_kib))
+        version = given.get("vers") or given.get("nfsvers") or ""
+        if version == "3" and "nolock" not in given:
+            yield (
+                "",
+                f"{one.name} is mounted with NFSv3, whose locks need rpcbind and rpc.statd; both are masked.",
+                "use `vers=4.1` or `vers=4.2`, or declare `nolock`: locks then hold on one node alone",
+            )
+        elif version in ("2", "4.0") or given.get("minorversion") == "0":
+            yield (
+                "",
+                f"{one.name} is mounted with NFSv{version or '4.0'}, for which clients open a port of their own.",
+                "use `vers=4.1` or `vers=4.2`",
+            )
+
+    def _shared_connections(self, mounted: tuple[Filesystem, ...]) -> Iterator[Trouble]:
+        """Mounts of one server with one version and protocol share its connections: the first mount decides how many."""
+        seen: dict[tuple[str | None, ...], tuple[str, str | None]] = {}
+        for one in mounted:
+            given = values(options(one, self.connections, self.transfer_kib))
+            key = (one.servers[0].address, given.get("vers"), given.get("proto"), given.get("port"))
+            name, number = seen.setdefault(key, (one.name, given.get("nconnect")))
+            if number != given.get("nconnect"):
+                yield (
+                    "",
+                    (
+                        f"{name} and {one.name} share the connections to {one.servers[0].address}, with "
+                        f"nconnect={number} and nconnect={given.get('nconnect')}: whichever is mounted first decides."
+                    ),
+                    "declare the same `nconnect` for both",
+                )

@@ -1,0 +1,52 @@
+"""What the nfs_client role claims of a node."""
+
+from __future__ import annotations
+
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.files import as_rendered
+from rackwright.claims.mounts import checks
+from rackwright.claims.packages import installed
+from rackwright.claims.units import is_masked, runs
+from rackwright.facts.settings import Answer
+from rackwright.model.platforms import Capability
+from rackwright.osfamily.names import names
+from rackwright.roles.nfs_client import texts
+from rackwright.roles.nfs_client.options import NfsClientOptions
+
+Context = CheckContext[NfsClientOptions]
+_NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
+
+
+def _runs(context: Context) -> str:
+    client = names(context.node.family, "nfs-client")
+    return f"{installed(context, client.packages)}; {runs(context, client.unit or '')}"
+
+
+def _files(context: Context) -> str:
+    return as_rendered(context, texts.files(context.cluster, context.node, context.options))
+
+
+def _masked(context: Context) -> str:
+    for unit in texts.MASKED:
+        is_masked(context, unit, why="NFSv4 does not need it, and it listens on every address")
+    return ", ".join(texts.MASKED)
+
+
+def _parameters(context: Context) -> str:
+    wanted = str(context.options.slots)
+    for module, parameter in texts.PARAMETERS.items():
+        found = context.fact(Answer, texts.live(module, context.options.slots), may_be_empty=True)
+        if found is None:
+            raise Undetermined(f"the kernel does not report {parameter} of {module}")
+        if found != wanted:
+            fail(f"{parameter} of {module} is {found}, not {wanted}")
+    return f"{wanted} requests in flight to a server"
+
+
+CHECKS = (
+    Check("the NFS client is installed and runs", _runs, needs=_NEEDS),
+    Check("the NFS client's files are as declared", _files),
+    Check("rpcbind and rpc.statd are masked", _masked),
+    Check("the kernel allows the declared requests in flight", _parameters, needs=_NEEDS),
+    *checks("NFS"),
+)
