@@ -100,7 +100,7 @@ os.makedirs(state, 0o700, exist_ok=True)
 write, asked = sys.argv[1] == "write", list(zip(sys.argv[2::2], map(float, sys.argv[3::2])))
 waiting, answers = {}, {}
 for path, seconds in asked:
-    mark = os.path.join(state, path.strip("/").replace("/", "-"))
+    mark = os.path.join(state, path.replace("/", "!"))
     if hangs(mark, seconds):
         answers[path] = {"hangs": True, "seconds": 0}
         continue
