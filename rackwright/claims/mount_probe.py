@@ -174,7 +174,7 @@ def answers(text: str, filesystems: tuple[Filesystem, ...]) -> dict[str, Answer]
     try:
         found = json.loads(text)
         return {one.path: _answer(found[one.path]) for one in filesystems}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Undetermined(
             f"what the node printed of its filesystems cannot be read: {text[:80]!r}"
         ) from error
