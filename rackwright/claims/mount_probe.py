@@ -100,7 +100,7 @@ os.makedirs(state, 0o700, exist_ok=True)
 write, asked = sys.argv[1] == "write", list(zip(sys.argv[2::2], map(float, sys.argv[3::2])))
 waiting, answers = {}, {}
 for path, seconds in asked:
-    mark = os.path.join(state, path.strip("/").replace("/", "-"))
+    mark = os.path.join(state, path.replace("/", "!"))
     if hangs(mark, seconds):
         answers[path] = {"hangs": True, "seconds": 0}
         continue
@@ -174,7 +174,7 @@ def answers(text: str, filesystems: tuple[Filesystem, ...]) -> dict[str, Answer]
     try:
         found = json.loads(text)
         return {one.path: _answer(found[one.path]) for one in filesystems}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Undetermined(
             f"what the node printed of its filesystems cannot be read: {text[:80]!r}"
         ) from error

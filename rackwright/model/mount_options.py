@@ -1,9 +1,10 @@
 """Mount options by kind of filesystem, so that a misspelt one is refused before the first connection.
 
-Sources, read 2026-11-26: mount(8) (util-linux 2.41), nfs(5) (nfs-utils 2.8), mount.lustre(8) (Lustre 2.15), BeeGFS's and
-VAST's client documentation, WEKA's "Mount filesystems", mount.ceph(8) (Ceph 18), mmmount and mmchfs of IBM Storage Scale.
-The lists of BeeGFS, VAST, WEKA and Storage Scale are from documentation that quotes the vendor's, and were not compared with
-a client.
+Sources, read 2026-11-26. NFS was compared with nfs(5) of nfs-utils 2.6.2 (Debian 12), name by name (tested); softerr,
+trunkdiscovery, write, alignwrite, xprtsec and fatal_neterrors are of later kernels (fs/nfs/fs_context.c). The others are
+from documents that were not at hand in whole and were compared with no client: mount(8), mount.lustre(8), mount.ceph(8),
+BeeGFS's client documentation, VAST's "Mount parameters" (vastnfs 4.0.34) and "VAST Client NFS Multipathing", WEKA's "Mount
+filesystems", mmmount and mmchfs of IBM Storage Scale.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _NFS = _words(
 _VAST = _NFS | _words(
     """
     remoteports= localports= spread_reads nospread_reads spread_writes nospread_writes noidlexprt idlexprt
-    sticky_multipath
+    sticky_multipath pconnect= mdconnect= noextend
     """
 )
 _LUSTRE = _words(
@@ -100,6 +101,8 @@ _EXCLUSIVE = (
 )
 _NUMBERS: Mapping[str, tuple[int, int]] = {
     "nconnect": (1, 16),  # NFS_MAX_CONNECTIONS of Linux, nfs(5)
+    "pconnect": (1, 64),
+    "mdconnect": (1, 64),
     "max_connect": (1, 16),
     "timeo": (1, 2**31 - 1),
     "retrans": (0, 2**31 - 1),
@@ -116,6 +119,9 @@ _ELSEWHERE: Mapping[str, str] = {
     "auto": "write `automount: true`",
     "noauto": "write `automount: true`",
     "user": "root alone mounts what is declared",
+    "tcp": "TCP is what NFS uses; write `rdma: true` for RDMA",
+    "udp": "NFSv4 has no UDP",
+    "addr": "name the server under `servers`",
     "users": "root alone mounts what is declared",
     "secret": "name the secret in the role's options; it does not belong into the cluster file",
     "bg": "write `automount: true`: the first access mounts it, and a server that is away stops no boot",
@@ -163,6 +169,8 @@ def _unknown(
         return f"`{name}` needs a value.", f"write `{name}=...`"
     if has_value and name in _NUMBERS:
         least, most = _NUMBERS[name]
+        if kind is FilesystemKind.VAST and name == "nconnect":
+            most = 64  # VAST's examples have up to 34; a limit is nowhere published
         if not value.isdecimal() or not least <= int(value) <= most:
             return f"`{name}` is a number from {least} to {most}.", None
     return None

@@ -53,31 +53,46 @@ def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
     stale: UnitState = host.get_fact(Unit, unit=other)
     table: dict[str, tuple[MountEntry, ...]] = host.get_fact(MountTable, paths=(fs.path,))
     entry = live(table.get(fs.path, ()))
-    wrong = tuple(differences(mount, entry)) if entry is not None else ()
-    off = stale.file_state.startswith("enabled") or (not fs.automount and stale.active)
     commands: list[str] = []
-    if off:
-        record(Change("unit", other, stale.file_state or "running", "disabled"))
-        stop = "" if fs.automount else f" && systemctl stop {quote(other)}"
-        commands.append(f"systemctl disable --quiet {quote(other)}{stop}")
+    if stale.file_state.startswith("enabled"):
+        record(Change("unit", other, stale.file_state, "disabled"))
+        commands.append(f"systemctl disable --quiet {quote(other)}")
     if there.masked:
         record(Change("unit", first, "masked", "unmasked"))
         commands.append(f"systemctl unmask --quiet {quote(first)}")
     if not there.enabled:
         record(Change("unit", first, there.file_state or "missing", "enabled"))
         commands.append(f"systemctl enable --quiet {quote(first)}")
-    if wrong:
-        said = "; ".join(wrong)
-        record(Change("unit", unit, "running", "mounted anew", because=f"{fs.path} {said}", disruptive=True))
-        commands.append(f"systemctl stop {quote(unit)}")
-    if not there.active or wrong:
-        if not there.active:
-            record(Change("unit", first, there.active_state, "running"))
+    anew = _anew(mount, entry, there, stale)
+    if anew is not None:
+        record(Change("unit", unit, "running", "mounted anew", because=anew, disruptive=True))
+        # an automount unit takes what is mounted over it along when it stops, and refuses to start under a mount
+        waits = stale.active and not fs.automount
+        commands.append(f"systemctl stop {quote(other if waits else unit)}")
+    if not there.active:
+        record(Change("unit", first, there.active_state, "running"))
+    if not there.active or anew is not None:
         commands.append(_started(first))
+    if not commands and (there.needs_daemon_reload or stale.needs_daemon_reload):
+        record(Change("unit", unit, "unit file changed on disk", "unit file read again"))
+        commands.append(":")
     if not commands:
         host.noop(f"{fs.path} is as declared")
         return
     yield StringCommand(f"sh -ec {quote(chr(10).join(('systemctl daemon-reload', *commands)))}")
+
+
+def _anew(mount: Mount, entry: MountEntry | None, there: UnitState, stale: UnitState) -> str | None:
+    """Why what is mounted has to be unmounted; None: it has not, or nothing is mounted."""
+    path, by_use = mount.filesystem.path, mount.filesystem.automount
+    wrong = tuple(differences(mount, entry)) if entry is not None else ()
+    if wrong:
+        return f"{path} {'; '.join(wrong)}"
+    if not by_use and stale.active:
+        return f"{path} is mounted by its first use, and is declared to be at boot"
+    if by_use and entry is not None and not there.active:
+        return f"{path} is mounted already, and its automount unit is not there"
+    return None
 
 
 def _started(unit: str) -> str:

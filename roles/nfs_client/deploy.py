@@ -25,6 +25,13 @@ def nfs_client(options: NfsClientOptions) -> None:
     files.file(name="Write what modprobe reads", path=texts.MODPROBE, content=wanted[texts.MODPROBE] or "")
     # the package loads sunrpc, and asks about an idmapd.conf that is there before its own
     packages.installed(name="Install the NFS client", packages=client.packages)
+    if options.uses_vast(site.node):
+        packages.installed(
+            name="Install VAST's client",
+            packages=tuple(f"{name}={version}" for name, version in options.vast_packages.items()),
+            hold=True,
+            disruptive=True,  # its modules take the place of the kernel's
+        )
     files.file(name=f"Write {texts.IDMAPD}", path=texts.IDMAPD, content=wanted[texts.IDMAPD] or "")
     if (modules := wanted[texts.MODULES_LOAD]) is not None:
         files.file(name="Name RDMA's module to load at boot", path=texts.MODULES_LOAD, content=modules)

@@ -1,8 +1,8 @@
 """Mount options of NFS by kind and purpose, and which of them the kernel shows. Pure.
 
-Sources, read 2026-11-26: nfs(5) of nfs-utils 2.6.2 and 2.8.3; fs/nfs/super.c (nfs_show_mount_options),
-fs/nfs/fs_context.c and fs/nfs/client.c (nfs_init_timeout_values) of Linux 6.12; for VAST
-https://vastnfs.vastdata.com/docs/4.0/usage/mount-params.html (vastnfs 4.0.34).
+Sources, read 2026-11-26: nfs(5) of nfs-utils 2.6.2; fs/nfs/super.c of Linux (nfs_show_mount_options, as it is since
+`xprtsec` came with 6.5); of VAST https://vastnfs.vastdata.com/docs/4.0/usage/mount-params.html (4.0.34) and "VAST Client
+NFS Multipathing" of kb.vastdata.com.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ TIMEO = 600
 _RETRANS = 2
 """The kernel's own (NFS_DEF_TCP_RETRANS)."""
 _SOFTERR_RETRANS = 4
-"""With `timeo=600` an answer is awaited for timeo x (retrans + 1), five minutes (nfs_init_timeout_values): longer than a
-server takes to boot, so that programs survive that, and a shell whose PATH has a tree of software hangs no longer."""
+"""With `timeo=600` an answer is awaited for timeo x (retrans + 1), five minutes, over TCP (nfs_init_timeout_values and
+xprt_adjust_timeout of Linux): longer than a server takes to boot, so that programs survive that, and a shell whose PATH
+has a tree of software waits no longer."""
 _ATTRIBUTE_SECONDS = 120
 """How long attributes of software that is mounted read-only are cached; Oracle's oci-hpc uses the same for such trees."""
 _GROUPS = (
@@ -67,8 +68,9 @@ def _by_purpose(fs: Filesystem, connections: int, transfer_kib: int) -> list[str
     if vast and len(fs.servers) > 1:
         found += [f"remoteports={remote_ports([one.address for one in fs.servers])}"]
         found += ["spread_reads", "spread_writes"]
+        # a multiple of the servers, so that each has as many; vastnfs allows more than the kernel's own client
         connections = max(1, connections // len(fs.servers)) * len(fs.servers)
-    if vast or not fs.rdma:  # Linux before 5.16 ignores it with RDMA
+    if vast or not fs.rdma:  # one connection by RDMA fills a port, and older kernels ignore more
         found.append(f"nconnect={connections}")
     found += [f"rsize={size}", f"wsize={size}"]
     # nfs(5): soft mounts may corrupt data silently; a tree that is only read has none to lose

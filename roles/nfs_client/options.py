@@ -8,17 +8,18 @@ from typing import ClassVar
 from pydantic import Field
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.interfaces import HoldsPackages, WritesUnitFiles
 from rackwright.model.options import RoleOptions
 from rackwright.model.platforms import Capability, why_lacking
 from rackwright.model.storage import Filesystem, FilesystemKind, Mount, MountsFilesystems
+from rackwright.model.strings import PackageName, Version
 from rackwright.mounts import mounted_by, unit_files
 from rackwright.roles.nfs_client.mount_options import MOST_CONNECTIONS, options, shown, values
 
 Trouble = tuple[str, str, str | None]
 
 
-class NfsClientOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
+class NfsClientOptions(RoleOptions, HoldsPackages, MountsFilesystems, WritesUnitFiles):
     """How nodes mount what `storage:` declares with `kind: nfs` or `kind: vast`. Options of one filesystem are there."""
 
     mounts_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.NFS, FilesystemKind.VAST})
@@ -44,6 +45,13 @@ class NfsClientOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
         "`max_session_slots`, whose own value is 64 (kernel-parameters.txt of Linux 6.12). Azure's HPC images have 128.",
     )
 
+    vast_packages: dict[PackageName, Version] = Field(
+        default_factory=dict,
+        description="Packages of VAST's client (vastnfs) in a mirror of the site, with their versions, e.g. {vastnfs-dkms: "
+        "4.0.34}; held. A filesystem of kind `vast` with several servers needs them: the kernel's own client knows no "
+        "`remoteports`.",
+    )
+
     def runs_on(self, node: Node) -> bool:
         """Where such a filesystem is mounted."""
         return super().runs_on(node) and bool(mounted_by(node, self.mounts_kinds))
@@ -65,6 +73,14 @@ class NfsClientOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
         """Mount and automount units."""
         return unit_files(node, self)
 
+    def held_packages(self, node: Node) -> tuple[str, ...]:
+        """VAST's client."""
+        return tuple(self.vast_packages) if self.uses_vast(node) else ()
+
+    def uses_vast(self, node: Node) -> bool:
+        """Whether it mounts anything that takes VAST's client."""
+        return any(_takes_vastnfs(one) for one in mounted_by(node, self.mounts_kinds))
+
     def uses_rdma(self, node: Node) -> bool:
         """Whether it mounts anything by RDMA."""
         return any(one.rdma for one in mounted_by(node, self.mounts_kinds))
@@ -79,6 +95,12 @@ class NfsClientOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
         mounted = {one.name: one for node in nodes for one in mounted_by(node, self.mounts_kinds)}
         for one in mounted.values():
             yield from self._version(one)
+            if _takes_vastnfs(one) and not self.vast_packages:
+                yield (
+                    "vast_packages",
+                    f"{one.name} has {len(one.servers)} servers, and the kernel's own client mounts from one.",
+                    "e.g. `vast_packages: {vastnfs-dkms: 4.0.34}`, from a mirror of the site",
+                )
         yield from self._shared_connections(tuple(mounted.values()))
 
     def _version(self, one: Filesystem) -> Iterator[Trouble]:
@@ -113,3 +135,7 @@ class NfsClientOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
                     ),
                     "declare the same `nconnect` for both",
                 )
+
+
+def _takes_vastnfs(one: Filesystem) -> bool:
+    return one.kind is FilesystemKind.VAST and len(one.servers) > 1

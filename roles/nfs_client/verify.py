@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered
 from rackwright.claims.mounts import checks
-from rackwright.claims.packages import installed
+from rackwright.claims.packages import held_at, installed
 from rackwright.claims.units import is_masked, runs
 from rackwright.facts.settings import Answer
 from rackwright.model.platforms import Capability
@@ -43,10 +43,21 @@ def _parameters(context: Context) -> str:
     return f"{wanted} requests in flight to a server"
 
 
+def _vast(context: Context) -> str:
+    wanted = tuple(f"{name}={version}" for name, version in context.options.vast_packages.items())
+    return held_at(context, wanted)
+
+
 CHECKS = (
     Check("the NFS client is installed and runs", _runs, needs=_NEEDS),
     Check("the NFS client's files are as declared", _files),
     Check("rpcbind and rpc.statd are masked", _masked),
     Check("the kernel allows the declared requests in flight", _parameters, needs=_NEEDS),
+    Check(
+        "VAST's client is installed and held",
+        _vast,
+        applies=lambda node, options: options.uses_vast(node),
+        needs=_NEEDS,
+    ),
     *checks("NFS"),
 )

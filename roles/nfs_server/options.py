@@ -133,7 +133,8 @@ class NfsServerOptions(RoleOptions, ServesFilesystems, GoesFirst, Listens, Write
 
     def roots(self, filesystem: Filesystem) -> tuple[str, ...]:
         """Nodes whose root keeps its rights on it."""
-        return tuple(expand(self.root_access.get(filesystem.name, "")))
+        nodes = self.root_access.get(filesystem.name)
+        return tuple(expand(nodes)) if nodes is not None else ()
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
         """Platforms that serve nothing, clients without an address, folders that are in each other's way."""

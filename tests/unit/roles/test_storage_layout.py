@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rackwright.facts.block_devices import BlockDevices
-from rackwright.model.types import Platform
 from rackwright.model.mount_names import unit_name
+from rackwright.model.types import Platform
 from rackwright.roles.storage_layout.options import StorageLayoutOptions
 from rackwright.roles.storage_layout.readings import array_faults, progress
 from rackwright.roles.storage_layout.verify import CHECKS

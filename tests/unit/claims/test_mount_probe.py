@@ -1,0 +1,117 @@
+"""The program that asks filesystems, run for real: folders that answer, refuse, and hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rackwright.claims.check import Undetermined
+from rackwright.claims.mount_probe import PROGRAM, Answer, answers
+from tests.unit.roles.nfs_sites import nfs
+
+HANGS = "import os, time\nos.statvfs = lambda path: time.sleep(60)\n"
+STALE = "import os, errno\ndef gone(path):\n    raise OSError(errno.ESTALE, 'Stale file handle')\nos.statvfs = gone\n"
+
+
+def ask(tmp_path, *asked, write=False, before="", seconds="5"):
+    """What the program prints, with its own folder for what an earlier question left behind."""
+    program = before + PROGRAM.replace("/run/rackwright-mounts", str(tmp_path / "state"))
+    words = [word for path in asked for word in (str(path), seconds)]
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-IS", "-c", program, "write" if write else "read", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    return json.loads(done.stdout), time.monotonic() - began
+
+
+def test_a_folder_that_answers(tmp_path):
+    found, _ = ask(tmp_path, tmp_path)
+    one = answers(json.dumps(found), (nfs(path=str(tmp_path)),))[str(tmp_path)]
+    room = os.statvfs(tmp_path)
+    assert (one.hangs, one.error, one.blocks, one.files) == (False, "", room.f_blocks, room.f_files)
+    assert one.writes is None
+    assert list((tmp_path / "state").iterdir()) == []
+
+
+def test_a_folder_that_can_be_written_is_left_as_it_was(tmp_path):
+    (tmp_path / "home").mkdir()
+    found, _ = ask(tmp_path, tmp_path / "home", write=True)
+    assert found[str(tmp_path / "home")]["writes"] is True
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    found, _ = ask(tmp_path, tmp_path / "none")
+    assert found[str(tmp_path / "none")] == {"error": "ENOENT", "text": "No such file or directory"}
+
+
+def test_a_stale_handle(tmp_path):
+    found, _ = ask(tmp_path, tmp_path, before=STALE)
+    assert found[str(tmp_path)]["error"] == "ESTALE"
+
+
+def test_one_that_hangs_costs_its_deadline_and_no_other_s_answer(tmp_path):
+    (tmp_path / "good").mkdir()
+    slow = (
+        "import os, time\nreal = os.statvfs\n"
+        f"os.statvfs = lambda path: time.sleep(60) if path == {str(tmp_path)!r} else real(path)\n"
+    )
+    found, took = ask(tmp_path, tmp_path, tmp_path / "good", before=slow, seconds="1")
+    assert found[str(tmp_path)] == {"hangs": True, "seconds": 1.0}
+    assert found[str(tmp_path / "good")]["blocks"] > 0
+    assert took < 10
+
+
+def test_no_second_process_is_sent_after_one_that_still_hangs(tmp_path):
+    """One that SIGKILL does not end, as the kernel's uninterruptible sleep has it, is left alone."""
+    unkillable = HANGS + "import signal\nos.kill = lambda pid, number: None\n"
+    first, _ = ask(tmp_path, tmp_path, before=unkillable, seconds="1")
+    assert first[str(tmp_path)] == {"hangs": True, "seconds": 1.0}
+    (mark,) = (tmp_path / "state").iterdir()
+    pid = int(mark.read_text().split()[0])
+    try:
+        second, took = ask(tmp_path, tmp_path, before=unkillable, seconds="1")
+        assert second[str(tmp_path)] == {"hangs": True, "seconds": 0}
+        assert took < 5
+        assert mark.read_text().split()[0] == str(pid)
+    finally:
+        os.kill(pid, 9)
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    third, _ = ask(tmp_path, tmp_path)
+    assert "hangs" not in third[str(tmp_path)]
+
+
+def test_paths_that_look_alike_have_marks_of_their_own(tmp_path):
+    for name in ("a-b", "a"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a" / "b").mkdir()
+    slow = "import os, time\nos.statvfs = lambda path: time.sleep(60)\nos.kill = lambda pid, number: None\n"
+    ask(tmp_path, tmp_path / "a-b", before=slow, seconds="1")
+    (mark,) = (tmp_path / "state").iterdir()
+    found, _ = ask(tmp_path, tmp_path / "a" / "b")
+    os.kill(int(mark.read_text().split()[0]), 9)
+    assert "hangs" not in found[str(tmp_path / "a" / "b")]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nothing", "{}", '{"/home": {}}', '{"/home": {"seconds": "x"}}', '{"/home": []}']
+)
+def test_what_cannot_be_read_is_unknown(text):
+    with pytest.raises(Undetermined, match="what the node printed of its filesystems cannot be read"):
+        answers(text, (nfs(),))
+
+
+def test_answers_by_path():
+    text = '{"/home": {"seconds": 5, "hangs": true}}'
+    assert answers(text, (nfs(),)) == {"/home": Answer(5.0, hangs=True)}

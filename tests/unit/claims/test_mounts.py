@@ -1,0 +1,189 @@
+"""What roles claim of declared filesystems: each claim holds, is false, and cannot be known."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from rackwright.claims.mount_probe import PROGRAM
+from rackwright.facts.mounts import MountTable
+from rackwright.mounts import mounts_of, unit_texts
+from rackwright.roles.nfs_client.options import NfsClientOptions
+from rackwright.roles.nfs_client.verify import CHECKS
+from tests.unit.roles.fake_facts import asked, files, unit
+from tests.unit.roles.fake_host import FakeHost, claimed, judged
+from tests.unit.roles.nfs_sites import nfs, served
+from tests.unit.roles.sites import head, worker
+
+GOOD = {"seconds": 0.002, "blocks": 1000, "available": 500, "files": 1000, "files_available": 900}
+ROOT = "0 0 0:0 / / rw - ext4 /dev/vda1 rw\n"
+HOME = (
+    "0 0 0:0 / /home rw,nosuid,nodev,noatime - nfs4 10.9.0.10:/srv/home "
+    "rw,vers=4.2,hard,proto=tcp,nconnect=8,timeo=600,retrans=2,sec=sys\n"
+)
+
+
+def probe(answer, *, write=False, path="/home"):
+    words = (PROGRAM, "write" if write else "read", path, "5")
+    line = f"python3 -IS -c {' '.join(map(shlex.quote, words))}"
+    return {line: json.dumps({path: answer}) if isinstance(answer, dict) else answer}
+
+
+def judge(name, replies, fs=None):
+    cluster = served(fs or nfs())
+    result = judged("nfs_client", CHECKS, name, cluster, worker(cluster), FakeHost(replies))
+    return str(result.status), result.evidence
+
+
+ANSWERS = "NFS filesystems answer within their deadlines"
+HUNG = {"hangs": True, "seconds": 5}
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        (GOOD, ("PASS", "/home in 0.002 s")),
+        (HUNG, ("UNKNOWN", "/home does not answer within 5 s")),
+        (
+            {"error": "ESTALE", "text": "Stale file handle"},
+            ("FAIL", "/home has a stale file handle: the server's folder was removed or replaced"),
+        ),
+        (
+            {"error": "ENODEV", "text": "No such device"},
+            ("FAIL", "/home cannot be read: ENODEV (No such device)"),
+        ),
+        ("rubbish", ("UNKNOWN", "what the node printed of its filesystems cannot be read: 'rubbish'")),
+    ],
+)
+def test_answers(answer, result):
+    assert judge(ANSWERS, probe(answer)) == result
+
+
+def test_a_node_without_python_cannot_know():
+    assert judge(ANSWERS, {})[0] == "UNKNOWN"
+
+
+MOUNTED = "NFS filesystems are mounted as declared"
+
+
+def table(text):
+    return {asked(MountTable().command(("/home",))): text}
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        (ROOT + HOME, ("PASS", "/home from 10.9.0.10:/srv/home (nfs4)")),
+        (ROOT, ("FAIL", "/home is not mounted")),
+        (ROOT + "0 0 0:0 / /home rw - autofs systemd-1 rw\n", ("FAIL", "/home is not mounted")),
+        (ROOT + HOME.replace("vers=4.2", "vers=4.1"), ("FAIL", "/home has vers=4.1, not vers=4.2")),
+        (
+            ROOT + HOME.replace("10.9.0.10:", "10.9.0.9:").replace("nosuid,", ""),
+            ("FAIL", "/home comes from 10.9.0.9:/srv/home, not from 10.9.0.10:/srv/home; /home lacks nosuid"),
+        ),
+    ],
+)
+def test_mounted_as_declared(text, result):
+    assert judge(MOUNTED, probe(GOOD) | table(text)) == result
+
+
+def test_what_is_mounted_is_judged_while_the_server_is_away():
+    assert judge(MOUNTED, probe(HUNG) | table(ROOT + HOME))[0] == "PASS"
+
+
+@pytest.mark.parametrize("text", ["", "garbage\n"])
+def test_a_table_that_cannot_be_read_is_unknown(text):
+    assert judge(MOUNTED, probe(GOOD) | table(text))[0] == "UNKNOWN"
+
+
+WRITTEN = "NFS filesystems can be written"
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        (GOOD | {"writes": True}, ("PASS", "/home")),
+        (GOOD | {"writes": False}, ("FAIL", "/home cannot be written: the server refuses its users")),
+        (
+            GOOD | {"writes": None},
+            ("UNKNOWN", "/home: the server squashes root, and no folder of a user is there to ask for"),
+        ),
+        (
+            {"error": "EROFS", "text": "Read-only file system"},
+            ("FAIL", "/home cannot be written: Read-only file system"),
+        ),
+        (
+            {"error": "EDQUOT", "text": "Disk quota exceeded"},
+            ("FAIL", "/home has no room for a file: Disk quota exceeded"),
+        ),
+        (
+            {"error": "ENOSPC", "text": "No space left on device"},
+            ("FAIL", "/home has no room for a file: No space left on device"),
+        ),
+        (HUNG, ("UNKNOWN", "/home does not answer within 5 s")),
+        (GOOD | {"writes": "yes"}, None),
+    ],
+)
+def test_can_be_written(answer, result):
+    found = judge(WRITTEN, probe(answer, write=True))
+    assert found == result if result is not None else found[0] == "UNKNOWN"
+
+
+def test_what_is_read_alone_is_not_written():
+    cluster = served(nfs(read_only=True))
+    assert WRITTEN not in claimed("nfs_client", CHECKS, worker(cluster))
+    assert WRITTEN in claimed("nfs_client", CHECKS, worker(served(nfs())))
+    assert claimed("nfs_client", CHECKS, head(served(nfs()))) == ()
+
+
+ROOM = "NFS filesystems have room"
+
+
+@pytest.mark.parametrize(
+    ("changes", "result"),
+    [
+        ({}, ("PASS", "/home has 50 % free and 90 % of its inodes free")),
+        ({"files": 0, "files_available": 0}, ("PASS", "/home has 50 % free")),
+        ({"available": 40}, ("WARN", "/home has 4 % free, and 5 % are declared")),
+        ({"available": 20}, ("FAIL", "/home has 2 % free, and 5 % are declared")),
+        ({"files_available": 30}, ("WARN", "/home has 3 % of its inodes free, and 5 % are declared")),
+        ({"files_available": 0}, ("FAIL", "/home has 0 % of its inodes free, and 5 % are declared")),
+        ({"blocks": 0}, ("UNKNOWN", "/home reports a size of 0")),
+    ],
+)
+def test_room(changes, result):
+    assert judge(ROOM, probe(GOOD | changes)) == result
+
+
+def test_room_of_one_that_hangs_is_unknown():
+    assert judge(ROOM, probe(HUNG)) == ("UNKNOWN", "/home does not answer within 5 s")
+
+
+UNITS = "NFS mounts are declared to systemd and start at boot"
+
+
+def unit_replies(fs):
+    cluster = served(fs)
+    (mount,) = mounts_of(worker(cluster), NfsClientOptions())
+    return files(unit_texts(mount))
+
+
+def test_units():
+    there = unit_replies(nfs())
+    assert judge(UNITS, there | unit("home.automount")) == (
+        "PASS",
+        "/etc/systemd/system/home.mount, /etc/systemd/system/home.automount; home.automount is active and enabled",
+    )
+    assert judge(UNITS, there | unit("home.automount", "failed")) == ("FAIL", "home.automount is failed")
+    assert judge(UNITS, there)[0] == "UNKNOWN"
+    at_boot = nfs(automount=False)
+    assert judge(UNITS, unit_replies(at_boot) | unit("home.mount"), at_boot)[0] == "PASS"
+    assert judge(UNITS, there | unit("home.mount"), at_boot) == (
+        "FAIL",
+        (
+            "/etc/systemd/system/home.mount is not as declared: lines are missing or in another order; "
+            "/etc/systemd/system/home.automount is there, and nothing declares it"
+        ),
+    )

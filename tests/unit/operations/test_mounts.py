@@ -1,0 +1,176 @@
+"""Mounting what is declared: units, what is mounted and differs, and the change between boot and first use."""
+
+from __future__ import annotations
+
+import shlex
+from typing import ClassVar
+
+import pytest
+
+from tests.unit.pyinfra_driver.local import LocalRun, LocalShell
+from tests.unit.roles.nfs_sites import nfs, served
+
+DEPLOY = """\
+from rackwright.data import site_of
+from rackwright.mounts import mounts_of
+from rackwright.operations.mounts import {what}
+from pyinfra.context import host
+node = site_of().node
+{call}
+"""
+MOUNTED = "for one in host.loop(mounts_of(node, node.options['nfs_client'])):\n    mounted(name='Mount it', mount=one)"
+ROOT = "0 0 0:0 / / rw - ext4 /dev/vda1 rw"
+AUTOFS = "0 0 0:0 / /home rw,relatime - autofs systemd-1 rw"
+HOME = (
+    "0 0 0:0 / /home rw,nosuid,nodev,noatime - nfs4 10.9.0.10:/srv/home "
+    "rw,vers=4.2,hard,proto=tcp,nconnect=8,timeo=600,retrans=2,sec=sys"
+)
+RUNS = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n"
+IDLE = "LoadState=loaded\nActiveState=inactive\nUnitFileState=static\n"
+MISSING = "LoadState=not-found\nActiveState=inactive\nUnitFileState=\n"
+MANAGER = "systemctl daemon-reload"
+
+
+class Shown(LocalShell):
+    """systemd and the kernel show what the test wants; what is done is only noted."""
+
+    units: ClassVar[dict[str, str]] = {}
+    table: ClassVar[str] = ""
+
+    def execute(self, command, arguments):
+        text = str(command)
+        answer = "true"
+        if "systemctl show" in text:
+            name = next(name for name in Shown.units if name in text)
+            answer = f"printf %s {shlex.quote(Shown.units[name])}"
+        elif "mountinfo" in text:
+            answer = f"printf %s {shlex.quote(Shown.table)}"
+        elif "systemctl" not in text:
+            answer = "echo absent"
+        return LocalShell.execute(self, answer, {})
+
+
+def operations(tmp_path, automount, mount, table, *, by_use=True, what="mounted", call=MOUNTED):
+    Shown.units = {"home.automount": automount, "home.mount": mount}
+    Shown.table = "\n".join((ROOT, *table)) + "\n"
+    cluster = served(nfs(automount=by_use))
+    one = cluster.model_copy(update={"nodes": (cluster.by_name["gpu1"],)})
+    plan = LocalRun(one, tmp_path, Shown).plan(DEPLOY.format(what=what, call=call))["gpu1"]
+    assert plan.error is None
+    return plan.operations
+
+
+def said(found):
+    """The changes, and the lines of the one script."""
+    (operation,) = found
+    (command,) = operation.commands
+    script = shlex.split(command)
+    assert script[:2] == ["sh", "-ec"]
+    changes = [(one.target, one.after, one.because, one.disruptive) for one in operation.changes]
+    return changes, [line.partition(" ||")[0] for line in script[2].splitlines()]
+
+
+def started(unit):
+    return [f"systemctl reset-failed {unit} 2>/dev/null", f"systemctl start {unit}"]
+
+
+def test_what_waits_for_its_first_use_is_as_declared(tmp_path):
+    assert operations(tmp_path, RUNS, IDLE, [AUTOFS]) == ()
+    assert operations(tmp_path, RUNS, RUNS.replace("enabled", "static"), [AUTOFS, HOME]) == ()
+    assert operations(tmp_path, MISSING, RUNS, [HOME], by_use=False) == ()
+
+
+def test_a_new_one_waits_for_its_first_use_and_is_not_mounted(tmp_path):
+    changes, lines = said(operations(tmp_path, MISSING, MISSING, []))
+    assert changes == [("home.automount", "enabled", None, False), ("home.automount", "running", None, False)]
+    assert lines == [MANAGER, "systemctl enable --quiet home.automount", *started("home.automount")]
+
+
+def test_one_of_boot_is_mounted_at_once(tmp_path):
+    changes, lines = said(operations(tmp_path, MISSING, MISSING, [], by_use=False))
+    assert [change[:2] for change in changes] == [("home.mount", "enabled"), ("home.mount", "running")]
+    assert lines == [MANAGER, "systemctl enable --quiet home.mount", *started("home.mount")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "because"),
+    [
+        (
+            "10.9.0.10:/srv",
+            "10.9.0.99:/srv",
+            "/home comes from 10.9.0.99:/srv/home, not from 10.9.0.10:/srv/home",
+        ),
+        ("vers=4.2", "vers=4.1", "/home has vers=4.1, not vers=4.2"),
+        ("hard,", "soft,", "/home lacks hard"),
+        ("nfs4 ", "nfs ", "/home is nfs, not nfs4"),
+        (" rw,vers", " ro,vers", "/home is read-only"),
+        (",nosuid", "", "/home lacks nosuid"),
+    ],
+)
+def test_what_is_mounted_and_differs_is_mounted_anew_after_a_drain(tmp_path, old, new, because):
+    changes, lines = said(operations(tmp_path, RUNS, RUNS, [AUTOFS, HOME.replace(old, new)]))
+    assert changes == [
+        ("home.mount", "disabled", None, False),
+        ("home.mount", "mounted anew", because, True),
+    ]
+    assert lines == [
+        MANAGER,
+        "systemctl disable --quiet home.mount",
+        "systemctl stop home.mount",
+        *started("home.automount"),
+    ]
+
+
+def test_a_mount_that_was_there_before_makes_way_for_the_automounter(tmp_path):
+    """systemd refuses to start an automount unit where something is mounted already."""
+    changes, lines = said(operations(tmp_path, MISSING, RUNS, [HOME]))
+    because = "/home is mounted already, and its automount unit is not there"
+    assert ("home.mount", "mounted anew", because, True) in changes
+    assert lines.index("systemctl stop home.mount") < lines.index("systemctl start home.automount")
+
+
+def test_from_first_use_to_boot(tmp_path):
+    """The automount unit takes what is mounted along, so it is mounted again."""
+    changes, lines = said(operations(tmp_path, RUNS, IDLE, [AUTOFS, HOME], by_use=False))
+    because = "/home is mounted by its first use, and is declared to be at boot"
+    assert ("home.mount", "mounted anew", because, True) in changes
+    assert "systemctl disable --quiet home.automount" in lines
+    assert lines.index("systemctl stop home.automount") < lines.index("systemctl start home.mount")
+
+
+def test_a_masked_unit_is_unmasked(tmp_path):
+    masked = "LoadState=masked\nActiveState=inactive\nUnitFileState=masked\n"
+    changes, lines = said(operations(tmp_path, masked, IDLE, []))
+    assert [change[1] for change in changes] == ["unmasked", "enabled", "running"]
+    assert lines[1] == "systemctl unmask --quiet home.automount"
+
+
+def test_a_unit_file_that_changed_is_read_before_the_next_use(tmp_path):
+    changed = IDLE + "NeedDaemonReload=yes\n"
+    changes, lines = said(operations(tmp_path, RUNS, changed, [AUTOFS]))
+    assert changes == [("home.mount", "unit file read again", None, False)]
+    assert lines == [MANAGER, ":"]
+
+
+def test_a_mount_table_that_cannot_be_read_ends_the_plan(tmp_path):
+    Shown.units = {"home.automount": RUNS, "home.mount": IDLE}
+    Shown.table = "garbage\n"
+    cluster = served(nfs())
+    one = cluster.model_copy(update={"nodes": (cluster.by_name["gpu1"],)})
+    plan = LocalRun(one, tmp_path, Shown).plan(DEPLOY.format(what="mounted", call=MOUNTED))["gpu1"]
+    assert "garbage" in (plan.error or "")
+
+
+DECLARED = "declared(mounts_of(node, node.options['nfs_client']))"
+
+
+@pytest.mark.parametrize(
+    ("by_use", "names"),
+    [
+        (True, ["Write the mount unit of /home", "Write the automount unit of /home", "Mount /home"]),
+        (False, ["Write the mount unit of /home", "Mount /home"]),
+    ],
+)
+def test_files_come_before_what_reads_them(tmp_path, by_use, names):
+    found = operations(tmp_path, MISSING, MISSING, [], by_use=by_use, what="declared", call=DECLARED)
+    assert [one.name for one in found] == names
