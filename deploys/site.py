@@ -34,6 +34,8 @@ from rackwright.roles.gpudirect.deploy import gpudirect
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.health.deploy import health
 from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.roles.home.deploy import home
+from rackwright.roles.home.options import HomeOptions
 from rackwright.roles.hpc_stack.deploy import hpc_stack
 from rackwright.roles.hpc_stack.options import HpcStackOptions
 from rackwright.roles.imex.deploy import imex
@@ -161,6 +163,8 @@ if (o := options_for(host, "hpc_stack", HpcStackOptions)) is not None:
     hpc_stack(options=o)
 if (o := options_for(host, "nccl", NcclOptions)) is not None:
     nccl(options=o)
+if (o := options_for(host, "home", HomeOptions)) is not None:
+    home(options=o)
 if (o := options_for(host, "munge", MungeOptions)) is not None:
     munge(options=o)
 if (o := options_for(host, "mariadb", MariadbOptions)) is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rackwright.model.cluster import Node
 from rackwright.model.mount_names import unit_name
-from rackwright.model.storage import Filesystem, FilesystemKind, MakesFilesystems, Mount, mount_of
+from rackwright.model.storage import Filesystem, FilesystemKind, MakesFilesystems, Mount, made_below, mount_of
 from rackwright.render import render
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.sections import STATE_UNIT_FILES
@@ -81,10 +81,10 @@ def state_on(node: Node, options: SlurmOptions) -> State | None:
 
 def _made(node: Node, folder: str) -> tuple[Place, ...]:
     """The filesystem on the node's own drives that a folder is on; none: it is on the system's own disk."""
-    makes = node.offers(MakesFilesystems)
-    made = makes.made_filesystems(node) if makes is not None else {}
-    above = [path for path in made if is_below(folder, path)]
-    return tuple(Place(path, (made[path],)) for path in sorted(above, key=len)[-1:])
+    makes, path = node.offers(MakesFilesystems), made_below(node, folder)
+    if makes is None or path is None:
+        return ()
+    return (Place(path, (makes.made_filesystems(node)[path],)),)
 
 
 def program(state: State) -> str:

@@ -59,8 +59,10 @@ def nfs(name: str, path: str, server: str = "h1", **changes: Any) -> Filesystem:
     return Filesystem(**{**fields, **changes})
 
 
-def with_storage(cluster: Cluster, *filesystems: Filesystem) -> Cluster:
-    """The cluster with these filesystems declared, used by the nodes that each names."""
+def with_storage(
+    cluster: Cluster, *filesystems: Filesystem, options: Mapping[str, RoleOptions] | None = None
+) -> Cluster:
+    """The cluster with these filesystems declared, used by the nodes that each names; `options` as the loader gives them."""
     nodes = tuple(
         node.model_copy(
             update={
@@ -70,6 +72,8 @@ def with_storage(cluster: Cluster, *filesystems: Filesystem) -> Cluster:
         )
         for node in cluster.nodes
     )
+    if options is not None:
+        nodes = tuple(node.with_options(options) for node in nodes)
     return Cluster.model_validate(
         {
             **{name: getattr(cluster, name) for name in Cluster.model_fields},
