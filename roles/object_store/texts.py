@@ -14,7 +14,7 @@ FOLDER = "/etc/rackwright/object-store"
 
 def rclone_variables(options: ObjectStoreOptions) -> dict[str, str]:
     """rclone's remotes; keys come from each user's environment."""
-    found = {}
+    found: dict[str, str] = {}
     for name, one in options.endpoints.items():
         values = {
             "TYPE": "s3",
