@@ -14,6 +14,8 @@ from rackwright.roles.containerd.deploy import containerd
 from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.cuda.deploy import cuda
 from rackwright.roles.cuda.options import CudaOptions
+from rackwright.roles.cvmfs.deploy import cvmfs
+from rackwright.roles.cvmfs.options import CvmfsOptions
 from rackwright.roles.dcgm.deploy import dcgm
 from rackwright.roles.dcgm.options import DcgmOptions
 from rackwright.roles.dns.deploy import dns
@@ -34,6 +36,8 @@ from rackwright.roles.gpudirect.deploy import gpudirect
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.health.deploy import health
 from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.roles.home.deploy import home
+from rackwright.roles.home.options import HomeOptions
 from rackwright.roles.hpc_stack.deploy import hpc_stack
 from rackwright.roles.hpc_stack.options import HpcStackOptions
 from rackwright.roles.imex.deploy import imex
@@ -66,6 +70,8 @@ from rackwright.roles.nvidia_container_toolkit.deploy import nvidia_container_to
 from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
 from rackwright.roles.nvidia_driver.deploy import nvidia_driver
 from rackwright.roles.nvidia_driver.options import NvidiaDriverOptions
+from rackwright.roles.object_store.deploy import object_store
+from rackwright.roles.object_store.options import ObjectStoreOptions
 from rackwright.roles.opensm.deploy import opensm
 from rackwright.roles.opensm.options import OpensmOptions
 from rackwright.roles.persistence.deploy import persistence
@@ -84,6 +90,8 @@ from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.software.deploy import software
+from rackwright.roles.software.options import SoftwareOptions
 from rackwright.roles.spectrum_x.deploy import spectrum_x
 from rackwright.roles.spectrum_x.options import SpectrumXOptions
 from rackwright.roles.storage_layout.deploy import storage_layout
@@ -169,6 +177,14 @@ if (o := options_for(host, "hpc_stack", HpcStackOptions)) is not None:
     hpc_stack(options=o)
 if (o := options_for(host, "nccl", NcclOptions)) is not None:
     nccl(options=o)
+if (o := options_for(host, "home", HomeOptions)) is not None:
+    home(options=o)
+if (o := options_for(host, "cvmfs", CvmfsOptions)) is not None:
+    cvmfs(options=o)
+if (o := options_for(host, "object_store", ObjectStoreOptions)) is not None:
+    object_store(options=o)
+if (o := options_for(host, "software", SoftwareOptions)) is not None:
+    software(options=o)
 if (o := options_for(host, "munge", MungeOptions)) is not None:
     munge(options=o)
 if (o := options_for(host, "mariadb", MariadbOptions)) is not None:

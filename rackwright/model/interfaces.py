@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 from rackwright.model.types import WorkloadManager
 
 if TYPE_CHECKING:
-    from rackwright.model.cluster import Node
+    from rackwright.model.cluster import Cluster, Node
     from rackwright.model.host_names import ExtraHost
 
 
@@ -31,6 +31,14 @@ class DeclaresUsers:
     def accounts(self) -> Sequence[UserAccount]:
         """Every user it creates."""
         raise NotImplementedError
+
+    def home_folder(self, cluster: Cluster, node: Node, account: UserAccount) -> str:
+        """Home directory of one of them on a node."""
+        raise NotImplementedError
+
+
+class MakesHomes:
+    """Options of the role that makes home directories on a declared filesystem; clients of it make none."""
 
 
 class NamesHosts:

@@ -201,6 +201,10 @@ class MakesFilesystems:
         """Type of each filesystem, by the folder it is mounted on."""
         raise NotImplementedError
 
+    def made_options(self, node: Node) -> Mapping[str, tuple[str, ...]]:
+        """Mount options of each, likewise."""
+        raise NotImplementedError
+
 
 def mount_of(node: Node, filesystem: Filesystem) -> Mount | None:
     """How a node mounts a filesystem, by the role that does; None where the node serves it, or no role mounts it."""
@@ -210,3 +214,16 @@ def mount_of(node: Node, filesystem: Filesystem) -> Mount | None:
         if isinstance(given, MountsFilesystems) and filesystem.kind in given.mounts_kinds:
             return given.mount_of(node, filesystem)
     return None
+
+
+def made_below(node: Node, folder: str) -> str | None:
+    """Where the filesystem on a node's own drives is mounted that a folder is on; None: no role makes it."""
+    makes = node.offers(MakesFilesystems)
+    made = makes.made_filesystems(node) if makes is not None else {}
+    above = [path for path in made if folder == path or folder.startswith(f"{path}/")]
+    return max(above, key=len, default=None)
+
+
+def home_of(node: Node) -> Filesystem | None:
+    """The declared filesystem that holds homes on a node."""
+    return next((one for one in node.filesystems if one.purpose is FilesystemPurpose.HOME), None)

@@ -141,6 +141,12 @@ SOFTWARE = {
         },
         settings={"template": "nvidia_driver/apt.sources.j2"},
     ),
+    # names as Debian 12's and Ubuntu's universe archives have them (read 2026-11-26)
+    "lmod": Names(("lmod",)),
+    "rclone": Names(("rclone", "fuse3")),
+    # from vendors' archives, which the site mirrors
+    "mountpoint-s3": Names(("mount-s3",)),
+    "cvmfs": Names(("cvmfs",)),
     "docker-registry": Names(("docker-registry",)),
     "enroot": Names(("enroot",), settings={"revision": "1"}),
     "pyxis-build": Names(("gcc", "libc6-dev", "libslurm-dev", "make", "binutils")),

@@ -126,6 +126,12 @@ SOFTWARE = {
         },
         settings={"template": "nvidia_driver/dnf.repo.j2"},
     ),
+    # from EPEL; Lmod's scripts in /etc/profile.d as public notes and playbooks that agree have them (read 2026-11-26)
+    "lmod": Names(("Lmod",)),
+    "rclone": Names(("rclone", "fuse3")),
+    # from vendors' archives, which the site mirrors
+    "mountpoint-s3": Names(("mount-s3",)),
+    "cvmfs": Names(("cvmfs",)),
     "docker-registry": Names(()),
     "enroot": Names(("enroot",), settings={"revision": "1.el8"}),  # one for EL 8 and later
     "pyxis-build": Names(("gcc", "glibc-devel", "make", "slurm-devel", "binutils")),

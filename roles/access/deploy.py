@@ -9,6 +9,7 @@ from pyinfra.context import host
 
 from rackwright.data import Site, site_of
 from rackwright.errors import RackwrightError
+from rackwright.model.storage import home_of
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.osfamily.names import names
 from rackwright.render import render
@@ -28,7 +29,7 @@ def access(options: AccessOptions) -> None:
     for group in host.loop(options.groups):  # type: ignore[no-untyped-call]
         users.group(name=f"Make group {group.name}", group=group.name, gid=group.gid)
     for user in host.loop(options.users):  # type: ignore[no-untyped-call]
-        _admin(user, options)
+        _admin(site, user, options)
     for removed in host.loop(options.removed_users):  # type: ignore[no-untyped-call]
         _removed(removed)
     _sudo(options)
@@ -59,13 +60,14 @@ def sshd_conf(site: Site, options: AccessOptions) -> str:
     )
 
 
-def _admin(user: AdminUser, options: AccessOptions) -> None:
+def _admin(site: Site, user: AdminUser, options: AccessOptions) -> None:
     users.group(name=f"Make group {user.name}", group=user.name, gid=user.uid)
     numbered = {group.name for group in options.groups} | {other.name for other in options.users}
     others = [group for group in user.groups if group not in numbered]
     for group in host.loop(others):  # type: ignore[no-untyped-call]
         # a system number: the next ordinary one may be that of a user who comes later
         users.group(name=f"Make group {group}", group=group, system=True)
+    home, shared = options.home_folder(site.cluster, site.node, user), home_of(site.node)
     users.user(
         name=f"Make user {user.name}",
         user=user.name,
@@ -73,6 +75,9 @@ def _admin(user: AdminUser, options: AccessOptions) -> None:
         group=user.name,
         groups=user.groups,
         shell=user.shell,
+        home=home,
+        # below a declared filesystem its server makes them: root of a client may be nobody there
+        create_home=shared is None or not home.startswith(f"{shared.path}/"),
     )
     # who was removed and is back has an account that expired; who is not there yet will be made open
     settings.setting(

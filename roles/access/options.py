@@ -11,10 +11,12 @@ from pydantic import Field, field_validator, model_validator
 from rackwright.model.authorized_keys import public_key, refuse_private_key
 from rackwright.model.interfaces import PRIVILEGED_GROUPS, DeclaresLogins, DeclaresUsers
 from rackwright.model.options import Frozen, RoleOptions
-from rackwright.model.strings import not_climbing
+from rackwright.model.storage import home_of
+from rackwright.model.strings import NodePath, not_climbing
 
 if TYPE_CHECKING:  # the model imports rackwright.model.options, so a run-time import would be a circle
-    from rackwright.model.cluster import Cluster
+    from rackwright.model.cluster import Cluster, Node
+    from rackwright.model.interfaces import UserAccount
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
 _SHELL = re.compile(r"/[A-Za-z0-9/_.-]+")
@@ -85,6 +87,11 @@ class AdminUser(Frozen):
         default=False, description="May become root; without a password, since there are none."
     )
     shell: str = Field(default="/bin/bash", description="Login shell, an absolute path.")
+    home: NodePath | None = Field(
+        default=None,
+        description="Home directory. None: below the declared filesystem of purpose `home`, else /home/NAME; of `ssh.user` "
+        "/home/NAME in any case. usermod refuses to change the home of a user who is logged in.",
+    )
 
     @field_validator("name")
     @classmethod
@@ -202,6 +209,12 @@ class AccessOptions(RoleOptions, DeclaresUsers, DeclaresLogins):
     def accounts(self) -> tuple[AdminUser, ...]:
         """The admin users, for roles that need to know who is on a node."""
         return self.users
+
+    def home_folder(self, cluster: Cluster, node: Node, account: UserAccount) -> str:
+        """Below the filesystem that holds homes on the node; ssh.user's stays, since usermod moves no home in use."""
+        declared = next((user.home for user in self.users if user.name == account.name), None)
+        filesystem = home_of(node) if account.name != cluster.ssh.user else None
+        return declared or f"{filesystem.path if filesystem is not None else '/home'}/{account.name}"
 
     @property
     def login_keys(self) -> dict[str, tuple[str, ...]]:

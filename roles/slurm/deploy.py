@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pyinfra.api.deploy import deploy
 from pyinfra.api.exceptions import DeployError
 from pyinfra.context import host
@@ -12,7 +14,7 @@ from rackwright.operations import files, packages, settings, units, users
 from rackwright.operations.slurm_accounting import entities
 from rackwright.operations.slurm_reservations import reservations
 from rackwright.osfamily.names import names
-from rackwright.roles.slurm import layout, placement, questions, texts
+from rackwright.roles.slurm import layout, placement, questions, state, texts
 from rackwright.roles.slurm.gres_lines import SIMULATED_GPUS
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records, declared_reservations
@@ -167,7 +169,7 @@ def _entities(site: Site, options: SlurmOptions, name: str, *, counted: bool) ->
 
 
 def _slurmctld(site: Site, options: SlurmOptions) -> None:
-    _state_mount(options)
+    _state(site, options)
     if not placement.declares_records(site.cluster, site.node, options):
         known = questions.known_records(site.cluster, options)
         settings.setting(
@@ -193,17 +195,21 @@ def _slurmctld(site: Site, options: SlurmOptions) -> None:
         )
 
 
-def _state_mount(options: SlurmOptions) -> None:
+def _state(site: Site, options: SlurmOptions) -> None:
     """The guard before the daemon, and no folder of the same name on the disk of the node."""
-    folder, mount = "/etc/systemd/system/slurmctld.service.d", options.state_mount
-    conf = f"{folder}/rackwright.conf"
-    if mount is None:
-        files.absent(name="Let slurmctld start without a declared mount", path=conf)
+    declared, mount = state.state_on(site.node, options), options.state_mount
+    if declared is not None:
+        _declared_state(declared)
         return
-    files.directory(name="Make the folder of slurmctld's unit settings", path=folder)
+    for path in host.loop((state.PROGRAM, state.WAITER_PATH)):  # type: ignore[no-untyped-call]
+        files.absent(name=f"Remove {path}", path=path)
+    if mount is None:
+        files.absent(name="Let slurmctld start without a declared mount", path=state.CONF)
+        return
+    files.directory(name="Make the folder of slurmctld's unit settings", path=str(Path(state.CONF).parent))
     files.file(
         name="Let slurmctld start only with its state mounted",
-        path=conf,
+        path=state.CONF,
         content=texts.state_mount_conf(mount),
     )
     settings.setting(
@@ -213,6 +219,26 @@ def _state_mount(options: SlurmOptions) -> None:
         want=f"{mount.fstype} {mount.source}",
         write=questions.refuse_unmounted(mount),
     )
+
+
+def _declared_state(declared: state.State) -> None:
+    """The same for a filesystem of `storage:`, which is mounted by the role of its kind."""
+    for folder in sorted({str(Path(path).parent) for path in state.files(declared)}):
+        files.directory(name=f"Make {folder}", path=folder)
+    for path, content in host.loop(state.files(declared).items()):  # type: ignore[no-untyped-call]
+        if content is None:
+            files.absent(name=f"Remove {path}", path=path)
+        else:
+            mode = "755" if path == state.PROGRAM else "644"
+            files.file(name=f"Write {path}", path=path, content=content, mode=mode)
+    if declared.units:
+        settings.setting(
+            name="Find slurmctld's state on its filesystem",
+            target=f"filesystem of slurmctld's state ({declared.filesystem.name})",
+            read=state.program(declared),
+            want=state.AS_DECLARED,
+            write=state.refuse(declared),
+        )
 
 
 def _slurmd(site: Site, options: SlurmOptions) -> None:

@@ -11,7 +11,8 @@ from rackwright.model.ranges import RangeMistake, expand, fold
 from rackwright.model.sku import NvSwitch
 from rackwright.model.types import Platform
 from rackwright.roles.slurm import gres_lines, placement, scheduling, topology
-from rackwright.roles.slurm.service_problems import Problem, nearest_name
+from rackwright.roles.slurm.service_problems import nearest_name
+from rackwright.roles.slurm.state_problems import Problem
 
 if TYPE_CHECKING:
     from rackwright.roles.slurm.options import SlurmOptions

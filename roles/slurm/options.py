@@ -32,6 +32,7 @@ from rackwright.roles.slurm.entities import (
 from rackwright.roles.slurm.node_sections import Billing, NodeSettings
 from rackwright.roles.slurm.power import PowerSaving
 from rackwright.roles.slurm.sections import (
+    STATE_UNIT_FILES,
     AbsolutePath,
     Accounting,
     Debug,
@@ -76,12 +77,11 @@ class SlurmOptions(
     backups: tuple[str, ...] = Field(default=(), description="Heads that take over slurmctld, in this order.")
     state_dir: AbsolutePath = Field(
         default="/var/lib/slurm/slurmctld",
-        description="StateSaveLocation. With backups: below state_mount. Jobs are in it: before changing this, "
-        "stop slurmctld and copy the folder.",
+        description="StateSaveLocation; with backups on a filesystem that all share. Stop slurmctld and copy it first.",
     )
     state_mount: StateMount | None = Field(
         default=None,
-        description="File system that holds state_dir; with backups, one that all controllers share. slurmctld "
+        description="What holds state_dir and all controllers share, where the site mounts it and not `storage:`. slurmctld "
         "starts only while it is mounted, and stops with it.",
     )
     spool_dir: PlainPath = Field(
@@ -294,5 +294,5 @@ class SlurmOptions(
         return listeners_of(self, node)
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
-        """The guard of the mount of its state."""
-        return ("/etc/systemd/system/slurmctld.service.d/rackwright.conf",)
+        """The guard of the mount of its state, and what starts slurmctld once that is there."""
+        return STATE_UNIT_FILES

@@ -12,12 +12,12 @@ from rackwright.roles.slurm import layout, placement
 from rackwright.roles.slurm.mig import mig_problems
 from rackwright.roles.slurm.node_problems import node_problems, release_problems, unknown_workers
 from rackwright.roles.slurm.service_problems import (
-    Problem,
     controller_problems,
     database_problems,
     nearest_name,
     reservation_problems,
 )
+from rackwright.roles.slurm.state_problems import Problem
 
 if TYPE_CHECKING:
     from rackwright.roles.slurm.options import SlurmOptions

@@ -31,6 +31,12 @@ SchedulerParameter = Annotated[
 """A space would begin the next setting of slurm.conf, and a comma the next parameter."""
 Debug = Literal["quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3"]
 
+STATE_UNIT_FILES = (
+    "/etc/systemd/system/slurmctld.service.d/rackwright.conf",
+    "/etc/systemd/system/rackwright-slurmctld-state.service",
+)
+"""The guard of slurmctld's state, and what starts slurmctld once that is there."""
+
 
 class Packages(Frozen):
     """Where Slurm's packages come from."""

@@ -6,9 +6,10 @@ import secrets
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
 from rackwright.claims.files import as_rendered
+from rackwright.claims.mount_probe import ask
 from rackwright.facts.slurm import ReservationsFound
 from rackwright.model.cluster import Node
-from rackwright.roles.slurm import placement, texts
+from rackwright.roles.slurm import placement, state, texts
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_reservations
 from rackwright.workload.slurm.output import parse_config, parse_fields
@@ -25,6 +26,9 @@ _REMOVE = "runuser -u slurm -- rm -f %s"
 
 def _state_mounted(context: CheckContext[SlurmOptions]) -> str:
     options, mount = context.options, context.options.state_mount
+    declared = state.state_on(context.node, options)
+    if declared is not None:
+        return _declared_state(context, declared)
     if mount is None:
         raise Undetermined("state_mount is not declared")
     result = context.host.run(_FINDMNT, options.state_dir)
@@ -39,6 +43,25 @@ def _state_mounted(context: CheckContext[SlurmOptions]) -> str:
         fail(f"on {mount.path} is {fstype} {source}, not {mount.fstype} {mount.source}")
     as_rendered(context, {_GUARD: texts.state_mount_conf(mount)})
     return f"{options.state_dir} is on {mount.fstype} {mount.source}, and slurmctld does not start without it"
+
+
+def _declared_state(context: CheckContext[SlurmOptions], declared: state.State) -> str:
+    """Asked by a process of its own, so that a filesystem that hangs is UNKNOWN within its deadline."""
+    one = declared.filesystem
+    if declared.mount is not None:
+        answer = ask(context, (one,))[one.path]
+        if answer.hangs:
+            raise Undetermined(f"{one.path} does not answer within {one.stat_seconds:g} s")
+        if answer.error:
+            fail(f"{one.path} cannot be read: {answer.error} ({answer.text})")
+    result = context.host.run("sh -c %s", state.program(declared))
+    said = result.stdout.strip()
+    if result.rc == 1 and said:
+        fail(f"{said}: slurmctld's state is not on {one.name}")
+    if result.rc != 0 or said != state.AS_DECLARED:
+        raise Undetermined(f"what is mounted on {one.path} cannot be read: {result.stderr.strip() or said}")
+    as_rendered(context, state.files(declared), {state.PROGRAM: "755"})
+    return f"{context.options.state_dir} is on {one.name}, and slurmctld does not start without it"
 
 
 def _token() -> str:
@@ -151,7 +174,9 @@ def _reservations(context: CheckContext[SlurmOptions]) -> str:
 
 
 def _with_state_mount(node: Node, options: SlurmOptions) -> bool:
-    return placement.runs_slurmctld(node, options) and options.state_mount is not None
+    if not placement.runs_slurmctld(node, options):
+        return False
+    return options.state_mount is not None or state.state_on(node, options) is not None
 
 
 def _with_backups(node: Node, options: SlurmOptions) -> bool:

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import AccountingDatabase
 from rackwright.model.ranges import RangeMistake, expand, fold
-from rackwright.model.types import NodeRole, Platform
-from rackwright.roles.slurm.services import SHARED_FILE_SYSTEMS
+from rackwright.model.types import NodeRole
+from rackwright.roles.slurm.state_problems import Problem, state_problems
 
 if TYPE_CHECKING:
     from rackwright.roles.slurm.options import SlurmOptions
 
-Problem = tuple[str, str, str | None]
-"""(path below the section, a full sentence, a hint)."""
 _LOCALHOST = frozenset({"localhost", "127.0.0.1"})
-_MOUNT_HINT = "e.g. `state_mount: {path: /shared, source: 'nfs1:/export/slurm', fstype: nfs4}`"
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str | None:
@@ -35,38 +32,7 @@ def controller_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[Pro
             yield f"backups[{index}]", f"{name} is the primary head, not a backup of it.", None
         elif name not in heads:
             yield f"backups[{index}]", f"{name} is not a head of this cluster.", nearest_name(name, heads)
-    yield from _state_mount(options, cluster)
-
-
-def _state_mount(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    mount = options.state_mount
-    if mount is None:
-        if options.backups:
-            yield (
-                "state_mount",
-                "With backups, state_dir has to be on a file system that all controllers mount; declare which.",
-                _MOUNT_HINT,
-            )
-        return
-    if options.state_dir != mount.path and not options.state_dir.startswith(f"{mount.path}/"):
-        yield (
-            "state_dir",
-            f"state_dir is {options.state_dir}, which is not below state_mount.path, {mount.path}.",
-            f"e.g. `state_dir: {mount.path}/slurmctld`",
-        )
-    # In containers of one machine any folder of that machine can be shared.
-    machines = [name for name in options.backups if _is_machine(cluster, name)]
-    if machines and mount.fstype not in SHARED_FILE_SYSTEMS:
-        yield (
-            "state_mount.fstype",
-            f"{mount.fstype} is not a file system that several controllers share.",
-            f"one of: {', '.join(sorted(SHARED_FILE_SYSTEMS))}",
-        )
-
-
-def _is_machine(cluster: Cluster, name: str) -> bool:
-    node = cluster.by_name.get(name)
-    return node is not None and node.platform is not Platform.CONTAINER
+    yield from state_problems(options, cluster)
 
 
 def database_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:

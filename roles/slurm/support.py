@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.roles.slurm import placement
-from rackwright.roles.slurm.service_problems import Problem
+from rackwright.roles.slurm.state_problems import Problem
 
 if TYPE_CHECKING:
     from rackwright.roles.slurm.options import SlurmOptions

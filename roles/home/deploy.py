@@ -1,0 +1,64 @@
+"""Brings a node to what the home role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import site_of
+from rackwright.facts.quotas import Limits
+from rackwright.model.storage import FilesystemKind
+from rackwright.node_programs import one_text
+from rackwright.operations import files, quotas, settings
+from rackwright.roles.home import layout, paths
+from rackwright.roles.home.options import HomeOptions
+
+
+@deploy("home")
+def home(options: HomeOptions) -> None:
+    """Homes and their quotas on the node that makes them; clients only let their programs use them."""
+    site = site_of()
+    makes = layout.made_by(site.cluster, site.node, options)
+    if makes:
+        for folder in ("/etc/rackwright", "/usr/local/libexec"):
+            files.directory(name=f"Make {folder}", path=folder)
+        files.file(
+            name="Write the program that makes homes",
+            path=paths.PROGRAM,
+            content=one_text("rackwright.roles.home.node"),
+        )
+        files.file(
+            name="Write whose homes it makes",
+            path=paths.SETTINGS,
+            content=layout.settings(site.cluster, site.node, options),
+        )
+        settings.setting(
+            name="Make the homes of declared users",
+            target="homes of declared users",
+            read=f"{paths.RUN} wrong",
+            want=paths.AS_DECLARED,
+            write=f"{paths.RUN} make",
+        )
+    else:
+        for path in host.loop((paths.PROGRAM, paths.SETTINGS)):  # type: ignore[no-untyped-call]
+            files.absent(name=f"Remove {path}", path=path)
+    for one, _ in host.loop(makes):  # type: ignore[no-untyped-call]
+        mounted = layout.quota_on(site.node, one, options)
+        if one.quota is not None and mounted is not None:
+            quotas.user_quotas(
+                name=f"Set the quotas of {one.name}",
+                path=mounted,
+                default=Limits(*layout.limit(one.quota)),
+                users={uid: Limits(*given) for uid, given in layout.limits(site.cluster, one).items()},
+            )
+    # The targeted policy's boolean for confined programs and homes on NFS. unconfirmed: not tried on a node of that family
+    if site.node.family.has_selinux and any(
+        one.kind is FilesystemKind.NFS for one in layout.filesystems(site.node)
+    ):
+        settings.setting(
+            name="Let SELinux pass homes on NFS",
+            target="SELinux boolean use_nfs_home_dirs",
+            read="if selinuxenabled; then getsebool use_nfs_home_dirs; else echo 'use_nfs_home_dirs --> on'; fi",
+            want="use_nfs_home_dirs --> on",
+            write="setsebool -P use_nfs_home_dirs on",
+        )

@@ -1,0 +1,167 @@
+"""Runs on the node that makes homes. Standard library alone, Python 3.9.
+
+    homes.py wrong       prints `as declared`, or a line for each home that is not
+    homes.py make        makes those that are missing, and sets modes
+    homes.py make USER   makes the home of one user whom the node knows, e.g. one of a directory
+
+A home is made in a folder that only root can write, below a name that no user has, filled from the skeleton, given to
+its user and renamed: no user is there before it is whole, and no link of a user's is ever followed. What exists and
+belongs to another user is left alone and reported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import stat
+import sys
+from typing import Any
+
+SETTINGS = "/etc/rackwright/homes.json"
+ROOT_UID = 0
+LEAST_UID = 1000
+
+
+class RefusedError(Exception):
+    """A folder or a home that is not touched, and why."""
+
+
+def check_folder(folder: str) -> None:
+    """Only root may make anything in it."""
+    try:
+        found = os.lstat(folder)
+    except OSError as error:
+        raise RefusedError(f"{folder}: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise RefusedError(f"{folder} is not a folder")
+    if found.st_uid != ROOT_UID or found.st_mode & 0o022:
+        mode = stat.S_IMODE(found.st_mode)
+        raise RefusedError(f"{folder} has mode {mode:o} and belongs to uid {found.st_uid}: not root's alone")
+
+
+def fault(folder: str, user: str, uid: int, mode: int) -> str | None:
+    """What is wrong with a home; None: nothing."""
+    path = os.path.join(folder, user)
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return f"{path} is missing"
+    if not stat.S_ISDIR(found.st_mode):
+        return f"{path} is not a folder"
+    if found.st_uid != uid:
+        return f"{path} belongs to uid {found.st_uid}, not to {user} ({uid})"
+    if stat.S_IMODE(found.st_mode) != mode:
+        return f"{path} has mode {stat.S_IMODE(found.st_mode):o}, not {mode:o}"
+    return None
+
+
+def give(path: str, uid: int, gid: int) -> None:
+    """Everything below a folder that root alone can reach, and links themselves, to a user."""
+    for above, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            os.chown(os.path.join(above, name), uid, gid, follow_symlinks=False)
+    os.chown(path, uid, gid, follow_symlinks=False)
+
+
+def make(folder: str, user: str, uid: int, gid: int, mode: int, skeleton: str | None) -> None:
+    """A home that is missing, or the mode of one that is there."""
+    path, new = os.path.join(folder, user), os.path.join(folder, f".rackwright-{user}.new")
+    wrong = fault(folder, user, uid, mode)
+    if wrong is None:
+        return
+    if os.path.lexists(path):
+        if "has mode" not in wrong:
+            raise RefusedError(f"{wrong}: move it away by hand")
+        # by its descriptor: the user owns the folder, and cannot rename it
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            os.fchmod(handle, mode)
+        finally:
+            os.close(handle)
+        return
+    if os.path.lexists(new):
+        shutil.rmtree(new)  # of a run that was interrupted: root's alone
+    if skeleton is not None and os.path.isdir(skeleton):
+        shutil.copytree(skeleton, new, symlinks=True)
+    else:
+        os.mkdir(new)
+    os.chmod(new, 0o700)
+    give(new, uid, gid)
+    os.chmod(new, mode)
+    os.rename(new, path)
+
+
+def declared(settings: dict[str, Any]) -> list[tuple[str, str, int, int, str | None]]:
+    """(folder, user, uid, mode, skeleton) of every declared home."""
+    return [
+        (one["folder"], user, uid, int(one["mode"], 8), one["skeleton"])
+        for one in settings["folders"]
+        for user, uid in one["users"].items()
+    ]
+
+
+def wrong(settings: dict[str, Any]) -> list[str]:
+    """What is not as declared."""
+    found = []
+    for one in settings["folders"]:
+        try:
+            check_folder(one["folder"])
+        except RefusedError as error:
+            found.append(str(error))
+    faults = (fault(folder, user, uid, mode) for folder, user, uid, mode, _ in declared(settings))
+    return [*found, *(one for one in faults if one is not None)]
+
+
+def make_declared(settings: dict[str, Any]) -> list[str]:
+    """Homes of all declared users; what could not be made."""
+    failed = []
+    for folder, user, uid, mode, skeleton in declared(settings):
+        try:
+            check_folder(folder)
+            make(folder, user, uid, uid, mode, skeleton)  # a declared user's own group has the user's number
+        except RefusedError as error:
+            failed.append(str(error))
+        except OSError as error:
+            failed.append(f"{folder}/{user}: {error.strerror}")
+    return list(dict.fromkeys(failed))
+
+
+def make_known(settings: dict[str, Any], user: str) -> list[str]:
+    """The home of a user whom the node knows, in the first folder."""
+    try:
+        found = pwd.getpwnam(user)
+        if found.pw_uid < LEAST_UID or "/" in user or user.startswith("."):
+            raise RefusedError(f"{user} (uid {found.pw_uid}) is not an ordinary user")
+        one = settings["folders"][0]
+        check_folder(one["folder"])
+        make(one["folder"], user, found.pw_uid, found.pw_gid, int(one["mode"], 8), one["skeleton"])
+    except KeyError:
+        return [f"there is no user {user}"]
+    except RefusedError as error:
+        return [str(error)]
+    except OSError as error:
+        return [f"{user}: {error.strerror}"]
+    return []
+
+
+def main(arguments: list[str]) -> int:
+    """As the docstring says."""
+    with open(SETTINGS, encoding="utf-8") as text:
+        settings = json.load(text)
+    os.umask(0o077)
+    if arguments == ["wrong"]:
+        print("\n".join(wrong(settings)) or "as declared")
+        return 0
+    if arguments[:1] != ["make"] or len(arguments) > 2:
+        print("usage: homes.py wrong | make [USER]", file=sys.stderr)
+        return 64
+    failed = make_known(settings, arguments[1]) if arguments[1:] else make_declared(settings)
+    for line in failed:
+        print(line, file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

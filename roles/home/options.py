@@ -1,0 +1,49 @@
+"""Options of the home role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import Field
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import MakesHomes
+from rackwright.model.options import RoleOptions
+from rackwright.model.storage import FilesystemPurpose
+from rackwright.model.strings import NodePath
+
+
+class HomeOptions(RoleOptions, MakesHomes):
+    """Homes `PATH/USER` of declared users, and their quotas, on filesystems of purpose `home`."""
+
+    skeleton: NodePath | None = Field(
+        default="/etc/skel",
+        description="Folder on the node that makes the homes, copied into each new one; never over files. None: they start empty.",
+    )
+    mode: str = Field(
+        default="700",
+        pattern=r"^[0-7]{3}$",
+        description="Of each home, octal; set again where it differs. 700: other users see nothing.",
+    )
+    made_on: str | None = Field(
+        default=None,
+        description="Node that makes homes on a filesystem whose server is outside of the cluster, or that has no single one "
+        "(lustre, beegfs, ...), through its mount: the server has to let its root be root (no_root_squash). None: the "
+        "site makes them.",
+    )
+
+    def runs_on(self, node: Node) -> bool:
+        """Where homes are, and where they are served from."""
+        return any(one.purpose is FilesystemPurpose.HOME for one in (*node.filesystems, *node.served))
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Modes that lock users out, nodes that cannot make homes, quotas without a filesystem that can have them."""
+        from rackwright.roles.home.problems import problems_of
+
+        return problems_of(self, cluster)
+
+    def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """A login of rackwright's own that waits for a server."""
+        from rackwright.roles.home.problems import warnings_of
+
+        return warnings_of(self, cluster)

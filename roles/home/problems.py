@@ -1,0 +1,141 @@
+"""Mistakes about homes that need the resolved cluster to be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import DeclaresUsers
+from rackwright.model.ranges import fold
+from rackwright.model.storage import Filesystem, FilesystemPurpose, MakesFilesystems
+from rackwright.roles.home import layout
+from rackwright.roles.home.options import HomeOptions
+
+Problem = tuple[str, str, str | None]
+"""(path below the section, a full sentence, a hint)."""
+_COUNTS = frozenset({"uquota", "usrquota", "quota"})
+"""Mount options with which XFS counts and enforces quotas of users (xfs(5), xfs_quota(8), read 2026-11-26)."""
+
+
+def problems_of(options: HomeOptions, cluster: Cluster) -> Iterator[Problem]:
+    """Every one of them, in the order of the file."""
+    if options.mode[0] != "7":
+        yield "mode", f"{options.mode} keeps users out of their own homes.", "e.g. `mode: '700'`"
+    declared = [one for one in cluster.storage.values() if one.purpose is FilesystemPurpose.HOME]
+    yield from _made_on(options, cluster, declared)
+    for one in declared:
+        yield from _numbers(cluster, one)
+        yield from _quota(options, cluster, one)
+
+
+def _made_on(options: HomeOptions, cluster: Cluster, declared: list[Filesystem]) -> Iterator[Problem]:
+    name = options.made_on
+    if name is None:
+        return
+    if name not in cluster.by_name:
+        near = get_close_matches(name, cluster.by_name, n=1)
+        yield (
+            "made_on",
+            f"{name} is not a node of this cluster.",
+            f"did you mean `{near[0]}`?" if near else None,
+        )
+        return
+    node = cluster.by_name[name]
+    if not any(layout.folder(node, one, options) == one.path for one in declared):
+        yield (
+            "made_on",
+            f"{name} mounts no filesystem of purpose `home` whose server is outside of the cluster.",
+            "leave it out: nodes that serve homes make them",
+        )
+
+
+def _numbers(cluster: Cluster, one: Filesystem) -> Iterator[Problem]:
+    """A home has one owner: users that have different numbers on nodes cannot share it."""
+    seen: dict[str, tuple[str, int]] = {}
+    for node, user, uid in layout.accounts(cluster, one):
+        name, other = seen.setdefault(user, (node.name, uid))
+        if other != uid:
+            yield (
+                "",
+                f"{user} has uid {other} on {name} and {uid} on {node.name}, and one home on {one.name}.",
+                "declare the user once for all groups",
+            )
+            return
+
+
+def _quota(options: HomeOptions, cluster: Cluster, one: Filesystem) -> Iterator[Problem]:
+    if one.quota is None:
+        return
+    unknown = sorted(set(one.quota.users) - set(layout.users(cluster, one)))
+    if unknown:
+        yield (
+            "",
+            f"storage.{one.name}.quota.users names {', '.join(unknown)}, and no role declares such a user.",
+            "declare the user under `roles.access.users`: a quota is set by number",
+        )
+    for node in cluster.nodes:
+        given = layout.folder(node, one, options)
+        own_disks = not one.kind.shared or node.name in one.server_nodes
+        if given is not None and own_disks and (wrong := _cannot_have_quotas(node, given, one)) is not None:
+            yield "", *wrong
+            return
+
+
+def _cannot_have_quotas(node: Node, folder: str, one: Filesystem) -> tuple[str, str] | None:
+    makes, path = node.offers(MakesFilesystems), layout.quota_on(node, one, HomeOptions())
+    if makes is None or path is None:
+        return (
+            f"storage.{one.name} has a quota, and no role makes the filesystem of {folder} on {node.name}.",
+            f"declare it under `roles.storage_layout.filesystems`, e.g. `{folder}: {{on: data, mount_options: [uquota]}}`",
+        )
+    if (kind := makes.made_filesystems(node)[path]) != "xfs":
+        return (
+            f"storage.{one.name} has a quota, and {path} on {node.name} is {kind}: quotas are set on xfs alone.",
+            "its quota files would have to be made while it is not mounted; declare `type: xfs`, or take the quota away",
+        )
+    if _COUNTS.isdisjoint(makes.made_options(node)[path]):
+        return (
+            f"storage.{one.name} has a quota, and {path} on {node.name} is mounted without `uquota`.",
+            "add it to `mount_options` under `roles.storage_layout.filesystems`, and unmount it once: a remount is too late",
+        )
+    return None
+
+
+def warnings_of(options: HomeOptions, cluster: Cluster) -> Iterator[Problem]:
+    """What is allowed and rarely meant."""
+    waits: dict[str, list[str]] = {}
+    for node in cluster.running("home", options):
+        several = [one.name for one in node.filesystems if one.purpose is FilesystemPurpose.HOME]
+        if len(several) > 1:
+            yield (
+                "",
+                f"{node.name} has several filesystems of homes: declared users are on {several[0]}.",
+                None,
+            )
+        for one in node.filesystems:
+            if (
+                one.purpose is FilesystemPurpose.HOME
+                and one.kind.shared
+                and node.name not in one.server_nodes
+            ):
+                home = _login_home(cluster, node)
+                if home.startswith(f"{one.path}/"):
+                    waits.setdefault(home, []).append(node.name)
+    for home, nodes in waits.items():
+        who = f"rackwright logs in to {fold(nodes)} as {cluster.ssh.user}, whose home {home} is on a server"
+        local = "give this user one on the node's disk when nodes are installed, and declare it, e.g. `home: /var/lib/admin`"
+        yield (
+            "",
+            f"{who}: while that is away, no login works.",
+            f"mount homes elsewhere, e.g. `path: /shared/home`, or {local}",
+        )
+
+
+def _login_home(cluster: Cluster, node: Node) -> str:
+    """Home of ssh.user: as declared, or where installers put it."""
+    declares = node.offers(DeclaresUsers)
+    for account in declares.accounts if declares is not None else ():
+        if declares is not None and account.name == cluster.ssh.user:
+            return declares.home_folder(cluster, node, account)
+    return f"/home/{cluster.ssh.user}"

@@ -1,0 +1,1 @@
+"""S3 for users: the endpoint in their environment, rclone's remotes without secrets, and buckets mounted read-only."""

@@ -1,0 +1,44 @@
+"""Brings a node to what the object_store role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import Site, site_of
+from rackwright.operations import files, packages, units
+from rackwright.osfamily.names import names
+from rackwright.roles.object_store import texts
+from rackwright.roles.object_store.options import UNITS, ObjectStoreOptions
+
+
+@deploy("object_store")
+def object_store(options: ObjectStoreOptions) -> None:
+    """Tools, what login shells have, and a service for each mounted bucket."""
+    site = site_of()
+    for software in host.loop(options.software):  # type: ignore[no-untyped-call]
+        packages.installed(name=f"Install {software}", packages=names(site.node.family, software).packages)
+    files.file(
+        name="Tell login shells the endpoints", path=texts.PROFILE, content=texts.profile(site.node, options)
+    )
+    for path in host.loop(options.mounts):  # type: ignore[no-untyped-call]
+        _mount(site, options, path)
+
+
+def _mount(site: Site, options: ObjectStoreOptions, path: str) -> None:
+    mount, unit = options.mounts[path], options.unit_of(path)
+    keys = texts.keys_path(options, path)
+    for folder, mode in ((texts.FOLDER.rpartition("/")[0], "755"), (texts.FOLDER, "700")):
+        files.directory(name=f"Make {folder}", path=folder, mode=mode)
+    files.file(
+        name=f"Write the keys of {path}",
+        path=keys,
+        content=texts.keys(mount, lambda secret: site.secret(secret).reveal()),
+        mode="600",
+        sensitive=True,
+    )
+    text = texts.unit(site.node, options, path)
+    files.file(name=f"Write the service of {path}", path=f"{UNITS}/{unit}", content=text)
+    if mount.cache is not None:
+        files.directory(name=f"Make {mount.cache}", path=mount.cache, mode="700")
+    units.unit(name=f"Mount {path}", unit=unit, restart_on=(keys, f"{UNITS}/{unit}"))

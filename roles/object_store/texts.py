@@ -1,0 +1,88 @@
+"""What the object_store role writes: shared by the deploy and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rackwright.model.cluster import Node
+from rackwright.render import render
+from rackwright.roles.object_store.options import UNITS, BucketMount, ObjectStoreOptions
+
+PROFILE = "/etc/profile.d/rackwright-object-store.sh"
+FOLDER = "/etc/rackwright/object-store"
+
+
+def rclone_variables(options: ObjectStoreOptions) -> dict[str, str]:
+    """rclone's remotes; keys come from each user's environment."""
+    found: dict[str, str] = {}
+    for name, one in options.endpoints.items():
+        values = {
+            "TYPE": "s3",
+            "PROVIDER": one.provider,
+            "ENV_AUTH": "true",
+            "ENDPOINT": one.url,
+            "REGION": one.region,
+            "FORCE_PATH_STYLE": str(one.path_style).lower(),
+        }
+        found |= {f"RCLONE_CONFIG_{name.upper()}_{key}": value for key, value in values.items()}
+    return found
+
+
+def user_variables(node: Node, options: ObjectStoreOptions) -> dict[str, str]:
+    """What login shells have, unless a user set it already."""
+    default, ca = options.default_endpoint, options.ca_file(node)
+    found = {
+        "AWS_ENDPOINT_URL_S3": default.url,
+        "AWS_REGION": default.region,
+        "AWS_DEFAULT_REGION": default.region,
+    }
+    found |= {"AWS_CA_BUNDLE": ca} if ca is not None else {}
+    if options.rclone:
+        found |= rclone_variables(options)
+        found |= {"RCLONE_CA_CERT": ca} if ca is not None else {}
+    return found
+
+
+def profile(node: Node, options: ObjectStoreOptions) -> str:
+    """PROFILE."""
+    return render("object_store/profile.sh.j2", variables=user_variables(node, options))
+
+
+def keys_path(options: ObjectStoreOptions, path: str) -> str:
+    """File of a mount's keys."""
+    return f"{FOLDER}/{options.unit_of(path).removesuffix('.service')}.env"
+
+
+def keys(mount: BucketMount, reveal: Callable[[str], str]) -> str:
+    """The keys of a mount, as EnvironmentFile= reads them (systemd.exec(5)); holds secrets."""
+    given = {
+        "AWS_ACCESS_KEY_ID": reveal(mount.access_key).strip(),
+        "AWS_SECRET_ACCESS_KEY": reveal(mount.secret_key).strip(),
+    }
+    return "".join(f"{name}={_quoted(value)}\n" for name, value in given.items())
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def unit(node: Node, options: ObjectStoreOptions, path: str) -> str:
+    """The service of a mount."""
+    mount = options.mounts[path]
+    environment = rclone_variables(options) if mount.tool == "rclone" else {}
+    return render(
+        "object_store/mount.service.j2",
+        path=path,
+        mount=mount,
+        endpoint=options.endpoints[mount.endpoint],
+        environment=environment,
+        ca=options.ca_file(node),
+        keys=keys_path(options, path),
+    )
+
+
+def files(node: Node, options: ObjectStoreOptions) -> dict[str, str]:
+    """Files without secrets, by path."""
+    units = {f"{UNITS}/{options.unit_of(path)}": unit(node, options, path) for path in options.mounts}
+    return {PROFILE: profile(node, options), **units}

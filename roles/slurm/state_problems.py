@@ -1,0 +1,147 @@
+"""Mistakes about where slurmctld's state is: a folder that only one controller has, or that another filesystem covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import fold
+from rackwright.model.storage import Filesystem, FilesystemPurpose
+from rackwright.model.types import Platform
+from rackwright.roles.slurm.services import SHARED_FILE_SYSTEMS, StateMount
+from rackwright.roles.slurm.state import holder, is_below, state_on
+
+if TYPE_CHECKING:
+    from rackwright.roles.slurm.options import SlurmOptions
+
+Problem = tuple[str, str, str | None]
+"""(path below the section, a full sentence, a hint)."""
+_MOUNT_HINT = "e.g. `state_mount: {path: /shared, source: 'nfs1:/export/slurm', fstype: nfs4}`"
+_SOFT = frozenset({"soft", "softerr"})
+
+
+def state_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    """What `storage:` declares of state_dir, what state_mount does, and where they contradict each other."""
+    names = dict.fromkeys((cluster.primary.name, *options.backups))
+    nodes = [cluster.by_name[name] for name in names if name in cluster.by_name]
+    held = {node.name: one for node in nodes if (one := holder(node, options)) is not None}
+    if options.state_mount is not None:
+        yield from _mount_problems(options, options.state_mount, cluster)
+        yield from _contradictions(options, options.state_mount, nodes)
+    elif options.backups and not held:
+        yield (
+            "state_mount",
+            "With backups, state_dir has to be on a file system that all controllers mount; declare which.",
+            _hint(cluster),
+        )
+    if held:
+        yield from _placement(options, cluster, nodes, held)
+        yield from _behaviour(options, nodes)
+
+
+def _hint(cluster: Cluster) -> str:
+    """A filesystem of that purpose is what is meant, where there is one."""
+    meant = [one for one in cluster.storage.values() if one.purpose is FilesystemPurpose.STATE]
+    return f"e.g. `state_dir: {meant[0].path}/slurmctld`" if meant else _MOUNT_HINT
+
+
+def _mount_problems(options: SlurmOptions, mount: StateMount, cluster: Cluster) -> Iterator[Problem]:
+    if not is_below(options.state_dir, mount.path):
+        yield (
+            "state_dir",
+            f"state_dir is {options.state_dir}, which is not below state_mount.path, {mount.path}.",
+            f"e.g. `state_dir: {mount.path}/slurmctld`",
+        )
+    # In containers of one machine any folder of that machine can be shared.
+    machines = [name for name in options.backups if _is_machine(cluster, name)]
+    if machines and mount.fstype not in SHARED_FILE_SYSTEMS:
+        yield (
+            "state_mount.fstype",
+            f"{mount.fstype} is not a file system that several controllers share.",
+            f"one of: {', '.join(sorted(SHARED_FILE_SYSTEMS))}",
+        )
+
+
+def _is_machine(cluster: Cluster, name: str) -> bool:
+    node = cluster.by_name.get(name)
+    return node is not None and node.platform is not Platform.CONTAINER
+
+
+def _contradictions(options: SlurmOptions, given: StateMount, nodes: list[Node]) -> Iterator[Problem]:
+    """Once for all controllers: what one of them mounts is not what state_mount says."""
+    for node in nodes:
+        state = state_on(node, options)
+        if state is None:
+            continue
+        name, path = state.filesystem.name, state.filesystem.path
+        hint = f"leave `state_mount` out: storage.{name} says what is mounted"
+        if path != given.path:
+            yield "state_mount.path", f"state_mount is on {given.path}, and storage.{name} on {path}.", hint
+            return
+        place = next((one for one in state.places if one.path == path and one.sources), None)
+        if place is not None and (given.fstype not in place.types or given.source not in place.sources):
+            mounted = f"{' or '.join(place.types)} from {' or '.join(place.sources)}"
+            yield (
+                "state_mount.source",
+                f"state_mount is {given.fstype} from {given.source}, and {node.name} mounts storage.{name}, {mounted}.",
+                hint,
+            )
+            return
+
+
+def _placement(
+    options: SlurmOptions, cluster: Cluster, nodes: list[Node], held: dict[str, Filesystem]
+) -> Iterator[Problem]:
+    """All controllers have the same filesystem there, and one that can be shared."""
+    if not options.backups:
+        return
+    found = {one.name: one for one in held.values()}
+    one = next(iter(found.values()))
+    if len(found) > 1:
+        where = ", ".join(f"{given.name} on {name}" for name, given in held.items())
+        yield (
+            "state_dir",
+            f"{options.state_dir} is on different filesystems: {where}.",
+            "give all controllers the same one",
+        )
+        return
+    if not one.kind.shared:
+        yield (
+            "state_dir",
+            f"{options.state_dir} is on {one.name}, which each controller has on its own drives.",
+            _hint(cluster),
+        )
+    without = [node.name for node in nodes if node.name not in held]
+    if without:
+        widen = (
+            f"add them to `storage.{one.name}.nodes`"
+            if not set(without) & set(one.server_nodes)
+            else f"servers too: add them to `storage.{one.name}.nodes`, so that {one.path} is there"
+        )
+        yield (
+            "state_dir",
+            f"{options.state_dir} is on {one.name}, which {fold(without)} does not use at {one.path}.",
+            widen,
+        )
+
+
+def _behaviour(options: SlurmOptions, nodes: list[Node]) -> Iterator[Problem]:
+    """A filesystem that returns errors while its server is away, or takes no writes."""
+    for node in nodes:
+        state = state_on(node, options)
+        if state is None:
+            continue
+        one = state.filesystem
+        if one.read_only:
+            yield "state_dir", f"{options.state_dir} is on {one.name}, which is read-only.", None
+            return
+        soft = sorted(_SOFT & set(state.mount.options if state.mount is not None else ()))
+        if soft:
+            why = "while the server is away, writes are lost, and a backup reads errors instead of waiting"
+            yield (
+                "state_dir",
+                f"{options.state_dir} is on {one.name}, which {node.name} mounts {soft[0]}: {why}.",
+                f"declare `options: [hard]` for storage.{one.name}",
+            )
+            return
