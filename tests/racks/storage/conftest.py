@@ -82,6 +82,7 @@ roles:
       b: {serials: {head1: head1-data1, worker1: worker1-data1, worker2: worker2-data1}}
   nfs_server: {}
   nfs_client: {}
+  home: {}
   munge: {}
   mariadb: {}
   slurm:
