@@ -147,6 +147,20 @@ def test_nothing_is_wrong_with_the_usual_declaration():
             None,
         ),
         (
+            (nfs(quota={"gib": 10}),),
+            None,
+            None,
+        ),
+        (
+            (nfs(quota={"gib": 10}, purpose="data"),),
+            None,
+            (
+                "",
+                "home has a quota of its users, which is set on filesystems of purpose home alone.",
+                "take `quota` away, or limit its size by a volume of `storage_layout`",
+            ),
+        ),
+        (
             (nfs(),),
             {"root_access": {"hom": "gpu1"}},
             ("root_access.hom", "No node serves hom with these options.", "did you mean `home`?"),
