@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered, has_access
+from rackwright.claims.nfs import SERVER_OF_KERBEROS, daemons_run, secured
 from rackwright.claims.packages import installed
 from rackwright.claims.units import is_masked, runs
 from rackwright.facts.mounts import MountTable
@@ -113,6 +114,10 @@ def _listens(context: Context) -> str:
     return f"TCP port {PORT}{', ' + rdma[0] if rdma else ''}"
 
 
+def _daemons(context: Context) -> str:
+    return daemons_run(context, context.options.exported(context.node), SERVER_OF_KERBEROS)
+
+
 CHECKS = (
     Check("the NFS server is installed and runs", _runs, needs=_NEEDS, settle_seconds=10),
     Check("the NFS server's files are as declared", _files),
@@ -122,4 +127,10 @@ CHECKS = (
     Check("folders are exported as declared, and no others", _exports, needs=_NEEDS),
     Check("exported folders are on their declared filesystems", _folders, needs=_NEEDS),
     Check("the NFS server listens where it is declared to", _listens, needs=_NEEDS),
+    Check(
+        "the daemons of the declared security run",
+        _daemons,
+        applies=lambda node, options: secured(options.exported(node)),
+        needs=_NEEDS,
+    ),
 )
