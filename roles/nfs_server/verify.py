@@ -48,11 +48,15 @@ def _threads(context: Context) -> str:
 
 
 def _versions(context: Context) -> str:
-    """`-3 +4 -4.0 +4.1 +4.2`; a version that the kernel was built without is not in the list."""
+    """`-3 +4 -4.0 +4.1 +4.2`; a version that the kernel was built without is not in the list.
+
+    4.0 is implied by `+4` where it is not listed (nfsd_print_version_support, fs/nfsd/nfsctl.c of Linux 6.12).
+    """
     printed = context.output("cat %s", f"{_KERNEL}/versions").split()
     found = {word[1:]: word[0] == "+" for word in printed if word[0] in "+-"}
     if "4" not in found or len(found) != len(printed):
         raise Undetermined(f"the kernel prints {' '.join(printed)[:80]!r} for its versions")
+    found.setdefault("4.0", found["4"])
     wrong = [
         f"{version} is {'off' if on else 'on'}"
         for version, on in texts.VERSIONS.items()
