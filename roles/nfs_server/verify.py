@@ -50,7 +50,7 @@ def _threads(context: Context) -> str:
 def _versions(context: Context) -> str:
     """`-3 +4 -4.0 +4.1 +4.2`; a version that the kernel was built without is not in the list.
 
-    4.0 is implied by `+4` where it is not listed (nfsd_print_version_support, fs/nfsd/nfsctl.c of Linux 6.12).
+    4.0 is implied by `+4` where it is not listed (nfsd_print_version_support, fs/nfsd/nfsctl.c of Linux).
     """
     printed = context.output("cat %s", f"{_KERNEL}/versions").split()
     found = {word[1:]: word[0] == "+" for word in printed if word[0] in "+-"}
