@@ -5,10 +5,12 @@ from __future__ import annotations
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered
 from rackwright.claims.mounts import checks
+from rackwright.claims.nfs import CLIENT_OF_KERBEROS, daemons_run, secured
 from rackwright.claims.packages import held_at, installed
 from rackwright.claims.units import is_masked, runs
 from rackwright.facts.settings import Answer
 from rackwright.model.platforms import Capability
+from rackwright.mounts import mounted_by
 from rackwright.osfamily.names import names
 from rackwright.roles.nfs_client import texts
 from rackwright.roles.nfs_client.options import NfsClientOptions
@@ -48,6 +50,11 @@ def _vast(context: Context) -> str:
     return held_at(context, wanted)
 
 
+def _daemons(context: Context) -> str:
+    mounted = mounted_by(context.node, context.options.mounts_kinds)
+    return daemons_run(context, mounted, CLIENT_OF_KERBEROS)
+
+
 CHECKS = (
     Check("the NFS client is installed and runs", _runs, needs=_NEEDS),
     Check("the NFS client's files are as declared", _files),
@@ -57,6 +64,12 @@ CHECKS = (
         "VAST's client is installed and held",
         _vast,
         applies=lambda node, options: options.uses_vast(node),
+        needs=_NEEDS,
+    ),
+    Check(
+        "the daemons of the declared security run",
+        _daemons,
+        applies=lambda node, options: secured(mounted_by(node, options.mounts_kinds)),
         needs=_NEEDS,
     ),
     *checks("NFS"),

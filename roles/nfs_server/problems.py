@@ -9,7 +9,7 @@ from rackwright.documents.nearest import suggest
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.platforms import Capability, why_lacking
 from rackwright.model.ranges import expand, fold
-from rackwright.model.storage import Filesystem, MakesFilesystems
+from rackwright.model.storage import Filesystem, FilesystemPurpose, MakesFilesystems
 
 if TYPE_CHECKING:
     from rackwright.roles.nfs_server.options import NfsServerOptions
@@ -28,6 +28,12 @@ def problems(options: NfsServerOptions, cluster: Cluster) -> Iterator[Trouble]:
         served |= {one.name: one for one in options.exported(node)}
     for one in served.values():
         yield from _clients(cluster, one)
+        if one.quota is not None and one.purpose is not FilesystemPurpose.HOME:
+            yield (
+                "",
+                f"{one.name} has a quota of its users, which is set on filesystems of purpose home alone.",
+                "take `quota` away, or limit its size by a volume of `storage_layout`",
+            )
     for name, nodes in options.root_access.items():
         yield from _roots(cluster, name, nodes, served)
     for name in options.modes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered, has_access
+from rackwright.claims.nfs import SERVER_OF_KERBEROS, daemons_run, secured
 from rackwright.claims.packages import installed
 from rackwright.claims.units import is_masked, runs
 from rackwright.facts.mounts import MountTable
@@ -47,11 +48,15 @@ def _threads(context: Context) -> str:
 
 
 def _versions(context: Context) -> str:
-    """`-3 +4 -4.0 +4.1 +4.2`; a version that the kernel was built without is not in the list."""
+    """`-3 +4 -4.0 +4.1 +4.2`; a version that the kernel was built without is not in the list.
+
+    4.0 is implied by `+4` where it is not listed (nfsd_print_version_support, fs/nfsd/nfsctl.c of Linux).
+    """
     printed = context.output("cat %s", f"{_KERNEL}/versions").split()
     found = {word[1:]: word[0] == "+" for word in printed if word[0] in "+-"}
     if "4" not in found or len(found) != len(printed):
         raise Undetermined(f"the kernel prints {' '.join(printed)[:80]!r} for its versions")
+    found.setdefault("4.0", found["4"])
     wrong = [
         f"{version} is {'off' if on else 'on'}"
         for version, on in texts.VERSIONS.items()
@@ -113,6 +118,10 @@ def _listens(context: Context) -> str:
     return f"TCP port {PORT}{', ' + rdma[0] if rdma else ''}"
 
 
+def _daemons(context: Context) -> str:
+    return daemons_run(context, context.options.exported(context.node), SERVER_OF_KERBEROS)
+
+
 CHECKS = (
     Check("the NFS server is installed and runs", _runs, needs=_NEEDS, settle_seconds=10),
     Check("the NFS server's files are as declared", _files),
@@ -122,4 +131,10 @@ CHECKS = (
     Check("folders are exported as declared, and no others", _exports, needs=_NEEDS),
     Check("exported folders are on their declared filesystems", _folders, needs=_NEEDS),
     Check("the NFS server listens where it is declared to", _listens, needs=_NEEDS),
+    Check(
+        "the daemons of the declared security run",
+        _daemons,
+        applies=lambda node, options: secured(options.exported(node)),
+        needs=_NEEDS,
+    ),
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from rackwright.health.checks import scope
 from rackwright.health.document import Document
-from rackwright.health.expected import Expected
+from rackwright.health.expected import Expected, ExpectedMount
 from rackwright.health.kernel_records import LogEntry
 from rackwright.health.registry import check
 from rackwright.health.verdict import Action, Finding, fail, good, warn
@@ -202,19 +202,24 @@ def fs_stalled(expected: Expected, document: Document) -> Iterator[Finding]:
             continue
         silent = now - entry.at
         words = f"{silent:.0f} s without an answer: {entry.message}"
-        yield fail(words) if silent > most and serves_declared(expected, entry) else warn(words)
+        served = served_declared(expected, entry)
+        if silent <= most or not served:
+            yield warn(words)
+        else:  # that of a shared filesystem is silent to every node, and none of them is at fault
+            yield fail(words, Action.NONE if all(mount.shared for mount in served) else None)
     yield good("all of them")
 
 
-def serves_declared(expected: Expected, entry: LogEntry) -> bool:
-    """Whether a declared filesystem may come from this server: one whose source is not declared may."""
+def served_declared(expected: Expected, entry: LogEntry) -> list[ExpectedMount]:
+    """The declared filesystems that may come from this server: one whose source is not declared may."""
     server = re.sub(r"-(?:OST|MDT)[0-9a-f]{4}$", "", entry.server or "")
-    return any(
-        (mount.source is None or server in mount.source)
-        and (mount.type is None or mount.type.startswith(SERVED))
+    return [
+        mount
         for mount in expected.mounts
         if mount.target != "/"
-    )
+        and (mount.source is None or server in mount.source)
+        and (mount.type is None or mount.type.startswith(SERVED))
+    ]
 
 
 @check(

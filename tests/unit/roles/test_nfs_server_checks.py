@@ -108,7 +108,8 @@ VERSIONS = "NFS 4.1 and 4.2 are served, and no other version"
     [
         ("-3 +4 -4.0 +4.1 +4.2\n", ("PASS", "-3 +4 -4.0 +4.1 +4.2")),
         ("-2 -3 +4 -4.0 +4.1 +4.2\n", ("PASS", "-2 -3 +4 -4.0 +4.1 +4.2")),
-        ("+4 +4.1 +4.2\n", ("PASS", "+4 +4.1 +4.2")),
+        ("+4 -4.0 +4.1 +4.2\n", ("PASS", "+4 -4.0 +4.1 +4.2")),
+        ("-3 +4 +4.1 +4.2\n", ("FAIL", "NFS version 4.0 is on")),
         ("+3 +4 +4.0 +4.1 -4.2\n", ("FAIL", "NFS version 3 is on, 4.0 is on, 4.2 is off")),
         ("\n", ("UNKNOWN", "the kernel prints '' for its versions")),
         ("nfsd\n", ("UNKNOWN", "the kernel prints 'nfsd' for its versions")),
