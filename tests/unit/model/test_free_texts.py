@@ -93,8 +93,6 @@ FREE = {
     "DeclaredFirmware.nvme{key}": COMPARED,
     "DeclaredFirmware.nvme{}": COMPARED,
     "HomeOptions.made_on": NAME_OF_A_NODE,
-    "CvmfsOptions.proxies[]": "checked as a URL with a port, and written in quotes",
-    "Repository.servers[]": "checked as a URL, and written in quotes",
     "ImexOptions.domains{}": NODES,
     "ImexOptions.network": NAME_IN_THE_FILE,
     "LldpOptions.networks[]": NAME_IN_THE_FILE,
