@@ -17,7 +17,7 @@ from rackwright.roles.slurm.verify import CHECKS
 from tests.unit.roles.fake_facts import file, files
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
 from tests.unit.roles.slurm_clusters import cluster, node
-from tests.unit.roles.storage_sites import Makes, Mounts, nfs, with_storage
+from tests.unit.roles.storage_sites import Makes, Mounts, Serves, nfs, with_storage
 
 CHECK = "slurmctld's state is on its declared file system"
 HEADS = ("h1", "h2")
@@ -275,6 +275,18 @@ WIDEN = "add them to `storage.state.nodes`"
 )  # fmt: skip
 def test_problems(made, problems):
     assert found(made) == problems
+
+
+def test_some_controller_can_make_the_folder():
+    served = nfs("state", "/shared", "w1", nodes=HEADS)
+    ((path, sentence, hint),) = found(site(served, serves=Serves()))
+    assert (path, sentence) == (
+        "state_dir",
+        "/shared/slurmctld is on state, where h1's root is nobody and makes no folder.",
+    )
+    assert hint == "let it be root there, e.g. `root_access: {state: h1}` of the role nfs_server"
+    assert found(site(served, serves=Serves(root_of=("h1",)))) == []
+    assert found(site(INSIDE, serves=Serves())) == []
 
 
 # Checks
