@@ -167,3 +167,18 @@ def _behaviour(options: SlurmOptions, nodes: list[Node]) -> Iterator[Problem]:
                 f"declare `options: [hard]` for storage.{one.name}",
             )
             return
+
+
+def state_warnings(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    """A pair of controllers that has one server after all."""
+    names = (cluster.primary.name, *options.backups)
+    held = [holder(cluster.by_name[name], options) for name in names if name in cluster.by_name]
+    one = next((found for found in held if found is not None), None)
+    servers = [name for name in names if one is not None and name in one.server_nodes]
+    if options.backups and one is not None and servers:
+        yield (
+            "backups",
+            f"{fold(servers)} serves storage.{one.name}, which holds slurmctld's state: while it is away, no other "
+            "controller can take over.",
+            "serve it from a node that is not a controller",
+        )

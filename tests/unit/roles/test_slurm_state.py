@@ -13,6 +13,7 @@ from rackwright.claims.mount_probe import PROGRAM
 from rackwright.model.storage import FilesystemKind
 from rackwright.roles.slurm import state
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.state_problems import state_warnings
 from rackwright.roles.slurm.verify import CHECKS
 from tests.unit.roles.fake_facts import file, files
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
@@ -287,6 +288,25 @@ def test_some_controller_can_make_the_folder():
     assert hint == "let it be root there, e.g. `root_access: {state: h1}` of the role nfs_server"
     assert found(site(served, serves=Serves(root_of=("h1",)))) == []
     assert found(site(INSIDE, serves=Serves())) == []
+
+
+def test_a_controller_that_serves_the_state_of_all_is_warned_of():
+    def warned(made):
+        return [(path, sentence) for path, sentence, _ in state_warnings(made.primary.options["slurm"], made)]
+
+    assert warned(site(INSIDE)) == [
+        (
+            "backups",
+            "h1 serves storage.state, which holds slurmctld's state: while it is away, no other controller can take over.",
+        )
+    ]
+    assert warned(site(INSIDE)) == [
+        (path, text)
+        for path, text, _ in site(INSIDE).primary.options["slurm"].warnings(site(INSIDE))
+        if path == "backups"
+    ]
+    assert warned(site(OUTSIDE)) == []
+    assert warned(site(INSIDE, given={"state_dir": "/shared/s"})) == []
 
 
 # Checks
