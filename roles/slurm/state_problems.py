@@ -176,9 +176,9 @@ def state_warnings(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]
     one = next((found for found in held if found is not None), None)
     servers = [name for name in names if one is not None and name in one.server_nodes]
     if options.backups and one is not None and servers:
+        lost = "while it is away, no other controller can take over"
         yield (
             "backups",
-            f"{fold(servers)} serves storage.{one.name}, which holds slurmctld's state: while it is away, no other "
-            "controller can take over.",
+            f"{fold(servers)} serves storage.{one.name}, which holds slurmctld's state: {lost}.",
             "serve it from a node that is not a controller",
         )
