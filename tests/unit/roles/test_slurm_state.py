@@ -90,7 +90,7 @@ def test_slurmctld_starts_with_its_state_and_stops_with_it():
         "OnFailure=rackwright-slurmctld-state.service",
         "",
         "[Service]",
-        "ExecStartPre=+/usr/libexec/rackwright/slurmctld-state",
+        "ExecStartPre=+/usr/libexec/rackwright/slurmctld-state start",
     ]
     assert "PartOf=slurmctld.service\n" in content(plan, state.WAITER_PATH)
     names = [op.name for op in plan.operations if op.role == "slurm"]
@@ -127,6 +127,7 @@ def test_a_state_on_the_system_s_own_disk_has_nothing_to_wait_for():
 def run(tmp_path, one, table, *arguments, tools=()):
     (tmp_path / "table").write_text(table)
     text = state.program(one).replace("/proc/self/mountinfo", str(tmp_path / "table"))
+    text = text.replace("refused=/run", f"refused={tmp_path}")
     text = text.replace("PATH=/usr/sbin", f"PATH={tmp_path}/bin:/usr/sbin").replace("sleep 15", "sleep 0.1")
     (tmp_path / "bin").mkdir(exist_ok=True)
     for name, said in (("ls", "exit 0"), *tools):
@@ -193,6 +194,18 @@ case $1 in show) echo success ;; start) [ -e {tmp_path}/up ] && printf '{NFS_LIN
 def test_slurmctld_that_failed_with_its_state_there_is_left_alone(tmp_path):
     tools = (("systemctl", "[ $1 = show ] && echo exit-code || exit 99"),)
     assert run(tmp_path, of(site(OUTSIDE), "h1"), NFS_LINE, "wait", tools=tools)[0] == 0
+
+
+def test_a_start_that_was_refused_is_made_up_for(tmp_path):
+    one, log = of(site(OUTSIDE), "h1"), tmp_path / "log"
+    tools = (("systemctl", f'echo "$*" >>{log}; [ $1 = show ] && echo exit-code; exit 0'),)
+    assert run(tmp_path, one, "", "start") == (1, "/shared is not mounted")
+    assert run(tmp_path, one, NFS_LINE, "wait", tools=tools)[0] == 0
+    assert log.read_text().splitlines()[-1] == "--no-block start slurmctld.service"
+    log.unlink()
+    assert run(tmp_path, one, NFS_LINE, "start") == (0, "as declared")
+    assert run(tmp_path, one, NFS_LINE, "wait", tools=tools)[0] == 0
+    assert log.read_text().splitlines() == ["show --property=Result --value slurmctld.service"]
 
 
 def test_nothing_is_made_below_a_folder_that_is_not_mounted(tmp_path):
