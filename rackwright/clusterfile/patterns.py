@@ -167,6 +167,32 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid name: lower-case letters, digits and `_`, a letter first, at most 63 characters.",
         "slurmdbd_password",
     ),
+    r"^[0-7]{3}$": ("Not a mode of a folder: three octal digits.", "700"),
+    r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$": (
+        f"Not a folder below another one: {_FILE_RULE}, no slash first or last.",
+        "modules",
+    ),
+    r"^([A-Za-z0-9_][A-Za-z0-9._-]*/)+$": (
+        f"Not a folder of a bucket: {_FILE_RULE}, and a slash last.",
+        "sets/2026/",
+    ),
+    r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*){2,}$": (
+        f"Not a folder to mount on: an absolute path of two steps or more, {_FILE_RULE}.",
+        "/data/sets",
+    ),
+    r"^[a-z][a-z0-9]{0,19}$": (
+        "Not a valid name: lower-case letters and digits, a letter first, at most 20 characters.",
+        "site",
+    ),
+    r"^[a-z0-9-]{1,40}$": ("Not a valid region: lower-case letters, digits and `-`.", "us-east-1"),
+    r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$": (
+        "Not a valid bucket: lower-case letters, digits, `.` and `-`, 3 to 63 characters.",
+        "datasets",
+    ),
+    r"^[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)+$": (
+        "Not the whole name of a repository: labels in lower case with dots between them.",
+        "software.eessi.io",
+    ),
     r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:00)?$": ("Not a date with a time.", "2026-12-01T08:00"),
 }
 """Pattern of a field to (what is wrong, an example)."""

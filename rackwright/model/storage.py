@@ -193,6 +193,10 @@ class ServesFilesystems:
 
     serves_kinds: ClassVar[frozenset[FilesystemKind]]
 
+    def roots(self, filesystem: Filesystem) -> tuple[str, ...]:
+        """Nodes whose root keeps its rights on a filesystem that it serves; of all other clients root is `nobody`."""
+        raise NotImplementedError
+
 
 class MakesFilesystems:
     """Options of the role that makes filesystems on a node's own drives."""

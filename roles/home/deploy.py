@@ -9,7 +9,7 @@ from rackwright.data import site_of
 from rackwright.facts.quotas import Limits
 from rackwright.model.storage import FilesystemKind
 from rackwright.node_programs import one_text
-from rackwright.operations import files, quotas, settings
+from rackwright.operations import files, quotas, settings, units
 from rackwright.roles.home import layout, paths
 from rackwright.roles.home.options import HomeOptions
 
@@ -42,6 +42,7 @@ def home(options: HomeOptions) -> None:
     else:
         for path in host.loop((paths.PROGRAM, paths.SETTINGS)):  # type: ignore[no-untyped-call]
             files.absent(name=f"Remove {path}", path=path)
+    _members(options if makes else HomeOptions())
     for one, _ in host.loop(makes):  # type: ignore[no-untyped-call]
         mounted = layout.quota_on(site.node, one, options)
         if one.quota is not None and mounted is not None:
@@ -61,4 +62,22 @@ def home(options: HomeOptions) -> None:
             read="if selinuxenabled; then getsebool use_nfs_home_dirs; else echo 'use_nfs_home_dirs --> on'; fi",
             want="use_nfs_home_dirs --> on",
             write="setsebool -P use_nfs_home_dirs on",
+        )
+
+
+def _members(options: HomeOptions) -> None:
+    """The timer that makes homes of new members of groups; without groups there is none."""
+    if not options.groups:
+        units.unit(name="Look for no members of groups", unit=paths.TIMER, running=False, enabled=False)
+    for path, content in host.loop(layout.units(options).items()):  # type: ignore[no-untyped-call]
+        if content is None:
+            files.absent(name=f"Remove {path}", path=path)
+        else:
+            files.file(name=f"Write {path}", path=path, content=content)
+    if options.groups:
+        units.unit(
+            name="Look for new members of groups",
+            unit=paths.TIMER,
+            restart_on=(paths.TIMER_PATH,),
+            disruptive=False,
         )

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import DeclaresUsers
 from rackwright.model.storage import Filesystem, FilesystemKind, FilesystemPurpose, Quota, made_below
+from rackwright.render import render
+from rackwright.roles.home import paths
 from rackwright.roles.home.options import HomeOptions
 
 
@@ -81,6 +83,8 @@ def settings(cluster: Cluster, node: Node, options: HomeOptions) -> str:
     folders = [
         {
             "folder": path,
+            "path": one.path,
+            "groups": list(options.groups),
             "skeleton": options.skeleton,
             "mode": options.mode,
             "users": dict(sorted(users(cluster, one).items())),
@@ -88,3 +92,15 @@ def settings(cluster: Cluster, node: Node, options: HomeOptions) -> str:
         for one, path in made_by(cluster, node, options)
     ]
     return json.dumps({"folders": folders}, indent=2) + "\n"
+
+
+def units(options: HomeOptions) -> dict[str, str | None]:
+    """What makes homes of new members of groups, by path; None: there are no groups."""
+    if not options.groups:
+        return {paths.SERVICE_PATH: None, paths.TIMER_PATH: None}
+    return {
+        paths.SERVICE_PATH: render(
+            "home/homes.service.j2", run=f"/usr/bin/python3 -IS {paths.PROGRAM} members"
+        ),
+        paths.TIMER_PATH: render("home/homes.timer.j2", minutes=options.every_minutes),
+    }

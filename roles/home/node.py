@@ -3,6 +3,7 @@
     homes.py wrong       prints `as declared`, or a line for each home that is not
     homes.py make        makes those that are missing, and sets modes
     homes.py make USER   makes the home of one user whom the node knows, e.g. one of a directory
+    homes.py members     makes the homes of all members of the declared groups
 
 A home is made in a folder that only root can write, below a name that no user has, filled from the skeleton, given to
 its user and renamed: no user is there before it is whole, and no link of a user's is ever followed. What exists and
@@ -11,6 +12,7 @@ belongs to another user is left alone and reported.
 
 from __future__ import annotations
 
+import grp
 import json
 import os
 import pwd
@@ -128,13 +130,12 @@ def make_declared(settings: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(failed))
 
 
-def make_known(settings: dict[str, Any], user: str) -> list[str]:
-    """The home of a user whom the node knows, in the first folder."""
+def make_known(one: dict[str, Any], user: str) -> list[str]:
+    """The home of a user whom the node knows, on one filesystem."""
     try:
         found = pwd.getpwnam(user)
         if found.pw_uid < LEAST_UID or "/" in user or user.startswith("."):
             raise RefusedError(f"{user} (uid {found.pw_uid}) is not an ordinary user")
-        one = settings["folders"][0]
         check_folder(one["folder"])
         make(one["folder"], user, found.pw_uid, found.pw_gid, int(one["mode"], 8), one["skeleton"])
     except KeyError:
@@ -146,6 +147,30 @@ def make_known(settings: dict[str, Any], user: str) -> list[str]:
     return []
 
 
+def make_members(settings: dict[str, Any]) -> list[str]:
+    """Homes of all members of groups whose home is to be on the filesystem; what could not be made."""
+    failed = []
+    for one in settings["folders"]:
+        for name in one["groups"]:
+            try:
+                members = grp.getgrnam(name).gr_mem
+            except KeyError:
+                failed.append(f"there is no group {name}, or its directory does not answer")
+                continue
+            for user in sorted(set(members)):
+                if lives_in(one["path"], user) and not os.path.lexists(os.path.join(one["folder"], user)):
+                    failed += make_known(one, user)
+    return list(dict.fromkeys(failed))
+
+
+def lives_in(path: str, user: str) -> bool:
+    """Whether the node knows a user, whose home is below a path."""
+    try:
+        return pwd.getpwnam(user).pw_dir.rstrip("/") == f"{path}/{user}"
+    except KeyError:
+        return False
+
+
 def main(arguments: list[str]) -> int:
     """As the docstring says."""
     with open(SETTINGS, encoding="utf-8") as text:
@@ -154,10 +179,15 @@ def main(arguments: list[str]) -> int:
     if arguments == ["wrong"]:
         print("\n".join(wrong(settings)) or "as declared")
         return 0
-    if arguments[:1] != ["make"] or len(arguments) > 2:
-        print("usage: homes.py wrong | make [USER]", file=sys.stderr)
+    if arguments == ["members"]:
+        failed = make_members(settings)
+    elif arguments == ["make"]:
+        failed = make_declared(settings)
+    elif arguments[:1] == ["make"] and len(arguments) == 2:
+        failed = make_known(settings["folders"][0], arguments[1])
+    else:
+        print("usage: homes.py wrong | make [USER] | members", file=sys.stderr)
         return 64
-    failed = make_known(settings, arguments[1]) if arguments[1:] else make_declared(settings)
     for line in failed:
         print(line, file=sys.stderr)
     return 1 if failed else 0

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import MakesHomes
+from rackwright.model.interfaces import MakesHomes, WritesUnitFiles
 from rackwright.model.options import RoleOptions
 from rackwright.model.storage import FilesystemPurpose
-from rackwright.model.strings import NodePath
+from rackwright.model.strings import GroupName, NodePath
+from rackwright.roles.home.paths import SERVICE_PATH, TIMER_PATH
 
 
-class HomeOptions(RoleOptions, MakesHomes):
+class HomeOptions(RoleOptions, MakesHomes, WritesUnitFiles):
     """Homes `PATH/USER` of declared users, and their quotas, on filesystems of purpose `home`."""
 
     skeleton: NodePath | None = Field(
@@ -25,6 +26,12 @@ class HomeOptions(RoleOptions, MakesHomes):
         pattern=r"^[0-7]{3}$",
         description="Of each home, octal; set again where it differs. 700: other users see nothing.",
     )
+    groups: tuple[GroupName, ...] = Field(
+        default=(),
+        description="Groups of a directory whose members get homes, too: the node that makes homes looks every "
+        "`every_minutes`, and has to know these users (role `accounts`). Homes of members who leave stay.",
+    )
+    every_minutes: int = Field(default=5, ge=1, le=1440, description="How often it looks for new members.")
     made_on: str | None = Field(
         default=None,
         description="Node that makes homes on a filesystem whose server is outside of the cluster, or that has no single one "
@@ -35,6 +42,10 @@ class HomeOptions(RoleOptions, MakesHomes):
     def runs_on(self, node: Node) -> bool:
         """Where homes are, and where they are served from."""
         return any(one.purpose is FilesystemPurpose.HOME for one in (*node.filesystems, *node.served))
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """What looks for new members of groups."""
+        return (SERVICE_PATH, TIMER_PATH)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """Modes that lock users out, nodes that cannot make homes, quotas without a filesystem that can have them."""

@@ -6,6 +6,7 @@ from rackwright.claims import patient
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, fail
 from rackwright.claims.files import as_rendered
 from rackwright.claims.mount_probe import ask
+from rackwright.claims.units import as_declared, runs, state_of
 from rackwright.facts.mounts import MountTable
 from rackwright.facts.quotas import DEFAULT, Limits, UserQuotas, differing
 from rackwright.facts.users import User
@@ -43,6 +44,7 @@ def _made(context: Context) -> str:
         {
             paths.PROGRAM: one_text("rackwright.roles.home.node"),
             paths.SETTINGS: layout.settings(context.cluster, context.node, context.options),
+            **layout.units(context.options),
         },
     )
     made = layout.made_by(context.cluster, context.node, context.options)
@@ -161,8 +163,21 @@ def _own_users(cluster: Cluster, node: Node, one: Filesystem) -> dict[str, int]:
     return {user: uid for user, uid in layout.users(cluster, one).items() if user in known}
 
 
+def _members(context: Context) -> str:
+    """The timer runs, and the last look found every group and made every home."""
+    said = runs(context, paths.TIMER)
+    if (state := state_of(context, paths.SERVICE)).active_state == "failed":
+        fail(f"{paths.SERVICE} failed at its last run: `journalctl -u {paths.SERVICE}` on the node says why")
+    as_declared(context, paths.SERVICE, state)
+    return f"{said}, every {context.options.every_minutes} min for {', '.join(context.options.groups)}"
+
+
 def _makes(node: Node, options: HomeOptions) -> bool:
     return any(layout.folder(node, one, options) is not None for one in layout.filesystems(node))
+
+
+def _has_groups(node: Node, options: HomeOptions) -> bool:
+    return bool(options.groups) and _makes(node, options)
 
 
 def _has_quotas(node: Node, options: HomeOptions) -> bool:
@@ -191,6 +206,7 @@ CHECKS: tuple[Check, ...] = (
         live=True,
         timeout_seconds=330,
     ),
+    Check("members of declared groups get homes", _members, applies=_has_groups),
     Check("quotas of homes are in force as declared", _quotas, applies=_has_quotas),
     Check(
         "homes of declared users are on their mounted filesystem",

@@ -21,6 +21,11 @@ def object_store(options: ObjectStoreOptions) -> None:
     files.file(
         name="Tell login shells the endpoints", path=texts.PROFILE, content=texts.profile(site.node, options)
     )
+    wrapper = texts.wrapper(site.node, options)
+    if wrapper is None:
+        files.absent(name=f"Remove {texts.WRAPPER}", path=texts.WRAPPER)
+    else:
+        files.file(name="Keep AWS's variables from rclone", path=texts.WRAPPER, content=wrapper, mode="755")
     for path in host.loop(options.mounts):  # type: ignore[no-untyped-call]
         _mount(site, options, path)
 

@@ -10,6 +10,8 @@ from rackwright.roles.object_store.options import UNITS, BucketMount, ObjectStor
 
 PROFILE = "/etc/profile.d/rackwright-object-store.sh"
 FOLDER = "/etc/rackwright/object-store"
+WRAPPER = "/usr/local/bin/rclone"
+"""rclone 1.60 ends with LoadCustomCABundleError where AWS_CA_BUNDLE is set (seen with Debian 12's, 2026-11-26)."""
 
 
 def rclone_variables(options: ObjectStoreOptions) -> dict[str, str]:
@@ -48,6 +50,13 @@ def profile(node: Node, options: ObjectStoreOptions) -> str:
     return render("object_store/profile.sh.j2", variables=user_variables(node, options))
 
 
+def wrapper(node: Node, options: ObjectStoreOptions) -> str | None:
+    """WRAPPER; None where no variable is in rclone's way."""
+    if not options.rclone or options.ca_file(node) is None:
+        return None
+    return render("object_store/rclone.sh.j2")
+
+
 def keys_path(options: ObjectStoreOptions, path: str) -> str:
     """File of a mount's keys."""
     return f"{FOLDER}/{options.unit_of(path).removesuffix('.service')}.env"
@@ -82,7 +91,7 @@ def unit(node: Node, options: ObjectStoreOptions, path: str) -> str:
     )
 
 
-def files(node: Node, options: ObjectStoreOptions) -> dict[str, str]:
-    """Files without secrets, by path."""
+def files(node: Node, options: ObjectStoreOptions) -> dict[str, str | None]:
+    """Files without secrets, by path; None for what must not exist."""
     units = {f"{UNITS}/{options.unit_of(path)}": unit(node, options, path) for path in options.mounts}
-    return {PROFILE: profile(node, options), **units}
+    return {PROFILE: profile(node, options), WRAPPER: wrapper(node, options), **units}

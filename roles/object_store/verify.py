@@ -42,7 +42,7 @@ def _files(context: Context) -> str:
         keys = texts.keys_path(options, path)
         holds_secret_text(context, keys, texts.keys(mount, lambda secret: store.get(secret).reveal()))
         has_access(context, keys, "600", "root", "root")
-    return as_rendered(context, texts.files(context.node, options))
+    return as_rendered(context, texts.files(context.node, options), {texts.WRAPPER: "755"})
 
 
 def _answers(context: Context) -> str:

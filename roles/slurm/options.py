@@ -259,10 +259,10 @@ class SlurmOptions(
         return problems_of(self, cluster)
 
     def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Releases without support."""
-        from rackwright.roles.slurm.support import support_warnings
+        """Releases without support, controllers that one server takes down."""
+        from rackwright.roles.slurm.support import warnings_of
 
-        return support_warnings(self, cluster)
+        return warnings_of(self, cluster)
 
     @property
     def supplied_secrets(self) -> tuple[str, ...]:

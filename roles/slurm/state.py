@@ -88,7 +88,7 @@ def _made(node: Node, folder: str) -> tuple[Place, ...]:
 
 
 def program(state: State) -> str:
-    """PROGRAM: prints AS_DECLARED, or what is wrong and exits 1; `wait` starts slurmctld once it is right."""
+    """PROGRAM: prints AS_DECLARED, or what is wrong and exits 1; `wait` starts slurmctld once it is right, `start` is asked before."""
     return render("slurm/state.sh.j2", state=state, as_declared=AS_DECLARED)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
-from rackwright.model.storage import Filesystem, FilesystemPurpose
+from rackwright.model.storage import Filesystem, FilesystemPurpose, ServesFilesystems
 from rackwright.model.types import Platform
 from rackwright.roles.slurm.services import SHARED_FILE_SYSTEMS, StateMount
 from rackwright.roles.slurm.state import holder, is_below, state_on
@@ -37,6 +37,7 @@ def state_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]
         )
     if held:
         yield from _placement(options, cluster, nodes, held)
+        yield from _access(options, cluster, nodes, held)
         yield from _behaviour(options, nodes)
 
 
@@ -126,6 +127,27 @@ def _placement(
         )
 
 
+def _access(
+    options: SlurmOptions, cluster: Cluster, nodes: list[Node], held: dict[str, Filesystem]
+) -> Iterator[Problem]:
+    """The folder is made by a controller that serves the filesystem, or by the primary head, whose root is root there."""
+    one = next(iter(held.values()))
+    if any(node.name in one.server_nodes for node in nodes):
+        return
+    for name in one.server_nodes:
+        for given in cluster.by_name[name].options.values():
+            if not isinstance(given, ServesFilesystems) or one.kind not in given.serves_kinds:
+                continue
+            primary = cluster.primary.name
+            if primary not in given.roots(one):
+                yield (
+                    "state_dir",
+                    f"{options.state_dir} is on {one.name}, where {primary}'s root is nobody and makes no folder.",
+                    f"let it be root there, e.g. `root_access: {{{one.name}: {primary}}}` of the role nfs_server",
+                )
+                return
+
+
 def _behaviour(options: SlurmOptions, nodes: list[Node]) -> Iterator[Problem]:
     """A filesystem that returns errors while its server is away, or takes no writes."""
     for node in nodes:
@@ -145,3 +167,18 @@ def _behaviour(options: SlurmOptions, nodes: list[Node]) -> Iterator[Problem]:
                 f"declare `options: [hard]` for storage.{one.name}",
             )
             return
+
+
+def state_warnings(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    """A pair of controllers that has one server after all."""
+    names = (cluster.primary.name, *options.backups)
+    held = [holder(cluster.by_name[name], options) for name in names if name in cluster.by_name]
+    one = next((found for found in held if found is not None), None)
+    servers = [name for name in names if one is not None and name in one.server_nodes]
+    if options.backups and one is not None and servers:
+        lost = "while it is away, no other controller can take over"
+        yield (
+            "backups",
+            f"{fold(servers)} serves storage.{one.name}, which holds slurmctld's state: {lost}.",
+            "serve it from a node that is not a controller",
+        )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.roles.slurm import placement
-from rackwright.roles.slurm.state_problems import Problem
+from rackwright.roles.slurm.state_problems import Problem, state_warnings
 
 if TYPE_CHECKING:
     from rackwright.roles.slurm.options import SlurmOptions
@@ -29,6 +29,12 @@ SUPPORTED_UNTIL: dict[tuple[int, int], tuple[int, int]] = {
 _NEVER_FIXED = {(22, 5): "CVE-2025-43904", (23, 2): "CVE-2025-43904"}
 """Coordinators could make administrators; fixed in 23.11.11, 24.05.8, 24.11.5 (CHANGELOG/, read 2026-11-23)."""
 _ADVISED = "26.05"
+
+
+def warnings_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    """Everything that `validate` warns of."""
+    yield from support_warnings(options, cluster)
+    yield from state_warnings(options, cluster)
 
 
 def support_warnings(options: SlurmOptions, cluster: Cluster, today: date | None = None) -> Iterator[Problem]:

@@ -101,6 +101,7 @@ FREE = {
     "DeclaredFirmware.nic{}": COMPARED,
     "DeclaredFirmware.nvme{key}": COMPARED,
     "DeclaredFirmware.nvme{}": COMPARED,
+    "HomeOptions.made_on": NAME_OF_A_NODE,
     "ImexOptions.domains{}": NODES,
     "ImexOptions.network": NAME_IN_THE_FILE,
     "LldpOptions.networks[]": NAME_IN_THE_FILE,

@@ -17,6 +17,7 @@ from rackwright.model.storage import (
     Mount,
     MountsFilesystems,
     Server,
+    ServesFilesystems,
 )
 
 
@@ -29,6 +30,16 @@ class Mounts(RoleOptions, MountsFilesystems):
     def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
         what = f"{filesystem.servers[0].address}:{filesystem.export}"
         return Mount(filesystem, what, "nfs4", options=("soft" if self.soft else "hard",))
+
+
+class Serves(RoleOptions, ServesFilesystems):
+    """Serves NFS; stands for nfs_server."""
+
+    serves_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.NFS})
+    root_of: tuple[str, ...] = ()
+
+    def roots(self, filesystem: Filesystem) -> tuple[str, ...]:
+        return self.root_of
 
 
 class Makes(RoleOptions, MakesFilesystems):

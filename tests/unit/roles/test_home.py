@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +20,7 @@ from rackwright.roles.home import layout, node, paths, verify
 from rackwright.roles.home.options import HomeOptions
 from rackwright.roles.home.verify import CHECKS
 from rackwright.roles.storage_layout.options import StorageLayoutOptions
-from tests.unit.roles.fake_facts import account, asked, files
+from tests.unit.roles.fake_facts import account, asked, files, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.sites import head, site, worker
 from tests.unit.roles.storage_sites import Makes, Mounts, nfs, with_storage
@@ -36,7 +37,7 @@ USERS = AccessOptions.model_validate(
     }
 )
 QUOTA = Quota.model_validate({"gib": 100, "files": 1000000, "users": {"bob": {"gib": 5}}})
-MADE, REACHED, QUOTAS = (check.name for check in (CHECKS[0], CHECKS[2], CHECKS[1]))
+MADE, MEMBERS, QUOTAS, REACHED = (check.name for check in CHECKS)
 
 
 def homes(server="head1", nodes=ALL, **changes):
@@ -104,6 +105,8 @@ def test_what_the_server_gets():
         "folders": [
             {
                 "folder": "/srv/home",
+                "path": "/shared/home",
+                "groups": [],
                 "skeleton": "/etc/skel",
                 "mode": "700",
                 "users": {"alice": 2001, "bob": 2002},
@@ -257,7 +260,16 @@ def place(tmp_path, monkeypatch):
     (skeleton / "link").symlink_to("/etc/hostname")
     monkeypatch.setattr(node, "ROOT_UID", ME)
     settings = {
-        "folders": [{"folder": str(folder), "skeleton": str(skeleton), "mode": "700", "users": {"alice": ME}}]
+        "folders": [
+            {
+                "folder": str(folder),
+                "path": "/shared/home",
+                "groups": ["science"],
+                "skeleton": str(skeleton),
+                "mode": "700",
+                "users": {"alice": ME},
+            }
+        ]
     }
     (tmp_path / "settings").write_text(json.dumps(settings))
     monkeypatch.setattr(node, "SETTINGS", str(tmp_path / "settings"))
@@ -352,6 +364,52 @@ def test_a_home_is_its_user_s_whole(place, capsys, monkeypatch):
     assert given == dict.fromkeys((".bashrc", ".config", "link", ".rackwright-alice.new"), (4242, 4242))
 
 
+def test_members_of_groups_get_homes_where_they_live_there(place, capsys, monkeypatch):
+    homes = {"dora": "/shared/home/dora", "eve": "/home/eve", "alice": "/shared/home/alice"}
+
+    def known(name):
+        return SimpleNamespace(pw_uid=ME, pw_gid=os.getgid(), pw_dir={**homes}[name])
+
+    monkeypatch.setattr(node.pwd, "getpwnam", known)
+    monkeypatch.setattr(
+        node.grp, "getgrnam", lambda name: SimpleNamespace(gr_mem=["dora", "eve", "gone", "alice"])
+    )
+    monkeypatch.setattr(node, "LEAST_UID", 0)
+    (place / "alice").mkdir(mode=0o755)
+    assert run(capsys, "members") == (0, "")
+    assert sorted(path.name for path in place.iterdir()) == ["alice", "dora"]
+    assert (place / "alice").stat().st_mode & 0o777 == 0o755  # what is there is not touched
+
+    def unknown(name):
+        raise KeyError(name)
+
+    monkeypatch.setattr(node.grp, "getgrnam", unknown)
+    assert run(capsys, "members") == (1, "there is no group science, or its directory does not answer")
+
+
+def test_a_timer_looks_for_new_members():
+    given = HomeOptions(groups=("science",), every_minutes=10)
+    made = home_site(given=given)
+    plan = planned(made, head(made))
+    assert "OnUnitInactiveSec=10min\n" in content(plan, paths.TIMER_PATH)
+    service = content(plan, paths.SERVICE_PATH)
+    assert f"ExecStart=/usr/bin/python3 -IS {paths.PROGRAM} members\n" in service
+    assert "Look for new members of groups" in [op.name for op in plan.operations]
+    assert content(planned(made, worker(made)), paths.TIMER_PATH) is None
+    assert given.unit_files(head(made)) == (paths.SERVICE_PATH, paths.TIMER_PATH)
+    assert MEMBERS in claimed("home", CHECKS, head(made))
+    assert MEMBERS not in claimed("home", CHECKS, head(home_site()))
+    timer = unit(paths.TIMER)
+    for answers, status in (
+        ({**timer, **unit(paths.SERVICE, active="inactive", state="static")}, "PASS"),
+        ({**timer, **unit(paths.SERVICE, active="failed", state="static")}, "FAIL"),
+        ({**unit(paths.TIMER, active="inactive"), **unit(paths.SERVICE, active="inactive")}, "FAIL"),
+        (timer, "UNKNOWN"),
+        ({}, "UNKNOWN"),
+    ):
+        assert result(MEMBERS, made, "head1", answers).status == status
+
+
 # Checks
 
 
@@ -363,6 +421,7 @@ def server_answers(made, said="as declared\n"):
     texts = {
         paths.PROGRAM: one_text("rackwright.roles.home.node"),
         paths.SETTINGS: layout.settings(made, head(made), HomeOptions()),
+        **layout.units(HomeOptions()),
     }
     return {f"{paths.RUN} wrong": said, **files(texts)}
 

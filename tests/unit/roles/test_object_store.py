@@ -27,6 +27,7 @@ ENDPOINT = {"url": "https://s3.example.com"}
 PATH = "/data/sets"
 MOUNT = {"endpoint": "site", "bucket": "sets", "access_key": "s3_access", "secret_key": "s3_secret"}
 GIVEN = {"endpoints": {"site": ENDPOINT}, "mounts": {PATH: MOUNT}}
+BARE = {"endpoints": {"site": ENDPOINT}}
 UNIT = "rackwright-s3-data-sets.service"
 UNIT_PATH = f"/etc/systemd/system/{UNIT}"
 KEYS = "/etc/rackwright/object-store/rackwright-s3-data-sets.env"
@@ -162,6 +163,26 @@ def test_keys_are_quoted_as_systemd_reads_them():
     )
 
 
+def test_rclone_does_not_see_the_bundle_of_aws_s_tools(tmp_path):
+    made = store_site({**BARE, "ca": "/etc/ca.pem"})
+    plan = planned(made, worker(made))
+    text = content(plan, texts.WRAPPER)
+    real = tmp_path / "rclone"
+    real.write_text('#!/bin/sh\necho "$1" "${AWS_CA_BUNDLE:-none}" "$AWS_REGION"\n')
+    real.chmod(0o755)
+    done = subprocess.run(
+        ["sh", "-c", text.replace("/usr/bin/rclone", str(real)), "rclone", "a b"],
+        env={"AWS_CA_BUNDLE": "/etc/ca.pem", "AWS_REGION": "r"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "a b none r\n"
+    other = store_site(BARE)
+    assert content(planned(other, worker(other)), texts.WRAPPER) is None
+
+
 @pytest.mark.parametrize("os", RELEASES.values(), ids=str)
 def test_it_is_planned_whole(os):
     made = store_site({"endpoints": {"site": ENDPOINT}}, os=os)
@@ -177,7 +198,6 @@ def test_it_is_planned_whole(os):
 
 # Checks
 
-BARE = {"endpoints": {"site": ENDPOINT}}
 CURL = "curl -s -S -o /dev/null -w '%{http_code}' --noproxy '*' --connect-timeout 10 --max-time 15 https://s3.example.com"
 TABLE = f"0 0 0:0 / / rw - ext4 /dev/vda rw\n0 0 0:0 / {PATH} ro - fuse.rclone site:sets ro\n"
 

@@ -13,11 +13,12 @@ from rackwright.claims.mount_probe import PROGRAM
 from rackwright.model.storage import FilesystemKind
 from rackwright.roles.slurm import state
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm.state_problems import state_warnings
 from rackwright.roles.slurm.verify import CHECKS
 from tests.unit.roles.fake_facts import file, files
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, judged, planned
 from tests.unit.roles.slurm_clusters import cluster, node
-from tests.unit.roles.storage_sites import Makes, Mounts, nfs, with_storage
+from tests.unit.roles.storage_sites import Makes, Mounts, Serves, nfs, with_storage
 
 CHECK = "slurmctld's state is on its declared file system"
 HEADS = ("h1", "h2")
@@ -89,7 +90,7 @@ def test_slurmctld_starts_with_its_state_and_stops_with_it():
         "OnFailure=rackwright-slurmctld-state.service",
         "",
         "[Service]",
-        "ExecStartPre=+/usr/libexec/rackwright/slurmctld-state",
+        "ExecStartPre=+/usr/libexec/rackwright/slurmctld-state start",
     ]
     assert "PartOf=slurmctld.service\n" in content(plan, state.WAITER_PATH)
     names = [op.name for op in plan.operations if op.role == "slurm"]
@@ -126,6 +127,7 @@ def test_a_state_on_the_system_s_own_disk_has_nothing_to_wait_for():
 def run(tmp_path, one, table, *arguments, tools=()):
     (tmp_path / "table").write_text(table)
     text = state.program(one).replace("/proc/self/mountinfo", str(tmp_path / "table"))
+    text = text.replace("refused=/run", f"refused={tmp_path}")
     text = text.replace("PATH=/usr/sbin", f"PATH={tmp_path}/bin:/usr/sbin").replace("sleep 15", "sleep 0.1")
     (tmp_path / "bin").mkdir(exist_ok=True)
     for name, said in (("ls", "exit 0"), *tools):
@@ -192,6 +194,18 @@ case $1 in show) echo success ;; start) [ -e {tmp_path}/up ] && printf '{NFS_LIN
 def test_slurmctld_that_failed_with_its_state_there_is_left_alone(tmp_path):
     tools = (("systemctl", "[ $1 = show ] && echo exit-code || exit 99"),)
     assert run(tmp_path, of(site(OUTSIDE), "h1"), NFS_LINE, "wait", tools=tools)[0] == 0
+
+
+def test_a_start_that_was_refused_is_made_up_for(tmp_path):
+    one, log = of(site(OUTSIDE), "h1"), tmp_path / "log"
+    tools = (("systemctl", f'echo "$*" >>{log}; [ $1 = show ] && echo exit-code; exit 0'),)
+    assert run(tmp_path, one, "", "start") == (1, "/shared is not mounted")
+    assert run(tmp_path, one, NFS_LINE, "wait", tools=tools)[0] == 0
+    assert log.read_text().splitlines()[-1] == "--no-block start slurmctld.service"
+    log.unlink()
+    assert run(tmp_path, one, NFS_LINE, "start") == (0, "as declared")
+    assert run(tmp_path, one, NFS_LINE, "wait", tools=tools)[0] == 0
+    assert log.read_text().splitlines() == ["show --property=Result --value slurmctld.service"]
 
 
 def test_nothing_is_made_below_a_folder_that_is_not_mounted(tmp_path):
@@ -275,6 +289,37 @@ WIDEN = "add them to `storage.state.nodes`"
 )  # fmt: skip
 def test_problems(made, problems):
     assert found(made) == problems
+
+
+def test_some_controller_can_make_the_folder():
+    served = nfs("state", "/shared", "w1", nodes=HEADS)
+    ((path, sentence, hint),) = found(site(served, serves=Serves()))
+    assert (path, sentence) == (
+        "state_dir",
+        "/shared/slurmctld is on state, where h1's root is nobody and makes no folder.",
+    )
+    assert hint == "let it be root there, e.g. `root_access: {state: h1}` of the role nfs_server"
+    assert found(site(served, serves=Serves(root_of=("h1",)))) == []
+    assert found(site(INSIDE, serves=Serves())) == []
+
+
+def test_a_controller_that_serves_the_state_of_all_is_warned_of():
+    def warned(made):
+        return [(path, sentence) for path, sentence, _ in state_warnings(made.primary.options["slurm"], made)]
+
+    assert warned(site(INSIDE)) == [
+        (
+            "backups",
+            "h1 serves storage.state, which holds slurmctld's state: while it is away, no other controller can take over.",
+        )
+    ]
+    assert warned(site(INSIDE)) == [
+        (path, text)
+        for path, text, _ in site(INSIDE).primary.options["slurm"].warnings(site(INSIDE))
+        if path == "backups"
+    ]
+    assert warned(site(OUTSIDE)) == []
+    assert warned(site(INSIDE, given={"state_dir": "/shared/s"})) == []
 
 
 # Checks
