@@ -198,6 +198,10 @@ class MakesFilesystems:
         """Type of each filesystem, by the folder it is mounted on."""
         raise NotImplementedError
 
+    def made_mount_options(self, node: Node) -> Mapping[str, tuple[str, ...]]:
+        """Mount options of each, likewise."""
+        raise NotImplementedError
+
 
 def mount_of(node: Node, filesystem: Filesystem) -> Mount | None:
     """How a node mounts a filesystem, by the role that does; None where the node serves it, or no role mounts it."""
