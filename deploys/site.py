@@ -76,6 +76,8 @@ from rackwright.roles.registry_cache.deploy import registry_cache
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
 from rackwright.roles.roce.deploy import roce
 from rackwright.roles.roce.options import RoceOptions
+from rackwright.roles.scratch.deploy import scratch
+from rackwright.roles.scratch.options import ScratchOptions
 from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
@@ -127,6 +129,8 @@ if (o := options_for(host, "ipoib", IpoibOptions)) is not None:
     ipoib(options=o)
 if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
+if (o := options_for(host, "scratch", ScratchOptions)) is not None:
+    scratch(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

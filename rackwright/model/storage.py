@@ -211,3 +211,14 @@ def mount_of(node: Node, filesystem: Filesystem) -> Mount | None:
         if isinstance(given, MountsFilesystems) and filesystem.kind in given.mounts_kinds:
             return given.mount_of(node, filesystem)
     return None
+
+
+def scratch_of(node: Node, name: str | None = None) -> tuple[Filesystem, ...]:
+    """Local filesystems for scratch that a node uses, or the one of this name among them."""
+    return tuple(
+        one
+        for one in node.filesystems
+        if one.kind is FilesystemKind.LOCAL
+        and one.purpose is FilesystemPurpose.SCRATCH
+        and name in (None, one.name)
+    )

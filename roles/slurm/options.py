@@ -13,7 +13,6 @@ from rackwright.model.interfaces import (
     ReservesMemory,
     RunsWorkloadManager,
     UsesAccountingDatabase,
-    WritesUnitFiles,
 )
 from rackwright.model.options import RoleOptions
 from rackwright.model.services import Listener, Listens
@@ -29,6 +28,7 @@ from rackwright.roles.slurm.entities import (
     Qos,
     User,
 )
+from rackwright.roles.slurm.folders import SlurmFolders
 from rackwright.roles.slurm.node_sections import Billing, NodeSettings
 from rackwright.roles.slurm.power import PowerSaving
 from rackwright.roles.slurm.sections import (
@@ -59,7 +59,7 @@ class SlurmOptions(
     ReservesMemory,
     UsesAccountingDatabase,
     RunsWorkloadManager,
-    WritesUnitFiles,
+    SlurmFolders,
     RoleOptions,
 ):
     """Slurm with accounting; one section for the whole cluster."""
@@ -292,7 +292,3 @@ class SlurmOptions(
         from rackwright.roles.slurm.listening import listeners_of
 
         return listeners_of(self, node)
-
-    def unit_files(self, node: Node) -> tuple[str, ...]:
-        """The guard of the mount of its state."""
-        return ("/etc/systemd/system/slurmctld.service.d/rackwright.conf",)

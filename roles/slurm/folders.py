@@ -1,0 +1,32 @@
+"""Folders that Slurm writes on nodes, and files of its units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rackwright.model.interfaces import WritesBelow, WritesUnitFiles, WrittenFolder
+from rackwright.model.types import NodeRole
+
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Node
+
+
+class SlurmFolders(WritesBelow, WritesUnitFiles):
+    """Base of the options of Slurm."""
+
+    private_tmp: bool
+    private_tmp_dir: str
+    spool_dir: str
+
+    def written_folders(self, node: Node) -> tuple[WrittenFolder, ...]:
+        """slurmd's spool, and /tmp of jobs."""
+        if not node.holds(NodeRole.WORKER):
+            return ()
+        slurmd = ("slurmd.service",)
+        tmp = WrittenFolder(self.private_tmp_dir, "/tmp of jobs", "slurm.private_tmp_dir", slurmd)
+        spool = WrittenFolder(self.spool_dir, "slurmd's spool", "slurm.spool_dir", slurmd, large=False)
+        return (tmp, spool) if self.private_tmp else (spool,)
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """The guard of the mount of its state."""
+        return ("/etc/systemd/system/slurmctld.service.d/rackwright.conf",)
