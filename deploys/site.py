@@ -14,6 +14,8 @@ from rackwright.roles.containerd.deploy import containerd
 from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.cuda.deploy import cuda
 from rackwright.roles.cuda.options import CudaOptions
+from rackwright.roles.dataset_cache.deploy import dataset_cache
+from rackwright.roles.dataset_cache.options import DatasetCacheOptions
 from rackwright.roles.dcgm.deploy import dcgm
 from rackwright.roles.dcgm.options import DcgmOptions
 from rackwright.roles.dns.deploy import dns
@@ -131,6 +133,8 @@ if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
 if (o := options_for(host, "scratch", ScratchOptions)) is not None:
     scratch(options=o)
+if (o := options_for(host, "dataset_cache", DatasetCacheOptions)) is not None:
+    dataset_cache(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

@@ -198,7 +198,7 @@ class MakesFilesystems:
         """Type of each filesystem, by the folder it is mounted on."""
         raise NotImplementedError
 
-    def made_mount_options(self, node: Node) -> Mapping[str, tuple[str, ...]]:
+    def made_options(self, node: Node) -> Mapping[str, tuple[str, ...]]:
         """Mount options of each, likewise."""
         raise NotImplementedError
 

@@ -18,6 +18,8 @@ SOFTWARE = {
     "mdadm": Names(("mdadm",), paths={"arrays": "/etc/mdadm/mdadm.conf.d/90-rackwright.conf"}),
     "lvm2": Names(("lvm2",)),
     "xfsprogs": Names(("xfsprogs",)),
+    "rsync": Names(("rsync",)),
+    "rclone": Names(("rclone",)),
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode

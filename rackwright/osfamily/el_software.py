@@ -15,6 +15,8 @@ SOFTWARE = {
     "mdadm": Names(("mdadm",), paths={"arrays": "/etc/mdadm.conf.d/90-rackwright.conf"}),
     "lvm2": Names(("lvm2",)),
     "xfsprogs": Names(("xfsprogs",)),
+    "rsync": Names(("rsync",)),
+    "rclone": Names(("rclone",)),  # of EPEL, which the site has to have
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode

@@ -62,7 +62,7 @@ def _quota(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
         if kind != "xfs":
             yield "quota_gib", f"{path} of {node.name} is {kind}, and limits of jobs need xfs.", None
             return
-        if _QUOTA_OPTIONS.isdisjoint(makes.made_mount_options(node).get(path, ())):
+        if _QUOTA_OPTIONS.isdisjoint(makes.made_options(node).get(path, ())):
             yield (
                 "quota_gib",
                 f"{path} of {node.name} is mounted without project quotas.",

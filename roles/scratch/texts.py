@@ -15,7 +15,11 @@ from rackwright.workload.user_folders import UserFolders
 
 SWEEP_SECONDS = 3000
 """How long the timer's run may remove files."""
-HOOKS = {"prolog": "make", "epilog": "remove", "task_prolog": ""}
+HOOKS = {
+    "prolog": ("scratch/prolog.sh.j2", "make"),
+    "epilog": ("scratch/epilog.sh.j2", "remove"),
+    "task_prolog": ("scratch/task_prolog.sh.j2", ""),
+}
 """Stages of a job, and what the program does then."""
 
 
@@ -64,12 +68,12 @@ def files(node: Node, options: ScratchOptions) -> dict[str, tuple[str, str] | No
         paths.PROGRAM: (program(), "644"),
         paths.SETTINGS: (settings(node, options), "644"),
     }
-    for stage, command in HOOKS.items():
+    for stage, (template, command) in HOOKS.items():
         hook = hook_path(node, stage)
         if hook is None:
             continue
         wanted = options.jobs and runs_jobs(node) and (stage != "task_prolog" or bool(options.variables))
-        text = render(f"scratch/{stage}.sh.j2", command=command, **given) if wanted else None
+        text = render(template, command=command, **given) if wanted else None
         found[hook] = (text, "755") if text is not None else None
     manager = declared_on(node)
     agent = f"{manager.agent}.service" if manager is not None else None

@@ -178,8 +178,8 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
         """Its filesystems; the same on every node of the group."""
         return {path: one.type for path, one in self.filesystems.items()}
 
-    def made_mount_options(self, node: Node) -> Mapping[str, tuple[str, ...]]:
-        """Their declared mount options."""
+    def made_options(self, node: Node) -> Mapping[str, tuple[str, ...]]:
+        """How they are mounted."""
         return {path: one.mount_options for path, one in self.filesystems.items()}
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
