@@ -17,7 +17,7 @@ from typing import Any
 
 from rackwright.node_folders.mounted import Unsafe
 from rackwright.node_folders.quota import NoQuota
-from rackwright.roles.dataset_cache.node_cache import Cache, CacheMistake, opened_cache
+from rackwright.roles.dataset_cache.node_cache import Cache, CacheMistake, locked, opened_cache
 from rackwright.roles.dataset_cache.node_fetch import fetch, fill
 from rackwright.roles.dataset_cache.node_files import differences
 from rackwright.roles.dataset_cache.paths import SETTINGS
@@ -35,12 +35,13 @@ def run(command: str, name: str, settings: dict[str, Any]) -> int:
     if command == "path":
         return _path(settings, name)
     with opened_cache(settings) as cache:
-        if command == "fetch":
+        if command == "drop":
+            with locked(f"{name}.fetch", cache.state):
+                cache.drop(name)
+        elif command == "fetch":
             print(fetch(cache, name))
         elif command == "fill":
             return fill(cache)
-        elif command == "drop":
-            cache.drop(name)
         elif command == "verify":
             return _verify(cache, name)
         else:
@@ -78,6 +79,8 @@ def main(arguments: list[str], path: str = SETTINGS) -> int:
     try:
         with open(path, encoding="utf-8") as text:
             settings = json.load(text)
+            if command != "path" and os.fstat(text.fileno()).st_uid != os.geteuid():
+                raise CacheMistake("only root may do that; `rackwright-dataset path NAME` is for users")
         return run(command, "".join(arguments[1:]), settings)
     except (Unsafe, NoQuota, CacheMistake) as error:
         print(f"rackwright-dataset: {error}", file=sys.stderr)

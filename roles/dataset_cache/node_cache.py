@@ -121,7 +121,9 @@ class Cache:
         """For a dataset of its declared size: those fetched longest ago leave, but not what is kept or read now."""
         datasets = self.settings["datasets"]
         there = {one: size_of(self.path(one)) for one in self.names() if one != name}
-        free = self.settings["limit_gib"] * GIB - sum(there.values()) - datasets[name]["gib"] * GIB
+        coming = {name, *(one for one in datasets if os.path.isdir(self.incoming(one)))}
+        wanted = sum(datasets[one]["gib"] for one in coming) * GIB
+        free = self.settings["limit_gib"] * GIB - sum(there.values()) - wanted
         leaving = sorted(
             (one for one in there if not datasets.get(one, {}).get("keep")), key=lambda one: self.fetched(one)
         )

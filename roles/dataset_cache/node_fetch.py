@@ -29,6 +29,8 @@ def fetch(cache: Cache, name: str) -> str:
         return cache.path(name)
     with locked(f"{name}.fetch", cache.state):
         if not cache.is_complete(name):
+            if os.path.isdir(cache.path(name)):
+                cache.drop(name)  # without its checksums it is not known to be whole
             with locked(".room", cache.state, _ROOM_SECONDS):
                 cache.make_room(name)
             _copy(cache, name)
@@ -101,6 +103,7 @@ def _accept(cache: Cache, name: str) -> None:
                     f"{'; '.join(wrong[:3])}{f'; and {len(wrong) - 3} more' if wrong[3:] else ''}"
                 )
     except (FilesMistake, FileNotFoundError) as error:
+        cache.drop(name)  # another fetch would take what is here for whole
         raise CacheMistake(f"{name}: {error}") from None
     write_sums(cache.manifest(name), sums)
     os.rename(target, cache.path(name))

@@ -70,8 +70,8 @@ def seal(top: str, group: int, readable_by_all: bool) -> dict[str, str]:
 def read_sums(path: str) -> dict[str, str]:
     """As sha256sum prints them."""
     found = {}
-    with open(path, encoding="utf-8", errors="surrogateescape") as text:
-        for line in text.read().splitlines():
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as text:
+        for line in filter(None, text.read().split("\n")):
             one = _LINE.fullmatch(line)
             if one is None:
                 raise FilesMistake(f"{line[:80]!a} in {os.path.basename(path)} is not a line of sha256sum's")
@@ -81,7 +81,7 @@ def read_sums(path: str) -> dict[str, str]:
 
 def write_sums(path: str, sums: dict[str, str]) -> None:
     """Whole or not at all."""
-    with open(f"{path}.new", "w", encoding="utf-8", errors="surrogateescape") as text:
+    with open(f"{path}.new", "w", encoding="utf-8", errors="surrogateescape", newline="\n") as text:
         text.writelines(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
         text.flush()
         os.fsync(text.fileno())

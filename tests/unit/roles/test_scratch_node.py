@@ -206,7 +206,9 @@ def test_only_one_changes_folders_at_a_time(tmp_path, monkeypatch):
         pass
 
 
-def test_arguments_and_settings(tmp_path, capsys):
+def test_arguments_and_settings(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # the program sets it
+    monkeypatch.setattr(node.os, "umask", lambda mask: 0)
     assert node.main([]) == node.main(["what"]) == 64
     assert node.main(["make"], str(tmp_path / "none")) == 1
     (tmp_path / "broken").write_text("{")
