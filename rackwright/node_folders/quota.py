@@ -1,7 +1,9 @@
 """Project quotas of XFS: a folder's files count as one project, which has a limit. Python 3.9, standard library.
 
 The number goes onto a folder by its descriptor (ioctl_xfs_fsgetxattr(2)); what is made in it inherits that. Limits are set and
-read with xfs_quota, which exits 0 whatever happens (seen with xfsprogs 6.1), so that each limit is read back.
+read with xfs_quota, which exits 0 on some failures (seen with xfsprogs 6.1), so that each limit is read back.
+
+A limit stops accidents, not attacks: the owner of a file may give it another project (ioctl_xfs_fssetxattr(2); seen on Linux 6.18).
 """
 
 from __future__ import annotations
