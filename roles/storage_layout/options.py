@@ -16,6 +16,7 @@ from rackwright.model.options import RoleOptions
 from rackwright.model.platforms import Capability, why_lacking
 from rackwright.model.storage import MakesFilesystems
 from rackwright.model.text import mistake
+from rackwright.model.types import NodeRole
 from rackwright.roles.storage_layout.sections import (
     LEAST,
     ArrayOptions,
@@ -49,6 +50,9 @@ _SYSTEM = (
 class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
     """Arrays, volumes and filesystems on declared disks. A disk that holds anything needs its serial typed."""
 
+    on: tuple[NodeRole, ...] | None = Field(
+        default=None, min_length=1, description="Node roles whose nodes get it. None: every node."
+    )
     disks: dict[Name, DiskChoice] = Field(
         default_factory=dict, description="The disks it may use, each by a name of yours."
     )
@@ -123,6 +127,10 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
             f"{name}/{volume}" for name, group in self.volume_groups.items() for volume in group.volumes
         }
         return {*self.arrays, *volumes}
+
+    def runs_on(self, node: Node) -> bool:
+        """On nodes that hold one of `on`."""
+        return super().runs_on(node) and (self.on is None or node.holds(*self.on))
 
     def on_node(self, node: Node) -> StorageLayoutOptions:
         """These options with the node's own drives in the place of each set."""

@@ -39,11 +39,12 @@ def missing(sets: Mapping[str, str], nodes: Iterable[Node]) -> Iterable[Problem]
             seen.add(sku.name)
             count = sum(group.count for group in sku.nvme if group.use == use)
             if not count:
-                uses = ", ".join(sorted({group.use for group in sku.nvme})) or "no drives"
+                uses = ", ".join(sorted({group.use for group in sku.nvme}))
+                others = f"it has some for {uses}" if uses else "`on: [worker]` keeps the role to workers"
                 yield (
                     f"sku_disks.{name}",
                     f"The SKU {sku.name} of {node.name} has no drives of use {use}.",
-                    f"it has: {uses}",
+                    others,
                 )
             else:
                 yield (

@@ -92,9 +92,20 @@ def test_what_a_sku_lacks_is_named_once():
         (
             "sku_disks.data",
             f"The SKU {other.name} of gpu1 has no drives of use scratch.",
-            "it has: os",
+            "it has some for os",
         )
     ]
+
+
+def test_nodes_without_drives_are_left_out_by_their_role():
+    assert next(iter(made().problems(there(made()))))[1:] == (
+        "The SKU test-node of head1 has no drives of use scratch.",
+        "`on: [worker]` keeps the role to workers",
+    )
+    on_workers = made(on=["worker"])
+    cluster = there(on_workers)
+    assert [node.name for node in cluster.running("storage_layout")] == ["gpu1", "gpu2"]
+    assert list(on_workers.problems(cluster)) == []
 
 
 def test_too_few_drives_for_a_level_and_a_slot_that_is_declared_as_well():
