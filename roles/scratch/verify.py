@@ -6,6 +6,7 @@ from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.claims.files import as_rendered, has_access
+from rackwright.claims.mounts import room_of
 from rackwright.claims.units import runs, state_of
 from rackwright.claims.user_folders import only_their_users
 from rackwright.roles.scratch import paths, texts
@@ -102,6 +103,10 @@ def _quota(context: Context) -> str:
     return f"{context.options.quota_gib} GiB for each job"
 
 
+def _room(context: Context) -> str:
+    return room_of(context, (context.options.filesystem_of(context.node),))
+
+
 CHECKS = (
     Check("the files of scratch are as declared", _files),
     Check(
@@ -111,6 +116,7 @@ CHECKS = (
     ),
     Check("leftovers are removed on a timer", _timer),
     Check("no job has left a folder behind", _leftovers, live=True),
+    Check("scratch has room", _room, live=True),
     Check(
         "what writes to scratch starts only while it is mounted",
         _waits,

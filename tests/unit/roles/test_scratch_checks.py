@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
+from rackwright.claims.mount_probe import PROGRAM
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.scratch import paths, texts
 from rackwright.roles.scratch.options import ScratchOptions
@@ -21,6 +23,7 @@ NODE = worker(SITE)
 FILES, FOLDERS = "the files of scratch are as declared", "the folders of scratch are root's"
 TIMER, LEFT = "leftovers are removed on a timer", "no job has left a folder behind"
 WAITS = "what writes to scratch starts only while it is mounted"
+ROOM = "scratch has room"
 LIMITS = "the limits of jobs are enforced"
 
 
@@ -30,12 +33,13 @@ def result(name: str, host: FakeHost) -> tuple[str, str]:
 
 
 def test_which_are_claimed():
-    assert claimed("scratch", CHECKS, NODE) == (FILES, FOLDERS, TIMER, LEFT, WAITS, LIMITS)
+    assert claimed("scratch", CHECKS, NODE) == (FILES, FOLDERS, TIMER, LEFT, ROOM, WAITS, LIMITS)
     plain = scratch_site(scratch=ScratchOptions(jobs=False, users=True), slurm=DockerOptions())
     assert claimed("scratch", CHECKS, worker(plain)) == (
         FILES,
         TIMER,
         LEFT,
+        ROOM,
         "users' folders on scratch are theirs alone",
     )
 
@@ -163,3 +167,25 @@ def test_units_that_wait():
 )
 def test_limits(answer, status):
     assert result(LIMITS, FakeHost({} if answer is None else {f"{paths.RUN} quota": answer}))[0] == status
+
+
+def with_room(free: int, **more: object) -> FakeHost:
+    said = {"seconds": 0.1, "blocks": 100, "available": free, "files": 0, "files_available": 0, **more}
+    asked = f"python3 -IS -c {shlex.quote(PROGRAM)} read /scratch 5"
+    return FakeHost({asked: json.dumps({"/scratch": said})})
+
+
+@pytest.mark.parametrize(
+    ("host", "status", "evidence"),
+    [
+        (with_room(40), "PASS", "/scratch has 40 % free"),
+        (with_room(4), "WARN", "/scratch has 4 % free, and 5 % are declared"),
+        (with_room(2), "FAIL", "/scratch has 2 % free, and 5 % are declared"),
+        (with_room(40, hangs=True), "UNKNOWN", "/scratch does not answer within 5 s"),
+        (FakeHost({}), "UNKNOWN", None),
+    ],
+)
+def test_room(host, status, evidence):
+    found = result(ROOM, host)
+    assert found[0] == status, found
+    assert evidence in (None, found[1])
