@@ -236,12 +236,13 @@ SLURM_JOB_ID=15 run "$2" make; touch -d '1 hour ago' "$1/run/15"
 # of a job that runs
 SLURM_JOB_ID=16 run "$2" make; touch -d '1 hour ago' "$1/run/16"
 mkdir -m 1777 "$1/scratch/tmp"
+mkdir "$1/scratch/users"; for uid in 3001 3002; do install -d -o $uid "$1/scratch/users/$uid/sub"; install -o $uid /dev/null "$1/scratch/users/$uid/sub/f"; chown $uid "$1/scratch/users/$uid"; done
 for uid in 3001 3002; do setpriv --reuid $uid --regid $uid --clear-groups sh -c 'mkdir "$1/scratch/tmp/$2"; touch "$1/scratch/tmp/$2/f"; ln -s /etc "$1/scratch/tmp/$2/l"' sh "$1" $uid; done
 run "$2" leftovers
 echo
 sleep 4
 run "$2" sweep
-ls "$1/scratch/jobs" "$1/scratch/tmp"
+ls "$1/scratch/jobs" "$1/scratch/tmp"; (cd "$1/scratch" && find users)
 umount "$1/scratch"
 run "$2" make || echo refused
 ls -A "$1/scratch"
@@ -259,7 +260,12 @@ def test_the_whole_program_as_root_with_users_beside_it(tmp_path):
     (tmp_path / "scratch").mkdir()
     (tools / "squeue").write_text("#!/bin/sh\necho '16|3002'\n")
     (tools / "squeue").chmod(0o755)
-    settings = {**SETTINGS, "path": str(tmp_path / "scratch"), "places": ["tmp"], "user_hours": 0.001}
+    settings = {
+        **SETTINGS,
+        "path": str(tmp_path / "scratch"),
+        "places": ["users", "tmp"],
+        "user_hours": 0.001,
+    }
     (tmp_path / "settings.json").write_text(json.dumps(settings))
     text = one_text("rackwright.roles.scratch.node")
     for old, new in (
@@ -291,11 +297,13 @@ def test_the_whole_program_as_root_with_users_beside_it(tmp_path):
     found = json.loads(lines[8])
     assert [(one["job"], one["state"]) for one in found["folders"]] == [("14", "earlier"), ("15", "ended")]
     left = [line for line in lines[9:] if line]
+    left[4:-1] = sorted(left[4:-1])
     assert left == [
         f"{tmp_path}/scratch/jobs:",
         "16",
         f"{tmp_path}/scratch/tmp:",
         "3002",
+        *("users", "users/3001", "users/3002", "users/3002/sub", "users/3002/sub/f"),
         "refused",
     ]
     assert "scratch: make: nothing is mounted on" in done.stderr
