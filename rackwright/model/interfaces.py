@@ -228,6 +228,15 @@ class WritesBelow:
         raise NotImplementedError
 
 
+class BoundsHooks:
+    """Options of the role that runs scripts before and after jobs."""
+
+    @property
+    def hook_seconds(self) -> int:
+        """After how long it ends them, and drains the node."""
+        raise NotImplementedError
+
+
 class SetsJobEnvironment:
     """The role has a script in the workload manager's hook `task_prolog`, which gives each task variables."""
 

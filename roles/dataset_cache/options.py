@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import WritesUnitFiles
+from rackwright.model.interfaces import WritesBelow, WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.storage import Filesystem, MakesFilesystems, scratch_of
 from rackwright.model.strings import GroupName, NodePath, Slug
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
-from rackwright.roles.dataset_cache.paths import FILL, TIMER, UNITS
+from rackwright.roles.dataset_cache.paths import CACHE, FILL, TIMER, UNITS
 
 Relative = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")
@@ -122,6 +122,7 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
                 return
         yield from self._unmounted(nodes)
         yield from self._without_quota(nodes)
+        yield from self._in_the_way(nodes)
 
     def _too_large(self) -> Iterable[tuple[str, str, str | None]]:
         for name, one in self.datasets.items():
@@ -154,3 +155,18 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
             if not {"prjquota", "pquota"} & set(shown):
                 yield "project_id", f"{path} of {node.name} is mounted without project quotas.", None
                 return
+
+    def _in_the_way(self, nodes: Iterable[Node]) -> Iterable[tuple[str, str, str | None]]:
+        """Folders of other roles in the cache."""
+        seen = set()
+        for node in nodes:
+            cache = f"{self.filesystem_of(node).path}/{CACHE}"
+            for role in node.options.values():
+                for one in role.written_folders(node) if isinstance(role, WritesBelow) else ():
+                    if (one.path == cache or one.path.startswith(f"{cache}/")) and one.option not in seen:
+                        seen.add(one.option)
+                        yield (
+                            "",
+                            f"`{one.option}` is {one.path}, in the cache of datasets.",
+                            "another folder of its own",
+                        )

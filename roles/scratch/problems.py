@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import BoundsHooks
 from rackwright.model.ranges import fold
 from rackwright.model.storage import MakesFilesystems, scratch_of
 from rackwright.roles.scratch.options import ScratchOptions, written_on
 from rackwright.workload.lookup import declared_on
 
 Problem = tuple[str, str, str | None]
+_SPARE_SECONDS = 60
+"""For the other scripts of an epilog, and the lock of this one."""
 _QUOTA_OPTIONS = frozenset({"prjquota", "pquota"})
 
 
@@ -37,6 +40,7 @@ def problems_of(options: ScratchOptions, cluster: Cluster) -> Iterator[Problem]:
     if options.warn_hours > options.fail_hours:
         yield "warn_hours", "`warn_hours` is more than `fail_hours`.", None
     yield from _without_manager(options, nodes)
+    yield from _without_time(options, nodes)
     yield from _quota(options, nodes)
     yield from _in_the_way(options, nodes)
     yield from _elsewhere(options, cluster)
@@ -48,6 +52,18 @@ def _without_manager(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator
             "jobs",
             f"{fold(names)} has no workload manager, whose prolog makes the folders of jobs.",
             "add `roles.slurm`, or `jobs: false`",
+        )
+
+
+def _without_time(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
+    """An epilog that the workload manager ends drains the node."""
+    bounds = [bound for node in nodes if (bound := node.offers(BoundsHooks)) is not None]
+    least = min((bound.hook_seconds for bound in bounds), default=None)
+    if options.jobs and least is not None and options.remove_seconds + _SPARE_SECONDS > least:
+        yield (
+            "remove_seconds",
+            f"An epilog may remove files for {options.remove_seconds} s, and is ended after {least} s: that drains the node.",
+            f"at most {max(least - _SPARE_SECONDS, 1)}, or a longer `slurm: {{timeouts: {{prolog_epilog: ...}}}}`",
         )
 
 

@@ -1,22 +1,29 @@
-"""Folders that Slurm writes on nodes, and files of its units."""
+"""Folders that Slurm writes on nodes, files of its units, and how long its hooks may run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rackwright.model.interfaces import WritesBelow, WritesUnitFiles, WrittenFolder
+from rackwright.model.interfaces import BoundsHooks, WritesBelow, WritesUnitFiles, WrittenFolder
 from rackwright.model.types import NodeRole
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Node
+    from rackwright.roles.slurm.sections import Timeouts
 
 
-class SlurmFolders(WritesBelow, WritesUnitFiles):
+class SlurmFolders(BoundsHooks, WritesBelow, WritesUnitFiles):
     """Base of the options of Slurm."""
 
     private_tmp: bool
     private_tmp_dir: str
     spool_dir: str
+    timeouts: Timeouts
+
+    @property
+    def hook_seconds(self) -> int:
+        """PrologEpilogTimeout."""
+        return self.timeouts.prolog_epilog
 
     def written_folders(self, node: Node) -> tuple[WrittenFolder, ...]:
         """slurmd's spool, and /tmp of jobs."""

@@ -11,6 +11,7 @@ from rackwright.model.storage import Filesystem, FilesystemKind, FilesystemPurpo
 from rackwright.roles.dataset_cache import paths, texts
 from rackwright.roles.dataset_cache.options import DatasetCacheOptions
 from rackwright.roles.dataset_cache.verify import CHECKS
+from rackwright.roles.docker.options import DockerOptions
 from tests.unit.roles.fake_facts import file, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, content, errors_in, judged, planned
 from tests.unit.roles.scratch_site import SCRATCH, layout, scratch_site
@@ -93,6 +94,16 @@ def test_mistakes_that_need_the_cluster():
     second = SCRATCH.model_copy(update={"name": "slow", "path": "/slow"})
     assert problems(made(), filesystems=(SCRATCH, second, DATA)) == [
         ("filesystem", "gpu1 uses several filesystems for scratch: fast, slow.", "name one of them")
+    ]
+
+
+def test_folders_of_other_roles_in_the_cache():
+    assert problems(made(), docker=DockerOptions(data_root="/scratch/datasets/docker")) == [
+        (
+            "",
+            "`docker.data_root` is /scratch/datasets/docker, in the cache of datasets.",
+            "another folder of its own",
+        )
     ]
 
 

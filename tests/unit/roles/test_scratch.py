@@ -129,6 +129,27 @@ def test_the_ages_of_leftovers_are_in_order():
     ]
 
 
+def test_an_epilog_ends_before_slurm_ends_it():
+    assert problems(ScratchOptions(remove_seconds=240)) == []
+    assert problems(ScratchOptions(remove_seconds=241)) == [
+        (
+            "remove_seconds",
+            "An epilog may remove files for 241 s, and is ended after 300 s: that drains the node.",
+            "at most 240, or a longer `slurm: {timeouts: {prolog_epilog: ...}}`",
+        )
+    ]
+
+
+def test_jobs_need_a_workload_manager():
+    assert problems(ScratchOptions(), slurm=DockerOptions(data_root="/scratch/docker")) == [
+        (
+            "jobs",
+            "gpu[1-2] has no workload manager, whose prolog makes the folders of jobs.",
+            "add `roles.slurm`, or `jobs: false`",
+        )
+    ]
+
+
 OPTIONS = ScratchOptions(
     quota_gib=100, variables=("SCRATCH", "TMPDIR"), users=True, shared=("tmp",), user_hours=72
 )
