@@ -228,6 +228,16 @@ class WritesBelow:
         raise NotImplementedError
 
 
+def written_on(node: Node) -> tuple[WrittenFolder, ...]:
+    """Such folders of all roles of a node."""
+    return tuple(
+        folder
+        for options in node.options.values()
+        if isinstance(options, WritesBelow)
+        for folder in options.written_folders(node)
+    )
+
+
 class BoundsHooks:
     """Options of the role that runs scripts before and after jobs."""
 

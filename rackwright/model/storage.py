@@ -222,3 +222,11 @@ def scratch_of(node: Node, name: str | None = None) -> tuple[Filesystem, ...]:
         and one.purpose is FilesystemPurpose.SCRATCH
         and name in (None, one.name)
     )
+
+
+def on_a_filesystem(node: Node, path: str) -> bool:
+    """Whether a folder is on a declared filesystem, or on one that a role makes, and so not on the boot disk."""
+    makes = node.offers(MakesFilesystems)
+    made = makes.made_filesystems(node) if makes is not None else {}
+    roots = {one.path for one in node.filesystems} | set(made)
+    return any(path == root or path.startswith(f"{root}/") for root in roots)

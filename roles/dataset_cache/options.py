@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import WritesBelow, WritesUnitFiles
+from rackwright.model.interfaces import WritesUnitFiles, written_on
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.storage import Filesystem, MakesFilesystems, scratch_of
 from rackwright.model.strings import GroupName, NodePath, Slug
@@ -161,12 +161,11 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
         seen = set()
         for node in nodes:
             cache = f"{self.filesystem_of(node).path}/{CACHE}"
-            for role in node.options.values():
-                for one in role.written_folders(node) if isinstance(role, WritesBelow) else ():
-                    if (one.path == cache or one.path.startswith(f"{cache}/")) and one.option not in seen:
-                        seen.add(one.option)
-                        yield (
-                            "",
-                            f"`{one.option}` is {one.path}, in the cache of datasets.",
-                            "another folder of its own",
-                        )
+            for one in written_on(node):
+                if (one.path == cache or one.path.startswith(f"{cache}/")) and one.option not in seen:
+                    seen.add(one.option)
+                    yield (
+                        "",
+                        f"`{one.option}` is {one.path}, in the cache of datasets.",
+                        "give it a folder of its own",
+                    )

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import SetsJobEnvironment, WritesBelow, WritesUnitFiles, WrittenFolder
+from rackwright.model.interfaces import SetsJobEnvironment, WritesUnitFiles, written_on
 from rackwright.model.options import RoleOptions
 from rackwright.model.storage import Filesystem, scratch_of
 from rackwright.model.text import mistake
@@ -132,12 +132,6 @@ class ScratchOptions(RoleOptions, SetsJobEnvironment, WritesUnitFiles):
 
         return problems_of(self, cluster)
 
-    def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """What is on the boot disk although the node has scratch."""
-        from rackwright.roles.scratch.problems import warnings_of
-
-        return warnings_of(self, cluster)
-
     @property
     def reserved(self) -> tuple[str, ...]:
         """Names below the filesystem that are this role's."""
@@ -147,13 +141,3 @@ class ScratchOptions(RoleOptions, SetsJobEnvironment, WritesUnitFiles):
     def places(self) -> tuple[str, ...]:
         """Folders in which files of users grow old."""
         return (*((USERS,) if self.users else ()), *self.shared)
-
-
-def written_on(node: Node) -> tuple[WrittenFolder, ...]:
-    """What all roles of a node write much of."""
-    return tuple(
-        folder
-        for options in node.options.values()
-        if isinstance(options, WritesBelow)
-        for folder in options.written_folders(node)
-    )

@@ -1,14 +1,14 @@
-"""Mistakes of the scratch role that need the cluster to be found, and what is rarely meant."""
+"""Mistakes of the scratch role that need the cluster to be found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import BoundsHooks
+from rackwright.model.interfaces import BoundsHooks, written_on
 from rackwright.model.ranges import fold
-from rackwright.model.storage import MakesFilesystems, scratch_of
-from rackwright.roles.scratch.options import ScratchOptions, written_on
+from rackwright.model.storage import MakesFilesystems, on_a_filesystem, scratch_of
+from rackwright.roles.scratch.options import ScratchOptions
 from rackwright.workload.lookup import declared_on
 
 Problem = tuple[str, str, str | None]
@@ -112,36 +112,11 @@ def _elsewhere(options: ScratchOptions, cluster: Cluster) -> Iterator[Problem]:
     for node in cluster.nodes:
         for one in written_on(node):
             for path in paths:
-                if one.path.startswith(f"{path}/") and not _on_a_filesystem(node, one.path):
+                if one.path.startswith(f"{path}/") and not on_a_filesystem(node, one.path):
                     found.setdefault((one.option, path), []).append(node.name)
     for (option, path), names in found.items():
         yield (
             "",
             f"`{option}` is below {path}, and {fold(names)} has no filesystem there: its boot disk would fill.",
             "declare scratch for these nodes too, or another folder by their group's `options`",
-        )
-
-
-def _on_a_filesystem(node: Node, path: str) -> bool:
-    makes = node.offers(MakesFilesystems)
-    roots = {one.path for one in node.filesystems} | set(
-        makes.made_filesystems(node) if makes is not None else ()
-    )
-    return any(path == root or path.startswith(f"{root}/") for root in roots)
-
-
-def warnings_of(options: ScratchOptions, cluster: Cluster) -> Iterator[Problem]:
-    """Large folders that are on the boot disk of nodes with scratch."""
-    found: dict[tuple[str, str, str, str], list[str]] = {}
-    for node in cluster.running("scratch", options):
-        path = options.filesystem_of(node).path
-        for one in written_on(node):
-            if one.large and not _on_a_filesystem(node, one.path):
-                found.setdefault((path, one.option, one.path, one.what), []).append(node.name)
-    for (path, option, where, what), names in found.items():
-        role, _, key = option.partition(".")
-        yield (
-            "",
-            f"{where} of {fold(names)} is on the boot disk, with {what}, although {path} is scratch.",
-            f"e.g. `{role}: {{{key}: {path if key == 'scratch' else f'{path}/{role}'}}}`",
         )

@@ -102,7 +102,7 @@ def test_folders_of_other_roles_in_the_cache():
         (
             "",
             "`docker.data_root` is /scratch/datasets/docker, in the cache of datasets.",
-            "another folder of its own",
+            "give it a folder of its own",
         )
     ]
 

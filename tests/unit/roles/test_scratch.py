@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from rackwright.model.unit_files import foreign_unit_files
-from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.docker.options import DockerOptions
 from rackwright.roles.integrity.options import IntegrityOptions
 from rackwright.roles.scratch import paths, texts
@@ -42,15 +41,10 @@ def problems(options: ScratchOptions, **site: Any) -> list[tuple[str, str, str |
     return list(options.problems(scratch_site(scratch=options, **site)))
 
 
-def warnings(options: ScratchOptions, **site: Any) -> list[tuple[str, str, str | None]]:
-    return list(options.warnings(scratch_site(scratch=options, **site)))
-
-
 def test_it_runs_on_workers_with_scratch():
     cluster = scratch_site(scratch=ScratchOptions(), without=("gpu2",))
     assert [node.name for node in cluster.running("scratch")] == ["gpu1"]
     assert problems(ScratchOptions()) == []
-    assert warnings(ScratchOptions()) == []
 
 
 def test_no_filesystem_or_several():
@@ -104,22 +98,6 @@ def test_folders_in_the_way_and_nodes_that_lack_them():
             "`slurm.private_tmp_dir` is below /scratch, and gpu2 has no filesystem there: its boot disk would fill.",
             "declare scratch for these nodes too, or another folder by their group's `options`",
         )
-    ]
-
-
-def test_what_fills_the_boot_disk_although_there_is_scratch():
-    docker, containerd = DockerOptions(), ContainerdOptions(root="/scratch/containerd")
-    assert warnings(ScratchOptions(), slurm=SlurmOptions(), docker=docker, containerd=containerd) == [
-        (
-            "",
-            "/var/lib/slurm/job_tmp of gpu[1-2] is on the boot disk, with /tmp of jobs, although /scratch is scratch.",
-            "e.g. `slurm: {private_tmp_dir: /scratch/slurm}`",
-        ),
-        (
-            "",
-            "/var/lib/docker of gpu[1-2] is on the boot disk, with docker's images, although /scratch is scratch.",
-            "e.g. `docker: {data_root: /scratch/docker}`",
-        ),
     ]
 
 
