@@ -16,6 +16,8 @@ from rackwright.roles.cuda.deploy import cuda
 from rackwright.roles.cuda.options import CudaOptions
 from rackwright.roles.cvmfs.deploy import cvmfs
 from rackwright.roles.cvmfs.options import CvmfsOptions
+from rackwright.roles.dataset_cache.deploy import dataset_cache
+from rackwright.roles.dataset_cache.options import DatasetCacheOptions
 from rackwright.roles.dcgm.deploy import dcgm
 from rackwright.roles.dcgm.options import DcgmOptions
 from rackwright.roles.dns.deploy import dns
@@ -86,6 +88,8 @@ from rackwright.roles.registry_cache.deploy import registry_cache
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
 from rackwright.roles.roce.deploy import roce
 from rackwright.roles.roce.options import RoceOptions
+from rackwright.roles.scratch.deploy import scratch
+from rackwright.roles.scratch.options import ScratchOptions
 from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
@@ -143,6 +147,10 @@ if (o := options_for(host, "nfs_server", NfsServerOptions)) is not None:
     nfs_server(options=o)
 if (o := options_for(host, "nfs_client", NfsClientOptions)) is not None:
     nfs_client(options=o)
+if (o := options_for(host, "scratch", ScratchOptions)) is not None:
+    scratch(options=o)
+if (o := options_for(host, "dataset_cache", DatasetCacheOptions)) is not None:
+    dataset_cache(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

@@ -114,8 +114,12 @@ def can_be_written(context: Context) -> str:
 
 
 def has_room(context: Context) -> str:
+    """Each that the role mounts has room."""
+    return room_of(context, _filesystems(context))
+
+
+def room_of(context: Context, filesystems: tuple[Filesystem, ...]) -> str:
     """Each has its declared share of free space and inodes; below half of that it fails."""
-    filesystems = _filesystems(context)
     found = ask(context, filesystems)
     silent, low, said = [], [], []
     for one in filesystems:

@@ -14,6 +14,26 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid name: letters, digits, `_`, `.` and `-`, at most 64 characters.",
         "scratch",
     ),
+    r"^[a-z][a-z_]{0,11}$": (
+        "Not a valid name of a set of drives: lower-case letters and `_`, at most 12 characters, without digits.",
+        "data",
+    ),
+    r"^[a-z0-9][a-z0-9_-]{0,30}$": (
+        "Not a valid name of a folder: lower-case letters, digits, `_` and `-`, at most 31 characters.",
+        "tmp",
+    ),
+    r"^[A-Z_][A-Z0-9_]{0,62}$": (
+        "Not a valid name of a variable: capitals, digits and `_`, at most 63 characters.",
+        "SCRATCH",
+    ),
+    r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$": (
+        f"Not a valid relative path: {_FILE_RULE}, none at the beginning.",
+        "sets/imagenet",
+    ),
+    r"^[A-Za-z0-9_][A-Za-z0-9_.-]*:[A-Za-z0-9_][A-Za-z0-9._/-]*$": (
+        "Not a valid remote of rclone: its name, a colon, a bucket and a folder.",
+        "store:datasets/imagenet",
+    ),
     r"^[A-Za-z][A-Za-z0-9_-]{0,39}$": (f"Not a valid name: {_LABEL_RULE}.", "train"),
     r"^[a-z][a-z0-9_]{0,31}$": (
         "Not a valid name: lower-case letters, digits and `_`, a letter first, at most 32 characters.",

@@ -6,6 +6,7 @@ from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.ports import warn_about_ports
 from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.roles import options_class, role_names
+from rackwright.clusterfile.storage_warnings import warn_about_boot_disks
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import ProvidesCollectives, RunsWorkloadManager, SetsUpGpuRepository
 from rackwright.model.ranges import fold
@@ -20,6 +21,7 @@ def find_warnings(report: Report, cluster: Cluster, groups: list[Group]) -> None
     warn_about_ports(report, cluster.networks, groups)
     _crowded_racks(report, cluster, groups)
     _no_collectives(report, cluster)
+    warn_about_boot_disks(report, cluster)
 
 
 def _undriven(report: Report, cluster: Cluster, group: Group) -> None:

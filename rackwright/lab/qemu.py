@@ -28,6 +28,8 @@ OVERHEAD_MIB = 1024
 _TRANSLATED_MIB = 256
 """Cache of translated code; without a limit a small machine grows by gigabytes."""
 _PROBE_SECONDS = 30
+_FIRST_DATA_SLOT = 4
+"""On the root bus, after the random numbers, the root disk and the seed, which qemu places itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,11 @@ def tap(node: str, number: int) -> str:
 def drive_name(number: int | None = None) -> str:
     """The name that qemu's monitor has for the root disk or for a data disk."""
     return "root" if number is None else f"data{number}"
+
+
+def data_slot(number: int) -> str:
+    """PCI address of a data disk; the catalogue's lab SKU declares it."""
+    return f"0000:00:{_FIRST_DATA_SLOT + number:02x}.0"
 
 
 def command(spec: RackSpec, node: NodeSpec, disks: Disks, kvm: bool) -> list[str]:
@@ -107,7 +114,8 @@ def _disks(node: NodeSpec, disks: Disks) -> list[str]:
     for number, path in enumerate(disks.data):
         drive = drive_name(number)
         words += ["-drive", f"if=none,id={drive},format=qcow2,cache=unsafe,file={_quoted(path)}"]
-        words += ["-device", f"nvme,drive={drive},serial={node.name[:12]}-{drive}"]
+        place = f"addr=0x{_FIRST_DATA_SLOT + number:x}"
+        words += ["-device", f"nvme,drive={drive},{place},serial={node.name[:12]}-{drive}"]
     return words
 
 

@@ -120,6 +120,20 @@ class Nvme(Frozen):
     count: int = Field(ge=1, le=64)
     size_gb: int = Field(ge=1, le=262144, description="GB (10^9 bytes) of one drive.")
     use: str = "scratch"
+    slots: tuple[PciAddress, ...] = Field(
+        default=(),
+        description="PCI address of each drive, e.g. `0000:05:00.0`, by which the role storage_layout finds them "
+        "(`sku_disks`). Empty: not known.",
+    )
+
+    @model_validator(mode="after")
+    def _has_a_slot_each(self) -> Self:
+        if self.slots and (len(self.slots) != self.count or len(set(self.slots)) != self.count):
+            raise mistake(
+                f"`slots` has {len(set(self.slots))} addresses, but there are {self.count} drives.",
+                "`lspci -Dnn -d ::0108` prints those of NVMe drives",
+            )
+        return self
 
 
 class BusbwFloor(Frozen):

@@ -231,3 +231,22 @@ def made_below(node: Node, folder: str) -> str | None:
 def home_of(node: Node) -> Filesystem | None:
     """The declared filesystem that holds homes on a node."""
     return next((one for one in node.filesystems if one.purpose is FilesystemPurpose.HOME), None)
+
+
+def scratch_of(node: Node, name: str | None = None) -> tuple[Filesystem, ...]:
+    """Local filesystems for scratch that a node uses, or the one of this name among them."""
+    return tuple(
+        one
+        for one in node.filesystems
+        if one.kind is FilesystemKind.LOCAL
+        and one.purpose is FilesystemPurpose.SCRATCH
+        and name in (None, one.name)
+    )
+
+
+def on_a_filesystem(node: Node, path: str) -> bool:
+    """Whether a folder is on a declared filesystem, or on one that a role makes, and so not on the boot disk."""
+    makes = node.offers(MakesFilesystems)
+    made = makes.made_filesystems(node) if makes is not None else {}
+    roots = {one.path for one in node.filesystems} | set(made)
+    return any(path == root or path.startswith(f"{root}/") for root in roots)

@@ -34,7 +34,8 @@ def array(
     """An md array of these disks runs. A disk with a signature is written to only where its serial was typed.
 
     A failed member that is not declared any more is removed, and a declared disk that is no member is added: that is
-    a replaced drive. A member that is missing, or failed and still declared, is left to `rackwright verify`.
+    a replaced drive. A stripe of which a drive was replaced has lost its data and is made anew, once the serials of its
+    other drives were typed. A member that is missing, or failed and still declared, is left to `rackwright verify`.
 
     + array: its name; the array is /dev/md/NAME
     + level: 0, 1, 5, 6 or 10
@@ -49,14 +50,21 @@ def array(
     if found is not None and found.value("array_state") in RUNNING:
         yield from _complete(array, level, there, found, (*disks, *spares))
         return
+    present = _present(there, (*disks, *spares))
+    members = there.members_of(f"{site_of().node.name}:{array}")
+    mine = [disk for disk in members if disk.serial in {one.serial for one in present}]
+    lost = level == "0" and len(mine) < len(present)
     if found is not None:
         state = found.value("array_state") or "in an unknown state"
+        if lost:
+            raise OperationError(
+                f"the stripe {array} ({found.device}) is {state}: with its drive its data is lost; "
+                f"`mdadm --stop {found.device}`, and apply again: it is made anew of its declared drives"
+            )
         raise OperationError(
             f"the array {array} ({found.device}) is {state}: repair it by hand, mdadm --detail"
         )
-    members = there.members_of(f"{site_of().node.name}:{array}")
-    declared = {disk.serial for disk in _present(there, (*disks, *spares))}
-    if mine := [disk for disk in members if disk.serial in declared]:
+    if mine and not lost:
         yield _assemble(array, mine)
         return
     yield _create(array, level, there, disks, spares, chunk_kib)

@@ -20,6 +20,8 @@ SOFTWARE = {
     "nfs-client": Names(("nfs-common",), "nfs-client.target", settings={"nobody_group": "nogroup"}),
     "nfs-server": Names(("nfs-kernel-server",), "nfs-server.service"),
     "xfsprogs": Names(("xfsprogs",)),
+    "rsync": Names(("rsync",)),
+    "rclone": Names(("rclone",)),
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode

@@ -17,6 +17,8 @@ SOFTWARE = {
     "nfs-client": Names(("nfs-utils",), "nfs-client.target", settings={"nobody_group": "nobody"}),
     "nfs-server": Names(("nfs-utils",), "nfs-server.service"),
     "xfsprogs": Names(("xfsprogs",)),
+    "rsync": Names(("rsync",)),
+    "rclone": Names(("rclone",)),  # of EPEL, which the site has to have
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode

@@ -20,6 +20,14 @@ class ManagerOnNode(Protocol):
         """Whether one of this node's processes belongs to a job: known here, so that the manager need not be asked."""
         ...
 
+    def jobs_among(self, command_lines: Iterable[str]) -> frozenset[str]:
+        """Ids of the jobs that these processes of the node belong to."""
+        ...
+
+    def jobs(self) -> dict[str, int]:
+        """Jobs that the manager has on this node, starting and ending ones too: the user's number by the job's id."""
+        ...
+
     def shares(self) -> list[DrainShare]:
         """The groups this node is in, and what health checks have drained in them besides it."""
         ...

@@ -106,7 +106,8 @@ class Manager(Protocol):
     agent: ClassVar[str]
     """The systemd unit that runs jobs on a node."""
     hooks: ClassVar[Mapping[str, str]]
-    """Folder on nodes whose scripts run before (`prolog`) or after (`epilog`) each job; empty: it has none."""
+    """Folder on nodes whose scripts run as root before (`prolog`) or after (`epilog`) each job, or as its user before each
+    task (`task_prolog`: what they print sets variables); empty: it has none."""
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None: ...
 

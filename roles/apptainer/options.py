@@ -9,11 +9,12 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import RuntimeOptions
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import WritesBelow, WrittenFolder
 from rackwright.model.strings import NodePath, PackageFile, Sha256
 from rackwright.model.types import NodeRole
 
 
-class ApptainerOptions(RuntimeOptions):
+class ApptainerOptions(RuntimeOptions, WritesBelow):
     """Apptainer, for users who bring their own images."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -62,6 +63,12 @@ class ApptainerOptions(RuntimeOptions):
         if self.source == "ppa" and self.ppa_fingerprint is None:
             raise ValueError("The PPA needs the fingerprint of its key, as its page on Launchpad shows it.")
         return self
+
+    def written_folders(self, node: Node) -> tuple[WrittenFolder, ...]:
+        """Users' images, where they are not in their homes."""
+        if self.cache_root is None:
+            return ()
+        return (WrittenFolder(self.cache_root, "users' images", "apptainer.cache_root"),)
 
     @property
     def packages(self) -> tuple[str, ...]:

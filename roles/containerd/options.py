@@ -9,13 +9,13 @@ from pydantic import Field
 
 from rackwright.containers import DaemonOptions, registry_problems, source_problems
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
+from rackwright.model.interfaces import NeedsForwarding, WritesBelow, WritesUnitFiles, WrittenFolder
 from rackwright.model.services import FetchesFromOutside
 from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
 
 
-class ContainerdOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, WritesUnitFiles):
+class ContainerdOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, WritesUnitFiles, WritesBelow):
     """containerd, for Kubernetes, for ctr and nerdctl, and below docker."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -78,6 +78,10 @@ class ContainerdOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, Writ
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """The limits of the daemon."""
         return ("/etc/systemd/system/containerd.service.d/rackwright.conf",)
+
+    def written_folders(self, node: Node) -> tuple[WrittenFolder, ...]:
+        """Images and snapshots."""
+        return (WrittenFolder(self.root, "containerd's images", "containerd.root", ("containerd.service",)),)
 
     def fetching_units(self, node: Node) -> tuple[str, ...]:
         """containerd pulls images."""

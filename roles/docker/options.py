@@ -17,13 +17,21 @@ from rackwright.containers import (
     user_problems,
 )
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import ComparesGroups, NeedsForwarding, WritesUnitFiles
+from rackwright.model.interfaces import (
+    ComparesGroups,
+    NeedsForwarding,
+    WritesBelow,
+    WritesUnitFiles,
+    WrittenFolder,
+)
 from rackwright.model.services import FetchesFromOutside
 from rackwright.model.strings import Identifier, NodePath, UserName
 from rackwright.model.types import NodeRole
 
 
-class DockerOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, WritesUnitFiles, ComparesGroups):
+class DockerOptions(
+    DaemonOptions, FetchesFromOutside, NeedsForwarding, WritesUnitFiles, ComparesGroups, WritesBelow
+):
     """Docker Engine."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -106,6 +114,10 @@ class DockerOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, WritesUn
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """The limits of the daemon."""
         return ("/etc/systemd/system/docker.service.d/rackwright.conf",)
+
+    def written_folders(self, node: Node) -> tuple[WrittenFolder, ...]:
+        """Images and containers."""
+        return (WrittenFolder(self.data_root, "docker's images", "docker.data_root", ("docker.service",)),)
 
     def fetching_units(self, node: Node) -> tuple[str, ...]:
         """dockerd pulls images."""

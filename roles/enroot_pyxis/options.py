@@ -9,12 +9,13 @@ from pydantic import Field
 
 from rackwright.containers import RuntimeOptions
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import WritesBelow, WrittenFolder
 from rackwright.model.strings import NodePath, PackageFile, Sha256
 from rackwright.model.types import NodeRole
 from rackwright.osfamily.names import names
 
 
-class EnrootPyxisOptions(RuntimeOptions):
+class EnrootPyxisOptions(RuntimeOptions, WritesBelow):
     """enroot, and pyxis as Slurm's plugin for it."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -73,6 +74,10 @@ class EnrootPyxisOptions(RuntimeOptions):
     def root(self) -> str:
         """Folder of all users' images and containers."""
         return f"{self.scratch}/enroot" if self.scratch else "/var/lib/enroot"
+
+    def written_folders(self, node: Node) -> tuple[WrittenFolder, ...]:
+        """Images, containers and their temporary files."""
+        return (WrittenFolder(self.root, "enroot's containers", "enroot_pyxis.scratch"),)
 
     @property
     def tarball(self) -> str:

@@ -42,11 +42,16 @@ def folders(options: EnrootPyxisOptions) -> UserFolders:
     )
 
 
+def _lost_at_boot(options: EnrootPyxisOptions) -> tuple[str, ...]:
+    """The others are on a disk, which may not be mounted: nothing is made below its mount point then."""
+    return tuple(folder for folder in folders(options).parents if folder.startswith("/run/"))
+
+
 def declared(options: EnrootPyxisOptions) -> dict[str, str]:
     """Every file the role writes, by path."""
     return {
         ENROOT_CONF: render("enroot_pyxis/enroot.conf.j2", options=options),
-        TMPFILES: render("enroot_pyxis/tmpfiles.conf.j2", folders=folders(options).parents),
+        TMPFILES: render("enroot_pyxis/tmpfiles.conf.j2", folders=_lost_at_boot(options)),
         PYXIS_CONF: render("enroot_pyxis/pyxis.conf.j2", options=options, plugin=plugin(options)),
     }
 

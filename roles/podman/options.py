@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import AddressPool, PullingOptions, pool_problems, registry_problems
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import DeclaresUsers, NeedsForwarding
+from rackwright.model.interfaces import DeclaresUsers, NeedsForwarding, WritesBelow, WrittenFolder
 from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
 
@@ -20,7 +20,7 @@ HIGHEST_UID = (1 << 32) // SUBIDS - 2
 """The range of a higher uid would not end below 2^32 - 1."""
 
 
-class PodmanOptions(PullingOptions, NeedsForwarding):
+class PodmanOptions(PullingOptions, NeedsForwarding, WritesBelow):
     """podman for root and, with subordinate ids, for every user of the access role."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -65,6 +65,13 @@ class PodmanOptions(PullingOptions, NeedsForwarding):
             if pool.size < pool.base.prefixlen:
                 raise ValueError(f"No subnet of /{pool.size} fits into the subnet pool {pool.base}.")
         return self
+
+    def written_folders(self, node: Node) -> tuple[WrittenFolder, ...]:
+        """root's images, and users' where they are not in their homes."""
+        roots = [WrittenFolder(self.graph_root, "podman's images", "podman.graph_root")]
+        if self.rootless_root is not None:
+            roots.append(WrittenFolder(self.rootless_root, "users' images", "podman.rootless_root"))
+        return tuple(roots)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """Overlapping ranges, certificates, and users whose subordinate ids would not fit into 32 bits."""

@@ -47,7 +47,8 @@ def slurm(options: SlurmOptions) -> None:
     _ground(options)
     for path, content in host.loop(texts.shared_files(site.cluster, options).items()):  # type: ignore[no-untyped-call]
         _shared_file(path, content)
-    for stage in host.loop(("prolog", "epilog")):  # type: ignore[no-untyped-call]
+    stages = ("prolog", "epilog", *(("task_prolog",) if placement.sets_environment(site.cluster) else ()))
+    for stage in host.loop(stages):  # type: ignore[no-untyped-call]
         _scripts(site, options, stage)
     _install(site, options)
     if placement.daemons(site.cluster, site.node, options):

@@ -13,7 +13,6 @@ from rackwright.model.interfaces import (
     ReservesMemory,
     RunsWorkloadManager,
     UsesAccountingDatabase,
-    WritesUnitFiles,
 )
 from rackwright.model.options import RoleOptions
 from rackwright.model.services import Listener, Listens
@@ -29,10 +28,10 @@ from rackwright.roles.slurm.entities import (
     Qos,
     User,
 )
+from rackwright.roles.slurm.folders import SlurmFolders
 from rackwright.roles.slurm.node_sections import Billing, NodeSettings
 from rackwright.roles.slurm.power import PowerSaving
 from rackwright.roles.slurm.sections import (
-    STATE_UNIT_FILES,
     AbsolutePath,
     Accounting,
     Debug,
@@ -60,7 +59,7 @@ class SlurmOptions(
     ReservesMemory,
     UsesAccountingDatabase,
     RunsWorkloadManager,
-    WritesUnitFiles,
+    SlurmFolders,
     RoleOptions,
 ):
     """Slurm with accounting; one section for the whole cluster."""
@@ -292,7 +291,3 @@ class SlurmOptions(
         from rackwright.roles.slurm.listening import listeners_of
 
         return listeners_of(self, node)
-
-    def unit_files(self, node: Node) -> tuple[str, ...]:
-        """The guard of the mount of its state, and what starts slurmctld once that is there."""
-        return STATE_UNIT_FILES

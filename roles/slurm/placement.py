@@ -8,7 +8,7 @@ from functools import cache
 
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import ChecksNodeHealth
+from rackwright.model.interfaces import ChecksNodeHealth, SetsJobEnvironment
 from rackwright.model.platforms import Capability, has
 from rackwright.model.types import NodeRole
 from rackwright.roles.slurm.options import SlurmOptions
@@ -127,6 +127,11 @@ def release(cluster: Cluster, options: SlurmOptions) -> tuple[int, int]:
 def confined(cluster: Cluster) -> bool:
     """Whether every worker can own its cgroup v2 tree; slurm.conf knows one answer for all."""
     return all(has(node.platform, Capability.CGROUP_V2) for node in workers(cluster))
+
+
+def sets_environment(cluster: Cluster) -> bool:
+    """Whether a role gives tasks of jobs variables on some worker; slurm.conf is the same on all nodes."""
+    return any(node.offers(SetsJobEnvironment) is not None for node in workers(cluster))
 
 
 @cache

@@ -39,6 +39,7 @@ def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
         preempt_mode=_preempt_mode(options.preempt_mode),
         node_lines=layout.node_lines(cluster, options),
         health_program=placement.health_program(cluster, options),
+        task_prolog=placement.sets_environment(cluster),
         partition_lines=tuple(
             _partition_line(cluster, options, name, partition)
             for name, partition in options.partitions.items()
@@ -146,8 +147,9 @@ def access_conf(cluster: Cluster, options: SlurmOptions) -> str:
 
 
 def script_runner(cluster: Cluster, options: SlurmOptions, stage: str) -> str:
-    """/etc/slurm/prolog.sh and epilog.sh, which run what lies in prolog.d and epilog.d."""
-    return _render("run-scripts.sh", cluster, options, stage=stage)
+    """/etc/slurm/prolog.sh and its like, which run what lies in prolog.d and so on."""
+    name = "run-task-scripts.sh" if stage == "task_prolog" else "run-scripts.sh"
+    return _render(name, cluster, options, stage=stage)
 
 
 def shared_files(cluster: Cluster, options: SlurmOptions) -> dict[str, str | None]:

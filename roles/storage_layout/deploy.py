@@ -12,7 +12,8 @@ from rackwright.model.disks import DEVICE
 from rackwright.model.mount_names import unit_name
 from rackwright.operations import arrays, files, filesystems, packages, units, volumes
 from rackwright.osfamily.names import names
-from rackwright.roles.storage_layout.options import FilesystemOptions, StorageLayoutOptions
+from rackwright.roles.storage_layout.options import StorageLayoutOptions
+from rackwright.roles.storage_layout.sections import FilesystemOptions
 from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_unit
 
 
@@ -20,6 +21,7 @@ from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_unit
 def storage_layout(options: StorageLayoutOptions) -> None:
     """Arrays, then volumes on them, then filesystems, each mounted."""
     node = site_of().node
+    options = options.on_node(node)
     for software in options.software:
         packages.installed(name=f"Install {software}", packages=names(node.family, software).packages)
     if options.arrays:

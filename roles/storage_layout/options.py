@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.disks import SERIAL, SUPERBLOCK_NAME_MAX, Selector
+from rackwright.model.disks import SUPERBLOCK_NAME_MAX, Selector
 from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.mount_names import unit_name
-from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.options import RoleOptions
 from rackwright.model.platforms import Capability, why_lacking
 from rackwright.model.storage import MakesFilesystems
-from rackwright.model.strings import GroupName, UserName
 from rackwright.model.text import mistake
+from rackwright.model.types import NodeRole
+from rackwright.roles.storage_layout.sections import (
+    LEAST,
+    ArrayOptions,
+    DiskChoice,
+    FilesystemOptions,
+    GroupOptions,
+    Name,
+)
+from rackwright.roles.storage_layout.sku_disks import missing, named, slots_of, spread
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,14}$")]
-"""Of disks, arrays, groups and volumes. No dash: device-mapper doubles it."""
-_SIZE = re.compile(r"[1-9][0-9]{0,6}GiB|[1-9][0-9]?%|100%|rest")
+SetName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]{0,11}$")]
+"""Of a set of drives: without digits, and short enough for a number after it."""
 _PATH = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9._-]*)+")
 _SYSTEM = (
     "/",
@@ -37,103 +45,21 @@ _SYSTEM = (
     "/usr",
     "/var",
 )
-LEAST = {0: 2, 1: 2, 5: 3, 6: 4, 10: 2}
-"""Disks that an array of each level has at least (md(4); mdadm makes RAID 10 of two)."""
-LABEL_MAX = {"xfs": 12, "ext4": 16}
-"""Bytes of a label (mkfs.xfs(8), mke2fs(8))."""
-
-
-class DiskChoice(Frozen):
-    """How a disk is found on each node of the group: by its slot, or by its serial."""
-
-    slot: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z0-9:.+-]{4,64}$",
-        description="PCI address of the drive, e.g. `0000:05:00.0`, or udev's ID_PATH: equal on nodes of one SKU.",
-    )
-    serials: dict[str, str] = Field(default_factory=dict, description="Serial of the disk, by node.")
-
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
-        if (self.slot is None) == (not self.serials):
-            raise mistake("A disk is declared by its `slot`, or by its `serials` by node: one of the two.")
-        for serial in self.serials.values():
-            if not SERIAL.fullmatch(serial):
-                raise mistake(
-                    f"{serial!r} is not the serial of a disk.", "lsblk -dno NAME,SERIAL prints them"
-                )
-        return self
-
-
-class ArrayOptions(Frozen):
-    """An md array, /dev/md/NAME."""
-
-    level: Literal[0, 1, 5, 6, 10] = Field(description="RAID level.")
-    disks: tuple[Name, ...] = Field(description="Its disks.")
-    spares: tuple[Name, ...] = Field(default=(), description="Disks that replace a failed one at once.")
-    chunk_kib: int | None = Field(default=None, ge=4, le=65536, description="KiB; None: mdadm's default.")
-
-    @model_validator(mode="after")
-    def _has_disks(self) -> Self:
-        if len(self.disks) < LEAST[self.level]:
-            raise mistake(
-                f"RAID {self.level} needs {LEAST[self.level]} disks or more, and has {len(self.disks)}."
-            )
-        if self.spares and self.level == 0:
-            raise mistake("RAID 0 cannot use a spare: its data is lost with its first disk.")
-        if self.chunk_kib is not None and (self.chunk_kib & (self.chunk_kib - 1) or self.level == 1):
-            raise mistake("`chunk_kib` is a power of two, and RAID 1 has no chunks.")
-        return self
-
-
-class GroupOptions(Frozen):
-    """An LVM volume group."""
-
-    on: tuple[Name, ...] = Field(min_length=1, description="Arrays and disks it is on.")
-    volumes: dict[Name, str] = Field(
-        default_factory=dict, description="Size of each volume: `100GiB`, `60%` of the group, or `rest`."
-    )
-
-    @field_validator("volumes")
-    @classmethod
-    def _are_sizes(cls, volumes: dict[str, str]) -> dict[str, str]:
-        for name, size in volumes.items():
-            if not _SIZE.fullmatch(size):
-                raise mistake(f"{size!r} is not the size of a volume ({name}).", "100GiB, 60% or rest")
-        if list(volumes.values())[:-1].count("rest"):
-            raise mistake("Only the last volume of a group can have the `rest`.")
-        if sum(int(size[:-1]) for size in volumes.values() if size.endswith("%")) > 100:
-            raise mistake("The volumes of a group have more than 100% of it.")
-        return volumes
-
-
-class FilesystemOptions(Frozen):
-    """A filesystem and how it is mounted."""
-
-    on: str = Field(
-        pattern=r"^[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)?$", description="An array, a disk, or GROUP/VOLUME."
-    )
-    type: Literal["xfs", "ext4"] = Field(default="xfs", description="Of the filesystem.")
-    label: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]+$", description="Of the filesystem.")
-    mount_options: tuple[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:=-]+$")], ...] = Field(
-        default=("noatime",), description="As mount(8) takes them, e.g. `prjquota` for project quotas of XFS."
-    )
-    mode: str = Field(default="755", pattern=r"^[0-7]{3,4}$", description="Of its root folder, octal.")
-    owner: UserName = Field(default="root", description="Of its root folder.")
-    group: GroupName = Field(default="root", description="Of its root folder.")
-
-    @model_validator(mode="after")
-    def _has_a_label_that_fits(self) -> Self:
-        if self.label is not None and len(self.label) > LABEL_MAX[self.type]:
-            raise mistake(f"A label of {self.type} has at most {LABEL_MAX[self.type]} characters.")
-        return self
 
 
 class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
     """Arrays, volumes and filesystems on declared disks. A disk that holds anything needs its serial typed."""
 
+    on: tuple[NodeRole, ...] | None = Field(
+        default=None, min_length=1, description="Node roles whose nodes get it. None: every node."
+    )
     disks: dict[Name, DiskChoice] = Field(
-        min_length=1, description="The disks it may use, each by a name of yours."
+        default_factory=dict, description="The disks it may use, each by a name of yours."
+    )
+    sku_disks: dict[SetName, str] = Field(
+        default_factory=dict,
+        description="Sets of drives by the `use` that the SKU gives them, e.g. `{data: scratch}`: `data` stands for "
+        "data0, data1, ..., in the order of the SKU's `slots`.",
     )
     arrays: dict[Name, ArrayOptions] = Field(default_factory=dict, description="md arrays by name.")
     volume_groups: dict[Name, GroupOptions] = Field(
@@ -161,13 +87,23 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
         return self
 
     def _contradictions(self) -> Iterable[str]:
-        names = (*self.disks, *self.arrays, *self.volume_groups)
+        if not self.disks and not self.sku_disks:
+            yield "No disk is declared: name some under `disks`, or those of the SKU under `sku_disks`."
+        names = (*self.disks, *self.sku_disks, *self.arrays, *self.volume_groups)
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield f"{name} is the name of several things: disks, arrays and volume groups have names of their own."
+        for name in self.disks:
+            if name.rstrip("0123456789") in self.sku_disks and name[-1].isdigit():
+                yield f"{name} is the name of a drive of the set {name.rstrip('0123456789')} too."
+        for array in self.arrays.values():
+            if len(array.disks) < LEAST[array.level] and self.sku_disks.keys().isdisjoint(array.disks):
+                yield f"RAID {array.level} needs {LEAST[array.level]} disks or more, and has {len(array.disks)}."
         used: dict[str, str] = {}
         for user, parts in self._users():
             for part in parts:
-                if part not in self.disks and (user.startswith("the array") or part not in self._devices()):
+                if part not in (*self.disks, *self.sku_disks) and (
+                    user.startswith("the array") or part not in self._devices()
+                ):
                     yield f"{user} is on {part}, which is not declared."
                 elif part in used:
                     yield f"{part} is used by {used[part]} and by {user}."
@@ -191,6 +127,41 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
             f"{name}/{volume}" for name, group in self.volume_groups.items() for volume in group.volumes
         }
         return {*self.arrays, *volumes}
+
+    def runs_on(self, node: Node) -> bool:
+        """On nodes that hold one of `on`."""
+        return super().runs_on(node) and (self.on is None or node.holds(*self.on))
+
+    def on_node(self, node: Node) -> StorageLayoutOptions:
+        """These options with the node's own drives in the place of each set."""
+        if not self.sku_disks:
+            return self
+        drives = named(self.sku_disks, node)
+        slots = {name: DiskChoice(slot=slot) for each in drives.values() for name, slot in each.items()}
+        arrays = {
+            name: one.model_copy(
+                update={"disks": spread(one.disks, drives), "spares": spread(one.spares, drives)}
+            )
+            for name, one in self.arrays.items()
+        }
+        groups = {
+            name: one.model_copy(update={"on": spread(one.on, drives)})
+            for name, one in self.volume_groups.items()
+        }
+        alone = {name: next(iter(each)) for name, each in drives.items() if len(each) == 1}
+        filesystems = {
+            path: one.model_copy(update={"on": alone.get(one.on, one.on)})
+            for path, one in self.filesystems.items()
+        }
+        return self.model_copy(
+            update={
+                "disks": {**self.disks, **slots},
+                "sku_disks": {},
+                "arrays": arrays,
+                "volume_groups": groups,
+                "filesystems": filesystems,
+            }
+        )
 
     def selector(self, disk: str, node: str) -> Selector:
         """How a disk is found on a node."""
@@ -249,6 +220,28 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
                         None,
                     )
         yield from self._unknown_nodes(cluster)
+        yield from self._sku_problems(cluster)
+
+    def _sku_problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        nodes = cluster.running("storage_layout", self)
+        yield from missing(self.sku_disks, nodes)
+        seen: set[str] = set()
+        for node in nodes:
+            if not all(slots_of(node, use) for use in self.sku_disks.values()):
+                continue
+            there = self.on_node(node)
+            several = [path for path, one in there.filesystems.items() if one.on in self.sku_disks]
+            for path in several:
+                on = there.filesystems[path].on
+                yield (
+                    f"filesystems.{path}.on",
+                    f"{path} is on {on}, which is several drives of {node.name}: a filesystem is on one.",
+                    f"make an array of them, e.g. `arrays: {{fast: {{level: 0, disks: [{on}]}}}}`",
+                )
+            for message in there._contradictions():
+                if message not in seen and not several:
+                    seen.add(message)
+                    yield "sku_disks", f"{node.name} ({node.sku.name}): {message}", None
 
     def _unknown_nodes(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         owners: dict[str, str] = {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from rackwright.model.cluster import Node
 from rackwright.model.disks import array_link, array_path, volume_path
 from rackwright.render import render
-from rackwright.roles.storage_layout.options import FilesystemOptions, StorageLayoutOptions
+from rackwright.roles.storage_layout.options import StorageLayoutOptions
+from rackwright.roles.storage_layout.sections import FilesystemOptions
 
 
 def device(node: Node, options: StorageLayoutOptions, one: FilesystemOptions) -> str:

@@ -15,8 +15,9 @@ from rackwright.model.cluster import Node
 from rackwright.model.disks import DEVICE, Selector, volume_path
 from rackwright.model.mount_names import unit_name
 from rackwright.osfamily.names import names
-from rackwright.roles.storage_layout.options import ArrayOptions, FilesystemOptions, StorageLayoutOptions
+from rackwright.roles.storage_layout.options import StorageLayoutOptions
 from rackwright.roles.storage_layout.readings import array_faults
+from rackwright.roles.storage_layout.sections import ArrayOptions, FilesystemOptions
 from rackwright.roles.storage_layout.texts import device, mdadm_conf, mount_unit
 
 _SIZE_TOLERANCE = 0.05
@@ -24,8 +25,12 @@ _SIZE_TOLERANCE = 0.05
 Context = CheckContext[StorageLayoutOptions]
 
 
+def _layout(context: Context) -> StorageLayoutOptions:
+    return context.options.on_node(context.node)
+
+
 def _storage(context: Context) -> Storage:
-    return context.fact(BlockDevices, lvm=context.options.uses_lvm)
+    return context.fact(BlockDevices, lvm=_layout(context).uses_lvm)
 
 
 def _disk(there: Storage, selector: Selector) -> Disk:
@@ -40,7 +45,7 @@ def _disk(there: Storage, selector: Selector) -> Disk:
 def _disks(context: Context) -> str:
     there, sizes = _storage(context), [group.size_gb for group in context.node.sku.nvme]
     found = [
-        _disk(there, context.options.selector(name, context.node.name)) for name in context.options.disks
+        _disk(there, _layout(context).selector(name, context.node.name)) for name in _layout(context).disks
     ]
     for disk in found:
         is_size = any(abs(disk.size / 1e9 - size) <= size * _SIZE_TOLERANCE for size in sizes)
@@ -52,7 +57,7 @@ def _disks(context: Context) -> str:
 
 def _arrays(context: Context) -> str:
     there = _storage(context)
-    judged = [_array(context, there, name, array) for name, array in context.options.arrays.items()]
+    judged = [_array(context, there, name, array) for name, array in _layout(context).arrays.items()]
     if rebuilding := [text for text, is_whole in judged if not is_whole]:
         raise Warned("; ".join(rebuilding))
     return "; ".join(text for text, _ in judged)
@@ -66,7 +71,7 @@ def _array(context: Context, there: Storage, name: str, array: ArrayOptions) -> 
     node = context.node.name
     declared = {}
     for disk in (*array.disks, *array.spares):
-        selector = context.options.selector(disk, node)
+        selector = _layout(context).selector(disk, node)
         try:
             declared[chosen(there, selector).name] = str(selector)
         except NotChosen:
@@ -81,7 +86,7 @@ def _array(context: Context, there: Storage, name: str, array: ArrayOptions) -> 
 
 def _volumes(context: Context) -> str:
     there, found = _storage(context), []
-    for group, options in context.options.volume_groups.items():
+    for group, options in _layout(context).volume_groups.items():
         if group not in there.groups:
             fail(f"there is no volume group {group}, or lvm2 does not list it")
         for volume, size in options.volumes.items():
@@ -98,7 +103,7 @@ def _volumes(context: Context) -> str:
 def _mounted(context: Context) -> str:
     there = _storage(context)
     return ", ".join(
-        _filesystem(context, there, path, one) for path, one in context.options.filesystems.items()
+        _filesystem(context, there, path, one) for path, one in _layout(context).filesystems.items()
     )
 
 
@@ -112,50 +117,64 @@ def _filesystem(context: Context, there: Storage, path: str, one: FilesystemOpti
         fail(f"{path} is mounted from {found.source}, not from {one.on}")
     if "ro" in found.options:
         fail(f"{path} is read-only")
-    shown = {option for option in one.mount_options if option in _SHOWN}
-    if missing := sorted(shown - found.options):
+    wanted = {_SHOWN_AS.get((one.type, option), option) for option in one.mount_options}
+    if missing := sorted((wanted & _SHOWN) - found.options):
         fail(f"{path} is mounted without {', '.join(missing)}")
     return f"{path} ({one.type} from {found.source})"
 
 
-_SHOWN = frozenset({"noatime", "nodiratime", "relatime", "nodev", "nosuid", "noexec", "discard", "prjquota"})
-"""Options that the kernel lists for a mount by the same name; others it leaves out or lists by another."""
+_XFS_QUOTAS = {
+    "usrquota": ("quota", "uquota"),
+    "uqnoenforce": ("qnoenforce",),
+    "grpquota": ("gquota",),
+    "prjquota": ("pquota",),
+}
+_SHOWN_AS = {("xfs", name): shown for shown, names in _XFS_QUOTAS.items() for name in names}
+"""Options that the kernel lists by another name (Linux 6.12, fs/xfs/xfs_super.c, xfs_fs_show_options;
+read 2026-11-26)."""
+_SHOWN = frozenset(
+    (
+        *("noatime", "nodiratime", "relatime", "nodev", "nosuid", "noexec", "discard"),
+        *("usrquota", "uqnoenforce", "grpquota", "gqnoenforce", "prjquota", "pqnoenforce"),
+    )
+)
+"""Options that the kernel lists for a mount; others it leaves out."""
 
 
 def _sources(context: Context, there: Storage, one: FilesystemOptions) -> tuple[str, ...]:
     group, _, volume = one.on.partition("/")
     if volume:
         return (volume_path(group, volume),)
-    if group in context.options.arrays:
+    if group in _layout(context).arrays:
         found = there.array(group)
         return (found.device,) if found is not None else ()
-    return (_disk(there, context.options.selector(group, context.node.name)).device,)
+    return (_disk(there, _layout(context).selector(group, context.node.name)).device,)
 
 
 def _types(context: Context) -> str:
     """What libblkid finds, besides what is mounted: it is what the next boot mounts."""
     there = _storage(context)
-    for path, one in context.options.filesystems.items():
-        on_disk = one.on in context.options.disks
-        selector = context.options.selector(one.on, context.node.name) if on_disk else None
+    for path, one in _layout(context).filesystems.items():
+        on_disk = one.on in _layout(context).disks
+        selector = _layout(context).selector(one.on, context.node.name) if on_disk else None
         found = (
             _disk(there, selector).signatures
             if selector is not None
-            else signatures_at(there, device(context.node, context.options, one))
+            else signatures_at(there, device(context.node, _layout(context), one))
         )
         if found is None:
             raise Undetermined(f"what is on {one.on} cannot be read")
         if [signature.type for signature in found] != [one.type]:
             fail(f"{one.on} ({path}) holds {'; '.join(map(str, found)) or 'nothing'}, not {one.type} alone")
-    return ", ".join(f"{one.on}: {one.type}" for one in context.options.filesystems.values())
+    return ", ".join(f"{one.on}: {one.type}" for one in _layout(context).filesystems.values())
 
 
 def _at_boot(context: Context) -> str:
-    return ", ".join(runs(context, unit_name(path)) for path in context.options.filesystems)
+    return ", ".join(runs(context, unit_name(path)) for path in _layout(context).filesystems)
 
 
 def _files(context: Context) -> str:
-    node, options, texts = context.node, context.options, {}
+    node, options, texts = context.node, _layout(context), {}
     if options.arrays:
         texts[names(node.family, "mdadm").paths["arrays"]] = mdadm_conf(node, options)
     for path, one in options.filesystems.items():

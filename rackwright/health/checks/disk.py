@@ -16,7 +16,8 @@ from rackwright.health.verdict import Action, Finding, aside, fail, good, warn
 
 REPLACE = "Replace the drive."
 GOOD_STATES = ("clean", "active", "active-idle", "readonly", "read-auto", "write-pending")
-BAD_STATES = ("inactive", "clear", "suspended", "broken")
+BROKEN = "broken"
+BAD_STATES = ("inactive", "clear", "suspended", BROKEN)
 WITHOUT_SPARE = ("raid0", "linear")
 """Levels that cannot be degraded: without one drive there is no array."""
 CONTAINER = "container"
@@ -203,7 +204,8 @@ def array_health(expected: Expected, document: Document) -> Iterator[Finding]:
 
     def judge(array: Array) -> Finding | None:
         is_declared = array.name in expected.arrays
-        if array.degraded or (array.state in BAD_STATES and is_declared):
+        # `broken`: a stripe that lost a drive, and with it all data, whether or not it is declared here
+        if array.degraded or array.state == BROKEN or (array.state in BAD_STATES and is_declared):
             told = f"{array.name} is {array.state}, {array.degraded or 0} drives missing"
             return fail(told) if is_declared else warn(told + "; it is not declared")
         if array.action in AT_WORK:

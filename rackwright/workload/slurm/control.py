@@ -39,7 +39,9 @@ class Slurm:
 
     name: ClassVar[str] = "Slurm"
     agent: ClassVar[str] = "slurmd"
-    hooks: ClassVar[Mapping[str, str]] = {stage: f"/etc/slurm/{stage}.d" for stage in ("prolog", "epilog")}
+    hooks: ClassVar[Mapping[str, str]] = {
+        stage: f"/etc/slurm/{stage}.d" for stage in ("prolog", "epilog", "task_prolog")
+    }
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None:
         self._cluster = cluster

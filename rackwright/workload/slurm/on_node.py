@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
@@ -11,6 +12,8 @@ from rackwright.workload.slurm.output import SINFO, Row, parse_nodes, parse_rows
 from rackwright.workload.states import DrainShare, NoAnswer, NodeState
 
 SECONDS = 15.0
+_STEP = re.compile(r"slurmstepd: \[(\d{1,10})\.")
+_JOB = re.compile(r"(\d{1,10})\|(\d{1,10})")
 
 Run = Callable[["list[str]"], str]
 
@@ -78,6 +81,22 @@ class SlurmOnNode:
     def job_among(self, command_lines: Iterable[str]) -> bool:
         """Each step has a `slurmstepd: [614.0]`; `slurmstepd infinity` only holds a cgroup open."""
         return any(line.startswith("slurmstepd: [") for line in command_lines)
+
+    def jobs_among(self, command_lines: Iterable[str]) -> frozenset[str]:
+        """Of `slurmstepd: [614.extern]`, which each job has from its prolog to its epilog (PrologFlags=Contain)."""
+        found = (_STEP.match(line) for line in command_lines)
+        return frozenset(one[1] for one in found if one is not None)
+
+    def jobs(self) -> dict[str, int]:
+        """What slurmctld has on this node: also jobs that are in their prolog or epilog."""
+        lines = self._run(["squeue", "-h", "-w", self._node, "-o", "%A|%U"]).splitlines()
+        jobs = {}
+        for line in lines:
+            job = _JOB.fullmatch(line.strip())
+            if job is None:
+                raise NoAnswer(f"`squeue` printed {line[:80]!r}")
+            jobs[job[1]] = int(job[2])
+        return jobs
 
     def rows(self) -> list[Row]:
         """Every node of every partition."""

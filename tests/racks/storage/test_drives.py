@@ -33,7 +33,10 @@ def test_a_drive_of_scratch_fails_and_is_replaced(rack: Site) -> None:
     rack.on(NODE, "echo kept >/scratch/kept && sync /scratch/kept")
     rack.cli("lab", "fault", NODE, "disk:fail", "1", "--file", str(rack.file))
     # md notices with the next write
-    until(lambda: rack.on(NODE, "date >/scratch/written; sync; echo done") != "" and array(rack) == "FAIL", "failure")
+    until(
+        lambda: rack.on(NODE, "date >/scratch/written; sync; echo done") != "" and array(rack) == "FAIL",
+        "failure",
+    )
     assert rack.on(NODE, "cat /scratch/kept").strip() == "kept"
     rack.declare(the_third_drive)
     rack.cli("apply", str(rack.file), "--yes")

@@ -74,7 +74,9 @@ def test_a_server_that_dies_hangs_nothing_and_jobs_go_on_when_it_is_back(rack: S
     line = f"sbatch --parsable -D / -o /dev/null -t 30 -n 1 --mem=128 -w worker1 --wrap '{script}'"
     job = as_ada(rack, HEAD, line).split()[0]
     wait_for(rack, job, "RUNNING")
-    until(lambda: rack.on("worker1", "wc -l </shared/data/counted || echo 0").strip() > "2", "line of the job")
+    until(
+        lambda: rack.on("worker1", "wc -l </shared/data/counted || echo 0").strip() > "2", "line of the job"
+    )
     rack.fault(HEAD, "kill")
     try:
         began = time.monotonic()

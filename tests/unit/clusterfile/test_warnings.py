@@ -285,3 +285,33 @@ def test_a_roles_own_warning_is_placed_in_its_section_or_override(tmp_path, monk
         (57, "nodes[1].options.munge.threads", "5 threads.", "fewer"),
         (60, "roles.munge.threads", "3 threads.", "fewer"),
     ]
+
+
+# Local scratch
+
+SCRATCH = (
+    "ssh:\n",
+    "storage:\n  fast: {kind: local, purpose: scratch, path: /scratch, roles: [worker]}\n\nssh:\n",
+)
+LAYOUT = "{on: [worker], disks: {a: {slot: '0000:05:00.0'}}, filesystems: {/scratch: {on: a}}}"
+
+
+@pytest.mark.parametrize(
+    ("docker", "containerd", "where"),
+    [
+        ("{}", "{root: /scratch/containerd}", ["docker"]),
+        ("{data_root: /scratch/docker}", "{root: /scratch/containerd}", []),
+        ("{}", "{}", ["docker", "containerd"]),
+    ],
+)
+def test_what_fills_the_boot_disk_although_there_is_scratch(tmp_path, docker, containerd, where):
+    roles = f"munge: {{}}\n  storage_layout: {LAYOUT}\n  docker: {docker}\n  containerd: {containerd}"
+    found = [one for one in of(tmp_path, SCRATCH, ("munge: {}", roles), QUIET) if one[1] == "storage.fast"]
+    options = {"docker": "data_root", "containerd": "root"}
+    assert [(message, hint) for _, _, message, hint in found] == [
+        (
+            f"/var/lib/{role} of w[1-4] is on the boot disk, with {role}'s images, although /scratch is scratch.",
+            f"e.g. `{role}: {{{options[role]}: /scratch/{role}}}`",
+        )
+        for role in where
+    ]

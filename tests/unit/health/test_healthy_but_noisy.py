@@ -361,8 +361,12 @@ def array(name, level, state, degraded=None, action=None):
         (array("md1", "raid1", "active", 0, "check"), Status.PASS),
         (array("md5", "raid5", "clean", 1, "idle"), Status.WARN),
         (array("md9", "raid1", "inactive"), Status.PASS),
+        (array("md9", "raid0", "broken"), Status.WARN),
     ],
-    ids=["container", "reshape", "resync", "scrub", "degraded, not declared", "a foreign array"],
+    ids=[
+        *("container", "reshape", "resync", "scrub", "degraded, not declared", "a foreign array"),
+        "a broken stripe, not declared",
+    ],
 )
 def test_arrays_that_are_no_reason_to_drain(mutate, status):
     found = judged("array-health", mutate)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from rackwright.catalog.read import catalogue
 from rackwright.errors import LabError
 from rackwright.lab import names, process, qemu
-from rackwright.lab.qemu import Disks, command, kvm_works
+from rackwright.lab.qemu import Disks, command, data_slot, kvm_works
 from rackwright.lab.spec import VmSpec
 from tests.unit.lab.specs import node, rack
 
@@ -53,6 +54,11 @@ def test_a_small_machine_without_kvm(tmp_path: Path):
     )
 
 
+def test_the_lab_sku_declares_the_slots_of_its_drives():
+    (drives,) = catalogue()["lab-vm-worker"].nvme
+    assert drives.slots == tuple(data_slot(number) for number in range(drives.count))
+
+
 def test_numa_nodes_drives_ports_and_long_frames_on_kvm(tmp_path: Path):
     one = node(
         1,
@@ -82,9 +88,9 @@ def test_numa_nodes_drives_ports_and_long_frames_on_kvm(tmp_path: Path):
         " -drive if=none,id=seed,format=raw,readonly=on,file=/a,,b/seed"
         " -device virtio-blk-pci,drive=seed,serial=rackwright-seed"
         " -drive if=none,id=data0,format=qcow2,cache=unsafe,file=/a,,b/data0"
-        " -device nvme,drive=data0,serial=worker-of-ra-data0"
+        " -device nvme,drive=data0,addr=0x4,serial=worker-of-ra-data0"
         " -drive if=none,id=data1,format=qcow2,cache=unsafe,file=/a,,b/data1"
-        " -device nvme,drive=data1,serial=worker-of-ra-data1"
+        " -device nvme,drive=data1,addr=0x5,serial=worker-of-ra-data1"
         f" -netdev tap,id=port0,ifname={names.interface('v', one.name)},script=no,downscript=no"
         f" -device virtio-net-pci,id=nic0,netdev=port0,mac={macs[0]},romfile=,host_mtu=9000"
         f" -netdev tap,id=port1,ifname={names.interface('e1', one.name)},script=no,downscript=no"

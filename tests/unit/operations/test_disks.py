@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -208,6 +209,42 @@ def test_members_of_an_array_that_does_not_run_are_assembled(made):
     made.has(replace(A, signatures=(part,)), replace(B, signatures=(part,)))
     assert made.array() == ["mdadm --assemble --run /dev/md/scratch /dev/nvme0n1 /dev/nvme1n1"]
     assert [one.erases for one in made.changes] == [None]
+
+
+def test_a_stripe_with_a_replaced_drive_is_made_anew_once_the_other_serials_were_typed(made):
+    label = Signature("nvme0n1", "linux_raid_member", "0x1000", "u", "n1:scratch")
+    left = replace(A, signatures=(label,))
+    made.has(left, B)
+    (command,) = made.array(level="0")
+    assert "mdadm --create /dev/md/scratch --run --metadata=1.2 --level=0" in command
+    assert "--assemble" not in command
+    assert [one.erases for one in made.changes] == ["A", None]
+    made.state.is_executing = True
+    with pytest.raises(OperationError, match="its serial was not typed for this run"):
+        made.array(level="0")
+    made.site.erasable = {"A": left.content}
+    assert len(made.array(level="0")) == 1
+
+
+def test_a_stripe_whose_drives_are_all_there_is_assembled(made):
+    label = Signature("nvme0n1", "linux_raid_member", "0x1000", "u", "n1:scratch")
+    made.has(replace(A, signatures=(label,)), replace(B, signatures=(label,)))
+    assert made.array(level="0") == ["mdadm --assemble --run /dev/md/scratch /dev/nvme0n1 /dev/nvme1n1"]
+
+
+def test_a_stripe_that_was_left_inactive_without_its_drive_is_stopped_by_hand(made):
+    label = Signature("nvme0n1", "linux_raid_member", "0x1000", "u", "n1:scratch")
+    inactive = Array("md127", {"array_state": "inactive"}, {"nvme0n1": "spare"}, "scratch")
+    made.has(replace(A, signatures=(label,)), B, arrays=(inactive,))
+    message = (
+        "the stripe scratch (/dev/md127) is inactive: with its drive its data is lost; "
+        "`mdadm --stop /dev/md127`, and apply again: it is made anew of its declared drives"
+    )
+    with pytest.raises(OperationError, match=re.escape(message)):
+        made.array(level="0")
+    made.has(replace(A, signatures=(label,)), replace(B, signatures=(label,)), arrays=(inactive,))
+    with pytest.raises(OperationError, match="is inactive: repair it by hand"):
+        made.array(level="0")
 
 
 def test_a_filesystem_is_never_made_over_anything(made):

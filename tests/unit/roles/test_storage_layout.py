@@ -46,7 +46,22 @@ def made(**changes: Any) -> StorageLayoutOptions:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"disks": {}}, "Dictionary should have at least 1 item after validation, not 0"),
+        (
+            {"disks": {}},
+            "No disk is declared: name some under `disks`, or those of the SKU under `sku_disks`.",
+        ),
+        (
+            {"sku_disks": {"a": "scratch"}},
+            "a is the name of several things: disks, arrays and volume groups have names of their own.",
+        ),
+        (
+            {"disks": {"set1": {"slot": "0000:00:05.0"}}, "sku_disks": {"set": "scratch"}},
+            "set1 is the name of a drive of the set set too.",
+        ),
+        (
+            {"sku_disks": {"set2": "scratch"}},
+            "String should match pattern '^[a-z][a-z_]{0,11}$'",
+        ),
         ({"disks": {"a": {}}}, "A disk is declared by its `slot`, or by its `serials` by node: one of the two."),
         (
             {"disks": {"a": {"slot": "0000:00:05.0", "serials": {"gpu1": "X"}}}},

@@ -218,4 +218,4 @@ def test_what_it_is_called_and_how_an_operator_resumes_a_node(world):
     assert world.manager.agent
     assert "w1" in world.manager.resume_command("w1")
     assert all(unit.endswith(".service") for unit in world.manager.services(CLUSTER.primary))
-    assert set(world.manager.hooks) <= {"prolog", "epilog"}
+    assert set(world.manager.hooks) <= {"prolog", "epilog", "task_prolog"}

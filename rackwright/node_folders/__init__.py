@@ -1,0 +1,5 @@
+"""Folders on local filesystems that root makes and removes on a node, beside users who may write there.
+
+Standard library alone, Python 3.9: programs of roles carry these modules (rackwright.node_programs). No path of a user's is
+ever opened by name: everything goes through descriptors of folders, which links and renames cannot redirect.
+"""

@@ -1,0 +1,35 @@
+"""Brings a node to what the dataset_cache role declares; the datasets come with the timer, or when they are asked for."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import site_of
+from rackwright.operations import files, packages, units
+from rackwright.osfamily.names import names
+from rackwright.roles.dataset_cache import paths, texts
+from rackwright.roles.dataset_cache.options import DatasetCacheOptions
+
+
+@deploy("dataset_cache")
+def dataset_cache(options: DatasetCacheOptions) -> None:
+    """What copies, the program with its settings, the timer."""
+    node = site_of().node
+    tools = {"rclone" if one.remote is not None else "rsync" for one in options.datasets.values()}
+    for tool in host.loop(sorted(tools)):  # type: ignore[no-untyped-call]
+        packages.installed(name=f"Install {tool}", packages=names(node.family, tool).packages)
+    wanted = texts.files(node, options)
+    folders = sorted({one.rpartition("/")[0] for one in wanted})
+    for folder in host.loop(folders):  # type: ignore[no-untyped-call]
+        files.directory(name=f"Make {folder}", path=folder)
+    for one, declared in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
+        files.file(name=f"Write {one}", path=one, content=declared[0], mode=declared[1])
+    units.unit(
+        name="Fetch the datasets that are kept",
+        unit=paths.TIMER,
+        running=options.keeps,
+        enabled=options.keeps,
+        restart_on=(f"{paths.UNITS}/{paths.TIMER}",) if options.keeps else (),
+        disruptive=False,
+    )

@@ -1,0 +1,126 @@
+"""Fetches datasets: beside the cache, then into it by one rename. Runs on the node: standard library, Python 3.9."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rackwright.node_folders.mounted import mount_id
+from rackwright.roles.dataset_cache.node_cache import GIB, Cache, CacheMistake, locked
+from rackwright.roles.dataset_cache.node_files import (
+    FilesMistake,
+    compared,
+    read_sums,
+    seal,
+    size_of,
+    write_sums,
+)
+
+_ROOM_SECONDS = 3600.0
+
+
+def fetch(cache: Cache, name: str) -> str:
+    """The folder of a dataset, which is fetched unless it is there."""
+    if cache.is_complete(name):
+        os.utime(cache.manifest(name))
+        return cache.path(name)
+    with locked(f"{name}.fetch", cache.state):
+        if not cache.is_complete(name):
+            if os.path.isdir(cache.path(name)):
+                cache.drop(name)  # without its checksums it is not known to be whole
+            with locked(".room", cache.state, _ROOM_SECONDS):
+                cache.make_room(name)
+            _copy(cache, name)
+            _accept(cache, name)
+    return cache.path(name)
+
+
+def _copy(cache: Cache, name: str) -> None:
+    declared, target = cache.settings["datasets"][name], cache.incoming(name)
+    if declared["mount"] is not None:
+        _require_mounted(declared["mount"])
+    os.makedirs(target, 0o700, exist_ok=True)
+    command = command_of(declared, target, cache.settings)
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            timeout=cache.settings["fetch_seconds"],
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise CacheMistake(
+            f"{name}: {command[0]} took longer than `fetch_hours`; a later fetch goes on"
+        ) from None
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1][:300]
+        raise CacheMistake(f"{name}: {command[0]} exited {done.returncode} saying: {last}")
+
+
+def command_of(declared: Mapping[str, Any], target: str, settings: Mapping[str, Any]) -> list[str]:
+    """What copies. Links out of the dataset, devices and owners stay behind (rsync(1), --safe-links)."""
+    if declared["mount"] is not None:
+        return ["rsync", "-rlt", "--safe-links", "--delete", "--", f"{declared['from']}/", f"{target}/"]
+    return ["rclone", "sync", "--config", settings["rclone_config"], declared["from"], target]
+
+
+def _require_mounted(path: str) -> None:
+    """An empty mount point would be an empty dataset. The step into it lets the automounter mount it."""
+    descriptors = [
+        os.open(f"{path}/.", os.O_RDONLY | os.O_DIRECTORY),
+        os.open(os.path.dirname(path), os.O_RDONLY),
+    ]
+    try:
+        if mount_id(descriptors[0]) == mount_id(descriptors[1]):
+            raise CacheMistake(f"{path} is not mounted")
+    finally:
+        for one in descriptors:
+            os.close(one)
+
+
+def _accept(cache: Cache, name: str) -> None:
+    """Into the cache, whole, or out of the way."""
+    declared, target = cache.settings["datasets"][name], cache.incoming(name)
+    size = size_of(target)
+    if size > declared["gib"] * GIB:
+        cache.drop(name)
+        raise CacheMistake(f"{name} has {size / GIB:.1f} GiB, and {declared['gib']} are declared")
+    try:
+        sums = seal(target, cache.group, cache.settings["group"] is None)
+        if not sums:
+            raise FilesMistake("its source holds no files")
+        if declared["checksums"] is not None:
+            wanted = read_sums(os.path.join(target, declared["checksums"]))
+            if wrong := list(compared(sums, wanted, whole=False)):
+                raise FilesMistake(
+                    f"{'; '.join(wrong[:3])}{f'; and {len(wrong) - 3} more' if wrong[3:] else ''}"
+                )
+    except (FilesMistake, FileNotFoundError) as error:
+        cache.drop(name)  # another fetch would take what is here for whole
+        raise CacheMistake(f"{name}: {error}") from None
+    write_sums(cache.manifest(name), sums)
+    os.rename(target, cache.path(name))
+
+
+def fill(cache: Cache) -> int:
+    """What is kept comes, what is no longer declared goes; exit status. One that fails does not stop the others."""
+    failed = 0
+    for name in cache.names():
+        if name not in cache.settings["datasets"]:
+            cache.drop(name)
+    for name, declared in cache.settings["datasets"].items():
+        if not declared["keep"] or cache.is_complete(name):
+            continue
+        try:
+            fetch(cache, name)
+        except (CacheMistake, OSError) as error:
+            print(f"rackwright-dataset: {error}", file=sys.stderr)
+            failed = 1
+    return failed

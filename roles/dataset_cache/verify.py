@@ -1,0 +1,86 @@
+"""What the dataset_cache role claims of a node; no check touches a dataset's source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.claims.files import as_rendered, at_path
+from rackwright.claims.units import runs
+from rackwright.model.cluster import Node
+from rackwright.roles.dataset_cache import paths, texts
+from rackwright.roles.dataset_cache.options import DatasetCacheOptions
+
+Context = CheckContext[DatasetCacheOptions]
+_GIB = 1 << 30
+
+
+def _files(context: Context) -> str:
+    declared = texts.files(context.node, context.options)
+    return as_rendered(
+        context,
+        {path: file[0] for path, file in declared.items()},
+        {path: file[1] for path, file in declared.items()},
+    )
+
+
+def _listing(context: Context) -> tuple[dict[str, str], int]:
+    """State by dataset, and all bytes."""
+    found: Any = context.json(f"{paths.RUN} list")
+    try:
+        states = {str(name): str(one["state"]) for name, one in found["datasets"].items()}
+        return states, int(found["bytes"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Undetermined(f"what the node printed of its datasets cannot be read: {error!r}") from error
+
+
+def _kept(context: Context) -> str:
+    states, _ = _listing(context)
+    kept = [name for name, one in context.options.datasets.items() if one.keep]
+    if unknown := [name for name in kept if states.get(name) not in ("complete", "incomplete", "missing")]:
+        raise Undetermined(f"the state of {', '.join(unknown)} is not known")
+    if missing := [name for name in kept if states[name] == "missing"]:
+        fail(f"{', '.join(missing)} is not here; `journalctl -u {paths.FILL}` says why")
+    if coming := [name for name in kept if states[name] == "incomplete"]:
+        raise Warned(f"{', '.join(coming)} is not whole yet; `journalctl -u {paths.FILL}` says why")
+    return ", ".join(kept)
+
+
+def _below_limit(context: Context) -> str:
+    states, held = _listing(context)
+    if more := sorted(states.keys() - context.options.datasets.keys()):
+        raise Warned(f"{', '.join(more)} is in the cache, and not declared; the timer removes it")
+    limit = context.options.limit_gib
+    if held > limit * _GIB:
+        fail(f"the cache holds {held / _GIB:.1f} GiB, and {limit} are declared")
+    whole = [name for name, state in states.items() if state == "complete"]
+    return f"{held / _GIB:.1f} of {limit} GiB: {', '.join(whole) or 'nothing yet'}"
+
+
+def _credentials(context: Context) -> str:
+    path = context.options.rclone_config
+    state = at_path(context, path, digest_only=True)
+    if state.kind != "file":
+        fail(f"{path} is {'missing' if state.kind == 'absent' else f'a {state.kind}'}: rclone finds no store")
+    if state.owner != "root" or int(state.mode, 8) & 0o077:
+        fail(
+            f"{path} is {state.mode} {state.owner}: other users can read the store's credentials, or change them"
+        )
+    return f"{path} is {state.mode} {state.owner}"
+
+
+def _has_remote(node: Node, options: DatasetCacheOptions) -> bool:
+    return any(one.remote is not None for one in options.datasets.values())
+
+
+CHECKS = (
+    Check("the files of the dataset cache are as declared", _files),
+    Check(
+        "datasets are fetched on a timer",
+        lambda context: runs(context, paths.TIMER),
+        applies=lambda node, options: options.keeps,
+    ),
+    Check("the kept datasets are whole", _kept, applies=lambda node, options: options.keeps, live=True),
+    Check("rclone's configuration is root's alone", _credentials, applies=_has_remote),
+    Check("the dataset cache keeps its limit", _below_limit, live=True, timeout_seconds=180),
+)

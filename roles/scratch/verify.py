@@ -1,0 +1,136 @@
+"""What the scratch role claims of a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.claims.files import as_rendered, has_access
+from rackwright.claims.mounts import room_of
+from rackwright.claims.units import runs, state_of
+from rackwright.claims.user_folders import only_their_users
+from rackwright.roles.scratch import paths, texts
+from rackwright.roles.scratch.options import ScratchOptions
+
+Context = CheckContext[ScratchOptions]
+_NAMED_MAX = 5
+_HOUR = 3600
+
+
+def _files(context: Context) -> str:
+    declared = texts.files(context.node, context.options)
+    as_rendered(
+        context,
+        {path: file[0] if file is not None else None for path, file in declared.items()},
+        {path: file[1] for path, file in declared.items() if file is not None},
+    )
+    return f"{sum(file is not None for file in declared.values())} files"
+
+
+def _folders(context: Context) -> str:
+    options, path = context.options, context.options.filesystem_of(context.node).path
+    if options.jobs:
+        has_access(context, f"{path}/{paths.JOBS}", "755", "root", "root")
+    for name in options.shared:
+        has_access(context, f"{path}/{name}", "1777", "root", "root")
+    return ", ".join(f"{path}/{name}" for name in (*((paths.JOBS,) if options.jobs else ()), *options.shared))
+
+
+def _timer(context: Context) -> str:
+    said = runs(context, paths.TIMER)
+    state = state_of(context, paths.SWEEP)
+    if state.active_state == "failed":
+        fail(f"the last run of {paths.SWEEP} failed: `journalctl -u {paths.SWEEP}` says why")
+    return said
+
+
+def _leftovers(context: Context) -> str:
+    found = context.json(f"{paths.RUN} leftovers")
+    try:
+        folders = [_phrase(one) for one in found["folders"]]
+        ages = [float(one["seconds"]) for one in found["folders"] if one["state"] != "unknown"]
+        unknown = [one for one in found["folders"] if one["state"] == "unknown"]
+        removing = found["removing"]
+        entries, oldest = int(removing["entries"]), float(removing["seconds"])
+        silent = found["silent"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise Undetermined(f"what the node printed of leftovers cannot be read: {error!r}") from error
+    if entries:
+        folders.append(f"{entries} folders wait to be removed for {oldest / _HOUR:.1f} h")
+    age = max((*ages, oldest if entries else 0.0), default=0.0)
+    said = "; ".join(folders[:_NAMED_MAX]) + (
+        f"; and {len(folders) - _NAMED_MAX} more" if folders[_NAMED_MAX:] else ""
+    )
+    if age >= context.options.fail_hours * _HOUR:
+        fail(said)
+    if unknown:
+        raise Undetermined(f"{said}: whether their jobs run is not known, {silent}")
+    if age >= context.options.warn_hours * _HOUR:
+        raise Warned(said)
+    return said or "none"
+
+
+def _phrase(one: dict[str, Any]) -> str:
+    why = {
+        "earlier": "of a job before the node booted",
+        "ended": "of a job that ended",
+        "unknown": "of a job",
+    }
+    return f"{int(one['job'])} {why[one['state']]}, {float(one['seconds']) / _HOUR:.1f} h old"
+
+
+def _waits(context: Context) -> str:
+    path, said = context.options.filesystem_of(context.node).path, []
+    for unit in context.options.waiting_units(context.node):
+        if not state_of(context, unit).loaded:
+            raise Undetermined(f"systemd does not know {unit}")
+        text = context.output("systemctl show -p RequiresMountsFor %s", unit).strip()
+        name, equals, paths_of = text.partition("=")
+        if name != "RequiresMountsFor" or not equals:
+            raise Undetermined(f"`systemctl show` printed {text[:80]!r} of {unit}")
+        if path not in paths_of.split():
+            fail(f"{unit} starts without {path}: it requires {paths_of or 'no mounts'}")
+        said.append(unit)
+    return ", ".join(said)
+
+
+def _quota(context: Context) -> str:
+    said = context.output(f"{paths.RUN} quota").strip()
+    if said == "not enforced":
+        fail(f"{context.options.filesystem_of(context.node).path} does not keep project quotas")
+    if said != "enforced":
+        raise Undetermined(f"the node printed {said[:80]!r}")
+    return f"{context.options.quota_gib} GiB for each job"
+
+
+def _room(context: Context) -> str:
+    return room_of(context, (context.options.filesystem_of(context.node),))
+
+
+CHECKS = (
+    Check("the files of scratch are as declared", _files),
+    Check(
+        "the folders of scratch are root's",
+        _folders,
+        applies=lambda node, options: options.jobs or bool(options.shared),
+    ),
+    Check("leftovers are removed on a timer", _timer),
+    Check("no job has left a folder behind", _leftovers, live=True),
+    Check("scratch has room", _room, live=True),
+    Check(
+        "what writes to scratch starts only while it is mounted",
+        _waits,
+        applies=lambda node, options: bool(options.waiting_units(node)),
+    ),
+    Check(
+        "the limits of jobs are enforced",
+        _quota,
+        applies=lambda node, options: options.quota_gib is not None,
+        live=True,
+    ),
+    Check(
+        "users' folders on scratch are theirs alone",
+        lambda context: only_their_users(context, texts.user_folders(context.node, context.options)),
+        applies=lambda node, options: options.users,
+    ),
+)

@@ -1,0 +1,335 @@
+"""The program of the dataset_cache role: fetched whole or not at all, within the limit, never out from under a reader."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackwright.node_folders.mounted import FOLDER
+from rackwright.node_programs import one_text
+from rackwright.roles.dataset_cache import node, node_cache, node_fetch
+from rackwright.roles.dataset_cache.node_cache import Cache, CacheMistake, locked, reader_of
+from rackwright.roles.dataset_cache.node_fetch import command_of, fetch, fill
+from rackwright.roles.dataset_cache.node_files import differences, size_of
+
+MIB = 1 << 20
+COPIES = '#!/bin/sh\necho "$*" >>{log}\nwhile [ $# -gt 2 ]; do shift; done\ncp -a "$1". "$2"\n'
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """A cache on a folder, a source, and an rsync that copies; GiB are MiB here."""
+    for folder in (
+        "root/datasets/.incoming",
+        "root/datasets/.manifests",
+        "bin",
+        "data/a",
+        "data/b",
+        "data/c",
+    ):
+        (tmp_path / folder).mkdir(parents=True)
+    for hidden in (".incoming", ".manifests"):
+        (tmp_path / "root/datasets" / hidden).chmod(0o700)
+    for name in "abc":
+        (tmp_path / "data" / name / "sub").mkdir()
+        (tmp_path / "data" / name / "sub/file").write_bytes(name.encode() * MIB)
+    (tmp_path / "bin/rsync").write_text(COPIES.format(log=tmp_path / "asked"))
+    (tmp_path / "bin/rsync").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    for module in (node_cache, node_fetch):
+        monkeypatch.setattr(module, "GIB", MIB)
+    monkeypatch.setattr(node_fetch, "_require_mounted", lambda path: None)
+    return tmp_path
+
+
+def cache(world: Path, **changes: Any) -> Cache:
+    def dataset(name: str) -> dict[str, Any]:
+        source = {"mount": str(world / "data"), "from": str(world / "data" / name)}
+        return {**source, "gib": 2, "keep": False, "checksums": None, **changes.pop(name, {})}
+
+    settings = {
+        "root": str(world / "root"),
+        "folder": "datasets",
+        "limit_gib": 5,
+        "project": 0,
+        "group": None,
+        "rclone_config": "/r.conf",
+        "fetch_seconds": 20,
+        "datasets": {name: dataset(name) for name in "abc"},
+        **changes,
+    }
+    root, folder = (os.open(world / name, FOLDER) for name in ("root", "root/datasets"))
+    return Cache(settings, root, folder, str(world / "run"))
+
+
+def names(world: Path) -> list[str]:
+    return sorted(path.name for path in (world / "root/datasets").iterdir() if path.name[0] != ".")
+
+
+def test_a_dataset_comes_whole_and_readable_alone(world):
+    (world / "data/a/sub/file").chmod(0o600)
+    (world / "data/a/link").symlink_to("sub/file")
+    there = cache(world)
+    path = Path(fetch(there, "a"))
+    assert path == world / "root/datasets/a"
+    modes = [oct(one.stat().st_mode)[-3:] for one in (path, path / "sub", path / "sub/file")]
+    assert modes == ["755", "755", "644"]
+    assert (path / "link").is_symlink()
+    digest = hashlib.sha256(b"a" * MIB).hexdigest()
+    assert Path(there.manifest("a")).read_text() == f"{digest}  sub/file\n"
+    assert list(differences(str(path), there.manifest("a"))) == []
+    assert not Path(there.incoming("a")).exists()
+    fetch(there, "a")  # it is there: nothing is copied
+    assert (world / "asked").read_text().count("\n") == 1
+
+
+def test_what_copies_is_never_a_shell(world):
+    there = cache(world)
+    assert command_of({"mount": "/data", "from": "/data/x"}, "/t", there.settings) == [
+        *("rsync", "-rlt", "--safe-links", "--delete", "--", "/data/x/", "/t/")
+    ]
+    assert command_of({"mount": None, "from": "store:b/x"}, "/t", there.settings) == [
+        *("rclone", "sync", "--config", "/r.conf", "store:b/x", "/t")
+    ]
+
+
+def test_a_copy_that_breaks_off_is_not_in_the_cache_and_goes_on_later(world):
+    whole = (world / "bin/rsync").read_text()
+    (world / "bin/rsync").write_text(f'{whole}echo "rsync: connection lost" >&2\nexit 12\n')
+    there = cache(world)
+    with pytest.raises(CacheMistake, match="a: rsync exited 12 saying: rsync: connection lost"):
+        fetch(there, "a")
+    assert names(world) == []
+    assert there.listing()["datasets"]["a"]["state"] == "incomplete"
+    (world / "bin/rsync").write_text(whole)
+    fetch(there, "a")
+    assert there.listing()["datasets"]["a"] == {"state": "complete", "bytes": size_of(there.path("a"))}
+
+
+def test_a_copy_that_takes_too_long(world):
+    (world / "bin/rsync").write_text("#!/bin/sh\nexec sleep 20\n")
+    with pytest.raises(CacheMistake, match="a: rsync took longer than `fetch_hours`; a later fetch goes on"):
+        fetch(cache(world, fetch_seconds=0.2), "a")
+
+
+def test_a_source_that_is_not_mounted_an_empty_one_and_a_larger_one(world, monkeypatch):
+    there = cache(world, b={"gib": 1, "from": str(world / "data")})
+    (world / "data/a/sub/file").unlink()
+    with pytest.raises(CacheMistake, match="a: its source holds no files"):
+        fetch(there, "a")
+    with pytest.raises(CacheMistake, match=r"b has 2\.\d GiB, and 1 are declared"):
+        fetch(there, "b")
+    monkeypatch.undo()
+    with pytest.raises(CacheMistake, match="data is not mounted"):
+        fetch(there, "c")
+    assert names(world) == []
+    assert list((world / "root/datasets/.incoming").iterdir()) == []
+
+
+def test_declared_checksums_are_kept(world):
+    digest = hashlib.sha256(b"a" * MIB).hexdigest()
+    (world / "data/a/SUMS").write_text(f"{digest} *./sub/file\n")
+    there = cache(world, a={"checksums": "SUMS"}, b={"checksums": "SUMS"}, c={"checksums": "SUMS"})
+    fetch(there, "a")
+    (world / "data/b/SUMS").write_text(f"{digest}  sub/file\n{digest}  other\n")
+    with pytest.raises(CacheMistake, match="b: 'other' is missing; 'sub/file' has another checksum"):
+        fetch(there, "b")
+    with pytest.raises(CacheMistake, match=r"c: .*No such file"):
+        fetch(there, "c")
+    (world / "data/c/SUMS").write_text("rubbish\n")
+    with pytest.raises(CacheMistake, match="c: 'rubbish' in SUMS is not a line of sha256sum's"):
+        fetch(there, "c")
+    assert names(world) == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["fifo", "line break"])
+def test_what_a_dataset_may_not_have(world, kind):
+    if kind == "fifo":
+        os.mkfifo(world / "data/a/pipe")
+    else:
+        (world / "data/a/x\ny").write_text("x")
+    with pytest.raises(CacheMistake, match=r"is neither a file nor a folder|has a line break"):
+        fetch(cache(world), "a")
+    assert names(world) == []
+
+
+def test_the_one_fetched_longest_ago_makes_room(world):
+    there = cache(world, limit_gib=3.5)
+    fetch(there, "a")
+    fetch(there, "b")
+    os.utime(there.manifest("b"), (1, 1))
+    fetch(there, "a")  # asked for again
+    fetch(there, "c")
+    assert names(world) == ["a", "c"]
+    assert not Path(there.manifest("b")).exists()
+    assert list((world / "root" / ".rackwright-removing-datasets").iterdir()) == []
+
+
+def test_what_is_kept_or_read_stays(world):
+    there = cache(world, limit_gib=3.5, a={"keep": True})
+    fetch(there, "a")
+    fetch(there, "b")
+    os.utime(there.manifest("b"), (1, 1))
+    assert reader_of(there.path("b")) is None
+    with open(Path(there.path("b")) / "sub/file", "rb"):
+        assert reader_of(there.path("b")) == os.getpid()
+        message = rf"there is no room for c: 0\.\d GiB are missing: b is read by process {os.getpid()}"
+        with pytest.raises(CacheMistake, match=message):
+            fetch(there, "c")
+    reader = subprocess.Popen(["sleep", "20"], cwd=there.path("b"))
+    try:
+        end = time.monotonic() + 10
+        while reader_of(there.path("b")) != reader.pid and time.monotonic() < end:
+            time.sleep(0.05)
+        assert reader_of(there.path("b")) == reader.pid
+    finally:
+        reader.kill()
+        reader.wait(10)
+    fetch(there, "c")
+    assert names(world) == ["a", "c"]
+
+
+def test_what_is_being_fetched_counts(world):
+    there = cache(world, limit_gib=3)
+    Path(there.incoming("b")).mkdir()
+    with pytest.raises(CacheMistake, match="there is no room for a"):
+        fetch(there, "a")
+
+
+def test_two_processes_fetch_one_dataset_once(world):
+    there = cache(world)
+    with (
+        locked("a.fetch", there.state),
+        pytest.raises(CacheMistake, match=r"another process is at work on a\.fetch"),
+    ):
+        fetch(there, "a")
+
+
+def test_the_timer_brings_what_is_kept_and_removes_what_is_not_declared(world, capsys):
+    there = cache(world, a={"keep": True, "from": str(world / "data/none")}, b={"keep": True})
+    (world / "root/datasets/old").mkdir()
+    assert fill(there) == 1
+    assert names(world) == ["b"]
+    assert "rackwright-dataset: a: rsync exited 1 saying: cp:" in capsys.readouterr().err
+
+
+def test_a_dataset_that_changed_is_told(world):
+    there = cache(world)
+    top = Path(fetch(there, "a"))
+    (top / "sub/file").write_text("other")
+    (top / "more").write_text("x")
+    assert list(differences(str(top), there.manifest("a"))) == [
+        "'sub/file' has another checksum",
+        "'more' is new",
+    ]
+    (top / "sub/file").unlink()
+    assert "'sub/file' is missing" in list(differences(str(top), there.manifest("a")))
+
+
+def test_a_group_alone_may_read(world, monkeypatch):
+    monkeypatch.setattr(Cache, "group", property(lambda self: os.getegid()))
+    top = Path(fetch(cache(world, group="lab"), "a"))
+    assert [oct(one.stat().st_mode)[-3:] for one in (top, top / "sub/file")] == ["750", "640"]
+
+
+def test_a_group_that_is_not_there(world):
+    with pytest.raises(CacheMistake, match="there is no group no-such-group"):
+        fetch(cache(world, group="no-such-group"), "a")
+
+
+def test_arguments_names_and_users(world, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(node.os, "umask", lambda mask: 0)
+    for wrong in ([], ["fetch"], ["list", "a"], ["what", "a"]):
+        assert node.main(wrong) == 64
+    there = cache(world)
+    fetch(there, "a")
+    with pytest.raises(CacheMistake, match=r"there is no dataset '\.\./x'; there are a, b, c"):
+        node.run("path", "../x", dict(there.settings))
+    assert node.run("path", "a", dict(there.settings)) == 0
+    with pytest.raises(CacheMistake, match="b is not on this node"):
+        node.run("path", "b", dict(there.settings))
+    assert node.main(["list"], str(tmp_path / "none")) == 1
+    captured = capsys.readouterr()
+    assert captured.out == f"{there.path('a')}\n"
+    assert "Traceback" not in captured.err
+
+
+WHOLE = r"""
+set -e
+mount -t tmpfs -o mode=755 none "$1/scratch"
+mount -t tmpfs -o mode=755 none "$1/data"
+mkdir "$1/data/a"; head -c 100000 /dev/urandom >"$1/data/a/f"
+python3 -IS "$2" fetch a | sed "s|$1||"
+setpriv --reuid 3001 --regid 3001 --clear-groups sh -c 'python3 -IS "$2" path a; cat "$1/scratch/datasets/a/f" >/dev/null; python3 -IS "$2" drop a; ls "$1/scratch/datasets/.manifests"; touch "$1/scratch/datasets/a/x"; :' sh "$1" "$2" 2>&1 | sed "s|$1||g"
+python3 -IS "$2" verify a && echo verified
+python3 -IS "$2" drop a
+ls -A "$1/scratch/datasets"
+umount "$1/data"
+python3 -IS "$2" fetch a 2>&1 | sed "s|$1||g"
+"""
+
+
+@pytest.mark.lab
+def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
+    """In a mount namespace of the test's own; cp stands for rsync."""
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(0o755)
+    for name in ("scratch", "data", "bin"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "bin/rsync").write_text(COPIES.format(log="/dev/null"))
+    (tmp_path / "bin/rsync").chmod(0o755)
+    settings = {
+        "root": str(tmp_path / "scratch"),
+        "folder": "datasets",
+        "limit_gib": 1,
+        "project": 0,
+        "group": None,
+        "rclone_config": "/r.conf",
+        "fetch_seconds": 60,
+        "datasets": {
+            "a": {
+                "mount": str(tmp_path / "data"),
+                "from": str(tmp_path / "data/a"),
+                "gib": 1,
+                "keep": False,
+                "checksums": None,
+            }
+        },
+    }
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    text = one_text("rackwright.roles.dataset_cache.node")
+    for old, new in (
+        ("/run/rackwright-dataset", str(tmp_path / "run")),
+        ("/etc/rackwright/dataset-cache.json", str(tmp_path / "settings.json")),
+        ("/usr/sbin:/usr/bin:/sbin:/bin", f"{tmp_path / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "program.py").write_text(text)
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", WHOLE, "sh", str(tmp_path), str(tmp_path / "program.py")],
+        env={"PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.splitlines() == [
+        "/scratch/datasets/a",
+        "/scratch/datasets/a",
+        "rackwright-dataset: only root may do that; `rackwright-dataset path NAME` is for users",
+        "ls: cannot open directory '/scratch/datasets/.manifests': Permission denied",
+        "touch: cannot touch '/scratch/datasets/a/x': Permission denied",
+        "verified",
+        ".incoming",
+        ".manifests",
+        "rackwright-dataset: /data is not mounted",
+    ], done.stderr
