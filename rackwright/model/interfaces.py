@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 from rackwright.model.types import WorkloadManager
 
 if TYPE_CHECKING:
-    from rackwright.model.cluster import Node
+    from rackwright.model.cluster import Cluster, Node
     from rackwright.model.host_names import ExtraHost
 
 
@@ -218,6 +218,10 @@ class DeclaresKernel:
 
     def turns_acs_off(self, node: Node) -> bool:
         """Whether it clears the ACS control bits of this node's PCIe bridges."""
+        raise NotImplementedError
+
+    def kernel_release(self, cluster: Cluster, node: Node) -> str | None:
+        """The kernel that it installs, with its headers, as uname -r prints it; None: as installed."""
         raise NotImplementedError
 
 

@@ -145,4 +145,22 @@ SOFTWARE = {
     # {version} is filled in. Source: packages/ of NVIDIA/gdrcopy, read 2026-11-21.
     "gdrcopy": Names(("gdrdrv-dkms={version}", "libgdrapi={version}")),
     "gdrcopy-tests": Names(("gdrcopy-tests={version}",)),
+    # {name} is filled in
+    "package-archive": Names(
+        ("curl", "gpg"),
+        paths={
+            "key_folder": "/etc/apt/keyrings",
+            "key": "/etc/apt/keyrings/rackwright-{name}.asc",
+            "source": "/etc/apt/sources.list.d/rackwright-{name}.sources",
+        },
+        settings={"template": "package_archive/apt.sources.j2"},
+    ),
+    # {version} and {kernel} are filled in. Source: debian/control.main and control.modules.in of lustre-release,
+    # master of 2026-08-22, read 2026-11-26.
+    "lustre-dkms": Names(
+        ("lustre-client-modules-dkms={version}", "lustre-client-utils={version}"),
+        paths={"sources": "/usr/src/lustre-client-modules-{upstream}*"},
+    ),
+    "lustre-prebuilt": Names(("lustre-client-modules-{kernel}={version}", "lustre-client-utils={version}")),
+    "ceph": Names(("ceph-common",)),
 }

@@ -130,4 +130,23 @@ SOFTWARE = {
     # {version} is filled in; the module's release ends in `dkms`, and the tests are in gdrcopy
     "gdrcopy": Names(("gdrcopy-kmod={version}dkms", "gdrcopy={version}")),
     "gdrcopy-tests": Names(()),
+    # {name} is filled in
+    "package-archive": Names(
+        ("gnupg2",),
+        paths={
+            "key": "/etc/pki/rpm-gpg/RPM-GPG-KEY-rackwright-{name}",
+            "source": "/etc/yum.repos.d/rackwright-{name}.repo",
+        },
+        settings={"template": "package_archive/dnf.repo.j2"},
+    ),
+    # {version} is filled in. Source: lustre-dkms.spec.in and lustre.spec.in of lustre-release (a build with
+    # --disable-server), master of 2026-08-22, read 2026-11-26.
+    "lustre-dkms": Names(
+        ("lustre-client-dkms={version}", "lustre-client={version}"),
+        paths={"sources": "/usr/src/lustre-client-{upstream}*"},
+    ),
+    "lustre-prebuilt": Names(("kmod-lustre-client={version}", "lustre-client={version}")),
+    "ceph": Names(
+        ("ceph-common",)
+    ),  # of the CentOS Storage SIG, or Ceph's own repository: AppStream has none
 }
