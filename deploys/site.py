@@ -48,6 +48,8 @@ from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.lldp.deploy import lldp
 from rackwright.roles.lldp.options import LldpOptions
+from rackwright.roles.lustre_client.deploy import lustre_client
+from rackwright.roles.lustre_client.options import LustreClientOptions
 from rackwright.roles.mariadb.deploy import mariadb
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mig.deploy import mig
@@ -127,6 +129,8 @@ if (o := options_for(host, "ipoib", IpoibOptions)) is not None:
     ipoib(options=o)
 if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
+if (o := options_for(host, "lustre_client", LustreClientOptions)) is not None:
+    lustre_client(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:
