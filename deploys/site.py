@@ -10,6 +10,8 @@ from rackwright.roles.apptainer.deploy import apptainer
 from rackwright.roles.apptainer.options import ApptainerOptions
 from rackwright.roles.base.deploy import base
 from rackwright.roles.base.options import BaseOptions
+from rackwright.roles.beegfs.deploy import beegfs
+from rackwright.roles.beegfs.options import BeegfsOptions
 from rackwright.roles.cephfs_client.deploy import cephfs_client
 from rackwright.roles.cephfs_client.options import CephfsClientOptions
 from rackwright.roles.containerd.deploy import containerd
@@ -133,6 +135,8 @@ if (o := options_for(host, "storage_layout", StorageLayoutOptions)) is not None:
     storage_layout(options=o)
 if (o := options_for(host, "lustre_client", LustreClientOptions)) is not None:
     lustre_client(options=o)
+if (o := options_for(host, "beegfs", BeegfsOptions)) is not None:
+    beegfs(options=o)
 if (o := options_for(host, "cephfs_client", CephfsClientOptions)) is not None:
     cephfs_client(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:

@@ -5,7 +5,7 @@ Sources: as in `debian`.
 
 from __future__ import annotations
 
-from rackwright.osfamily.names import BASE_TOOLS, HARDWARE_TOOLS, Names
+from rackwright.osfamily.names import BASE_TOOLS, BEEGFS_CLIENT, BEEGFS_SERVER, HARDWARE_TOOLS, Names
 
 # All of them although they depend on each other: each needs the pinned version.
 _SLURM = ("slurm-client", "slurm-wlm-basic-plugins")
@@ -162,5 +162,9 @@ SOFTWARE = {
         paths={"sources": "/usr/src/lustre-client-modules-{upstream}*"},
     ),
     "lustre-prebuilt": Names(("lustre-client-modules-{kernel}={version}", "lustre-client-utils={version}")),
+    # {version} is filled in. Source: debian/control and beegfs.spec of BeeGFS 7.4.7 and 8.3.1, and mgmtd/Cargo.toml of
+    # beegfs-rust 8.3.1, read 2026-11-26: the same names in both families.
+    "beegfs-client": BEEGFS_CLIENT,
+    "beegfs-server": BEEGFS_SERVER,
     "ceph": Names(("ceph-common",)),
 }

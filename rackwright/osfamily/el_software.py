@@ -5,7 +5,7 @@ Sources: as in `el`.
 
 from __future__ import annotations
 
-from rackwright.osfamily.names import BASE_TOOLS, HARDWARE_TOOLS, Names
+from rackwright.osfamily.names import BASE_TOOLS, BEEGFS_CLIENT, BEEGFS_SERVER, HARDWARE_TOOLS, Names
 
 SOFTWARE = {
     # curl is left as installed: curl and curl-minimal conflict, and one of them is always there
@@ -146,6 +146,10 @@ SOFTWARE = {
         paths={"sources": "/usr/src/lustre-client-{upstream}*"},
     ),
     "lustre-prebuilt": Names(("kmod-lustre-client={version}", "lustre-client={version}")),
+    # {version} is filled in. Source: debian/control and beegfs.spec of BeeGFS 7.4.7 and 8.3.1, and mgmtd/Cargo.toml of
+    # beegfs-rust 8.3.1, read 2026-11-26: the same names in both families.
+    "beegfs-client": BEEGFS_CLIENT,
+    "beegfs-server": BEEGFS_SERVER,
     "ceph": Names(
         ("ceph-common",)
     ),  # of the CentOS Storage SIG, or Ceph's own repository: AppStream has none
