@@ -34,6 +34,8 @@ from rackwright.roles.firewall.deploy import firewall
 from rackwright.roles.firewall.options import FirewallOptions
 from rackwright.roles.gdrcopy.deploy import gdrcopy
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
+from rackwright.roles.gpfs_client.deploy import gpfs_client
+from rackwright.roles.gpfs_client.options import GpfsClientOptions
 from rackwright.roles.gpudirect.deploy import gpudirect
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.health.deploy import health
@@ -94,6 +96,8 @@ from rackwright.roles.time.deploy import time
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.tuning.deploy import tuning
 from rackwright.roles.tuning.options import TuningOptions
+from rackwright.roles.weka_client.deploy import weka_client
+from rackwright.roles.weka_client.options import WekaClientOptions
 
 if (o := options_for(host, "base", BaseOptions)) is not None:
     base(options=o)
@@ -137,8 +141,12 @@ if (o := options_for(host, "lustre_client", LustreClientOptions)) is not None:
     lustre_client(options=o)
 if (o := options_for(host, "beegfs", BeegfsOptions)) is not None:
     beegfs(options=o)
+if (o := options_for(host, "weka_client", WekaClientOptions)) is not None:
+    weka_client(options=o)
 if (o := options_for(host, "cephfs_client", CephfsClientOptions)) is not None:
     cephfs_client(options=o)
+if (o := options_for(host, "gpfs_client", GpfsClientOptions)) is not None:
+    gpfs_client(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

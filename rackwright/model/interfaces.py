@@ -97,6 +97,8 @@ class RunsWorkloadManager:
     """The role runs a workload manager; nodes are drained in it before something disruptive."""
 
     workload_manager: ClassVar[WorkloadManager]
+    core_spec_count: int
+    """Cores of each node that it gives to no job."""
 
 
 class ManagesImexChannels:

@@ -166,5 +166,9 @@ SOFTWARE = {
     # beegfs-rust 8.3.1, read 2026-11-26: the same names in both families.
     "beegfs-client": BEEGFS_CLIENT,
     "beegfs-server": BEEGFS_SERVER,
+    # For the modules that the WEKA agent and Storage Scale's mmbuildgpl make. Source: what public recipes install before
+    # them (IBM's "Software requirements" lists the same for Storage Scale), read 2026-11-26.
+    "weka-build": Names(("gcc", "libelf-dev", "make", "tar")),
+    "gpfs-build": Names(("cpp", "gcc", "g++", "binutils", "ksh", "libelf-dev", "make", "m4")),
     "ceph": Names(("ceph-common",)),
 }
