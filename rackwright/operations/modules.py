@@ -9,7 +9,7 @@ from rackwright.mount_roles import declared_kernel
 from rackwright.operations import packages, settings
 
 
-def headers(site: Site) -> None:
+def kernel_headers(site: Site) -> None:
     """Headers of the usual kernel, where no role installs a declared kernel with its headers."""
     if declared_kernel(site.cluster, site.node) is None:
         packages.installed(
@@ -18,7 +18,7 @@ def headers(site: Site) -> None:
         )
 
 
-def available(site: Site, module: str, *, after_reboot: bool = False) -> None:
+def module_available(site: Site, module: str, *, after_reboot: bool = False) -> None:
     """modprobe would find the module for the declared kernel; the run ends with an error where it would not."""
     kernel = declared_kernel(site.cluster, site.node)
     of = '"$(uname -r)"' if kernel is None else quote(kernel)

@@ -8,7 +8,8 @@ from pyinfra.context import host
 from rackwright.data import site_of
 from rackwright.model.platforms import Capability, has
 from rackwright.mounts import mounts_of
-from rackwright.operations import files, modules, packages
+from rackwright.operations import files, packages
+from rackwright.operations.modules import module_available
 from rackwright.operations.mounts import declared
 from rackwright.operations.package_archive import package_archive
 from rackwright.roles.cephfs_client.options import FOLDER, CephfsClientOptions
@@ -27,7 +28,7 @@ def cephfs_client(options: CephfsClientOptions) -> None:
         packages=options.packages(site.node),
         hold=options.version is not None,
     )
-    modules.available(site, "ceph")
+    module_available(site, "ceph")
     files.directory(name="Make the folder of Ceph's keys", path=FOLDER)
     for one in host.loop(options.mounted(site.node)):  # type: ignore[no-untyped-call]
         files.file(

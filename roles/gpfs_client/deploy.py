@@ -11,7 +11,8 @@ from rackwright.data import Site, site_of
 from rackwright.model.platforms import Capability, has
 from rackwright.mount_roles import declared_kernel
 from rackwright.mounts import mounts_of
-from rackwright.operations import archives, files, modules, packages, settings, units
+from rackwright.operations import archives, files, packages, settings, units
+from rackwright.operations.modules import kernel_headers
 from rackwright.operations.mounts import declared
 from rackwright.osfamily.names import names
 from rackwright.roles.gpfs_client.options import UNIT, GpfsClientOptions
@@ -35,7 +36,7 @@ def gpfs_client(options: GpfsClientOptions) -> None:
 
 def _install(site: Site, options: GpfsClientOptions) -> None:
     files.directory(name="Make the download folder", path=DOWNLOADS)
-    modules.headers(site)
+    kernel_headers(site)
     needs = (*names(site.node.family, "curl").packages, *names(site.node.family, "gpfs-build").packages)
     packages.installed(name="Install what builds the kernel layer", packages=needs)
     mirror = (site.cluster.mirrors.files or "").rstrip("/")

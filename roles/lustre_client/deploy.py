@@ -8,7 +8,8 @@ from rackwright.data import Site, site_of
 from rackwright.model.platforms import Capability, has
 from rackwright.mount_roles import declared_kernel
 from rackwright.mounts import mounts_of
-from rackwright.operations import dkms, files, modules, packages, settings, units
+from rackwright.operations import dkms, files, packages, settings, units
+from rackwright.operations.modules import kernel_headers, module_available
 from rackwright.operations.mounts import declared
 from rackwright.operations.package_archive import package_archive
 from rackwright.osfamily.names import names
@@ -31,7 +32,7 @@ def lustre_client(options: LustreClientOptions) -> None:
 
 def _install(site: Site, options: LustreClientOptions) -> None:
     if options.modules == "dkms":
-        modules.headers(site)
+        kernel_headers(site)
     packages.installed(
         name="Install the Lustre client",
         packages=options.packages(site.cluster, site.node),
@@ -47,7 +48,7 @@ def _install(site: Site, options: LustreClientOptions) -> None:
             kernel=declared_kernel(site.cluster, site.node),
             _timeout=options.build_minutes * 60,
         )
-    modules.available(site, "lustre")
+    module_available(site, "lustre")
 
 
 def _lnet(site: Site, options: LustreClientOptions) -> None:

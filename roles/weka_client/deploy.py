@@ -7,7 +7,8 @@ from pyinfra.api.deploy import deploy
 from rackwright.data import Site, site_of
 from rackwright.model.platforms import Capability, has
 from rackwright.mounts import mounts_of
-from rackwright.operations import archives, files, modules, packages, settings, units
+from rackwright.operations import archives, files, packages, settings, units
+from rackwright.operations.modules import kernel_headers
 from rackwright.operations.mounts import declared
 from rackwright.osfamily.names import names
 from rackwright.roles.weka_client import texts
@@ -42,7 +43,7 @@ def weka_client(options: WekaClientOptions) -> None:
 
 def _install(site: Site, options: WekaClientOptions) -> None:
     modules_need = names(site.node.family, "weka-build").packages
-    modules.headers(site)
+    kernel_headers(site)
     files.directory(name="Create the download folder", path=texts.DOWNLOADS)
     packages.installed(
         name="Install what WEKA's installer needs",
