@@ -65,7 +65,8 @@ ALLOWED = {
 
 MORE = Path(__file__).with_name("hostile_texts.yaml")
 """Options with texts that the example lacks."""
-FILES = [*cluster_files("example-dgx-h100.yaml"), MORE]
+FILESYSTEMS = Path(__file__).with_name("hostile_texts_filesystems.yaml")
+FILES = [*cluster_files("example-dgx-h100.yaml"), MORE, FILESYSTEMS]
 ROUNDS = 8
 
 
