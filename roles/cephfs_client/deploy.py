@@ -34,7 +34,7 @@ def cephfs_client(options: CephfsClientOptions) -> None:
         files.file(
             name=f"Write the key of {one.name}",
             path=options.key_file(one),
-            content=f"{site.secret(options.access[one.name].secret).reveal().strip()}\n",
+            content=f"{site.secret(options.access[one.name].stored_as).reveal().strip()}\n",
             mode="600",
             sensitive=True,
         )

@@ -32,7 +32,7 @@ class CephAccess(Frozen):
     user: str = Field(
         pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$", description="CephX user, without `client.`."
     )
-    secret: SecretName = Field(
+    stored_as: SecretName = Field(
         description="Secret with the user's key, supplied by the site: `ceph auth get-key`."
     )
     fsid: str | None = Field(
@@ -65,7 +65,8 @@ class CephfsClientOptions(MountingOptions, HoldsPackages):
     mounts_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.CEPHFS})
 
     access: dict[str, CephAccess] = Field(
-        min_length=1, description="By name of the filesystem, e.g. `{home: {user: hpc, secret: cephfs_hpc}}`."
+        min_length=1,
+        description="By name of the filesystem, e.g. `{home: {user: hpc, stored_as: cephfs_hpc}}`.",
     )
     version: str | None = Field(
         default=None,
@@ -80,7 +81,7 @@ class CephfsClientOptions(MountingOptions, HoldsPackages):
     @property
     def supplied_secrets(self) -> tuple[str, ...]:
         """The users' keys."""
-        return tuple(dict.fromkeys(one.secret for one in self.access.values()))
+        return tuple(dict.fromkeys(one.stored_as for one in self.access.values()))
 
     def packages(self, node: Node) -> tuple[str, ...]:
         """Names, with the version where it is declared."""
@@ -142,7 +143,7 @@ class CephfsClientOptions(MountingOptions, HoldsPackages):
             yield (
                 "access",
                 f"{one.name} has no user.",
-                f"e.g. `access: {{{one.name}: {{user: hpc, secret: cephfs_hpc}}}}`",
+                f"e.g. `access: {{{one.name}: {{user: hpc, stored_as: cephfs_hpc}}}}`",
             )
             return
         for option in one.options:

@@ -32,7 +32,7 @@ def _keys(context: Context) -> str:
     for one in context.options.mounted(context.node):
         path = context.options.key_file(one)
         has_access(context, path, "600", "root", "root")
-        value = store.get(context.options.access[one.name].secret).reveal()
+        value = store.get(context.options.access[one.name].stored_as).reveal()
         found.append(holds_secret_text(context, path, f"{value.strip()}\n"))
     return ", ".join(found)
 

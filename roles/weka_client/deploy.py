@@ -29,11 +29,11 @@ def weka_client(options: WekaClientOptions) -> None:
         want="none",
         write=texts.WRITE_CGROUPS,
     )
-    if options.token is not None:
+    if options.stored_as is not None:
         files.file(
             name="Write the token of WEKA's filesystems",
             path=TOKEN,
-            content=site.secret(options.token).reveal(),
+            content=site.secret(options.stored_as).reveal(),
             mode="600",
             sensitive=True,
         )

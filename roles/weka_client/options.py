@@ -71,7 +71,7 @@ class WekaClientOptions(MountingOptions, ReservesMemory, Listens):
     traces_mib: int | None = Field(
         default=None, ge=512, description="Limit of its traces on disk, MiB. None: WEKA's."
     )
-    token: SecretName | None = Field(
+    stored_as: SecretName | None = Field(
         default=None,
         description="Secret with the content of auth-token.json, supplied by the site, where the filesystem's "
         "organization asks for one.",
@@ -95,7 +95,7 @@ class WekaClientOptions(MountingOptions, ReservesMemory, Listens):
     @property
     def supplied_secrets(self) -> tuple[str, ...]:
         """The token."""
-        return () if self.token is None else (self.token,)
+        return () if self.stored_as is None else (self.stored_as,)
 
     @property
     def tarball(self) -> str:
@@ -143,7 +143,7 @@ class WekaClientOptions(MountingOptions, ReservesMemory, Listens):
             found.append(f"memory_mb={self.memory_mib}")
         if self.traces_mib is not None:
             found.append(f"traces_capacity_mb={self.traces_mib}")
-        if self.token is not None:
+        if self.stored_as is not None:
             found.append(f"auth_token_path={TOKEN}")
         return tuple(found)
 

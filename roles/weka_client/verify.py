@@ -16,7 +16,7 @@ Context = CheckContext[WekaClientOptions]
 
 
 def _has_token(node: Node, options: WekaClientOptions) -> bool:
-    return options.token is not None
+    return options.stored_as is not None
 
 
 def _status(context: Context) -> texts.Status:
@@ -55,7 +55,7 @@ def _container(context: Context) -> str:
 def _token(context: Context) -> str:
     has_access(context, TOKEN, "600", "root", "root")
     return holds_secret_text(
-        context, TOKEN, store_of(context.cluster).get(context.options.token or "").reveal()
+        context, TOKEN, store_of(context.cluster).get(context.options.stored_as or "").reveal()
     )
 
 

@@ -26,7 +26,7 @@ from tests.unit.roles.stack_tools import installed
 NAMES = [check.name for check in CHECKS]
 INSTALLED, MODULE, KEYS, SESSION = *NAMES[:3], NAMES[-1]
 FSID = "00000000-0000-0000-0000-000000000001"
-USER = {"user": "hpc", "secret": "cephfs_hpc"}
+USER = {"user": "hpc", "stored_as": "cephfs_hpc"}
 PLAIN = CephfsClientOptions.model_validate({"access": {"scratch": {**USER, "ms_mode": "legacy"}}})
 NEW = CephfsClientOptions.model_validate({"access": {"scratch": {**USER, "fsid": FSID}}})
 SCRATCH = filesystem(FilesystemKind.CEPHFS, "10.0.0.5", "10.0.0.6", fsname="lab", export="/vol")

@@ -68,7 +68,7 @@ def test_the_mount_joins_the_cluster():
 
 
 def test_without_cores_of_its_own():
-    given = UDP.model_copy(update={"token": "weka_token", "traces_mib": 1024})
+    given = UDP.model_copy(update={"stored_as": "weka_token", "traces_mib": 1024})
     assert given.mount_of(worker(weka_site(given)), SCRATCH).options[3:] == (
         *("num_cores=0", "net=udp", "traces_capacity_mb=1024", f"auth_token_path={TOKEN}"),
     )
@@ -135,7 +135,7 @@ def test_memory_of_jobs():
 
 @pytest.mark.parametrize("os", RELEASES.values(), ids=str)
 def test_it_is_planned_on_every_release(os):
-    given = PLAIN.model_copy(update={"token": "weka_token"})
+    given = PLAIN.model_copy(update={"stored_as": "weka_token"})
     cluster = weka_site(given, os=os)
     plan = planned(cluster, worker(cluster))
     assert plan.error is None
@@ -236,7 +236,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "changes", "status", "evidence"), CASES)
 def test_a_check(name, changes, status, evidence):
-    given = PLAIN.model_copy(update={"token": "weka_token"})
+    given = PLAIN.model_copy(update={"stored_as": "weka_token"})
     found = verdict("weka_client", CHECKS, name, weka_site(given), {**HEALTHY, **changes})
     assert found.status == status, found.evidence
     if evidence is not None:
@@ -245,7 +245,7 @@ def test_a_check(name, changes, status, evidence):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_node_that_answers_nothing_passes_nothing(name):
-    given = PLAIN.model_copy(update={"token": "weka_token"})
+    given = PLAIN.model_copy(update={"stored_as": "weka_token"})
     assert verdict("weka_client", CHECKS, name, weka_site(given), {}).status == "UNKNOWN"
 
 
