@@ -22,8 +22,8 @@ from collections.abc import Iterator, Mapping
 from rackwright.documents.nearest import suggest
 from rackwright.model.storage import FilesystemKind
 
-OPTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(=[A-Za-z0-9_.,:@/~+-]+)?")
-"""What needs quoting in no unit file and no shell."""
+OPTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(=[A-Za-z0-9_.:@/~+-]+)?")
+"""What needs quoting in no unit file and no shell; a comma would begin another option."""
 
 
 def _words(text: str) -> frozenset[str]:

@@ -50,7 +50,7 @@ class BeegfsOptions(MountingOptions, ServesFilesystems, HoldsPackages, Listens, 
     secrets: ClassVar[tuple[str, ...]] = (AUTH_SECRET,)
 
     version: str = Field(
-        pattern=r"^[0-9][0-9A-Za-z.+:_~-]{0,99}$",
+        pattern=r"^([0-9]{1,3}:)?[0-9]{1,4}\.[0-9]{1,4}([0-9A-Za-z.+_~-]{0,80})$",
         description="Exact version of BeeGFS' packages, e.g. `20:8.3.1`, as the package tool prints it; held.",
     )
     archive: PackageArchive | None = Field(

@@ -59,7 +59,7 @@ class LustreClientOptions(MountingOptions, HoldsPackages):
     mounts_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.LUSTRE})
 
     version: str = Field(
-        pattern=r"^[0-9][0-9A-Za-z.+:_~-]{0,99}$",
+        pattern=r"^([0-9]{1,3}:)?[0-9]{1,4}\.[0-9]{1,4}([0-9A-Za-z.+_~-]{0,80})$",
         description="Exact version of the client's packages, e.g. `2.15.8-1.el9`; held. Lustre supports each release on "
         "named kernels: lustre/ChangeLog of the release lists them.",
     )

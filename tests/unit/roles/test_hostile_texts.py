@@ -60,6 +60,7 @@ ALLOWED = {
     ("/etc/enroot/enroot.conf", (" ",)): "options of mksquashfs, words of letters and digits",
     ("/etc/rackwright/firewall.nft", (" ", ",", ":", "/../")): "the comment of a rule, in quotes",
     ("/etc/containerd/config.toml", (":", "/../")): "part of an image's name, in quotes",
+    ("/etc/systemd/system/*.mount", (":", "/../")): "the value of one mount option",
 }
 """Pattern of files and the specials that may be there, to the reason."""
 
