@@ -9,8 +9,12 @@ from pydantic import Field, StringConstraints
 from rackwright.model.options import Frozen
 from rackwright.model.strings import HttpUrl
 
+PackageVersion = Annotated[
+    str, StringConstraints(pattern=r"^([0-9]{1,3}:)?[0-9]{1,4}\.[0-9]{1,4}([0-9A-Za-z.+_~-]{0,80})$")
+]
+"""An exact version, as the package tool prints it: with the epoch, where it has one."""
 Suite = Annotated[str, StringConstraints(pattern=r"^(/|[A-Za-z0-9][A-Za-z0-9._/-]{0,99})$")]
-Component = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$")]
+Component = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 
 
 class PackageArchive(Frozen):

@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, field_validator
 from rackwright.lock.versions import upstream
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import GoesFirst, HoldsPackages
-from rackwright.model.package_archive import PackageArchive
+from rackwright.model.package_archive import PackageArchive, PackageVersion
 from rackwright.model.services import Certificate, IssuesCertificates, Listener, Listens, NeedsCertificates
 from rackwright.model.storage import Filesystem, FilesystemKind, MakesFilesystems, Mount, ServesFilesystems
 from rackwright.model.strings import NodePath
@@ -49,8 +49,7 @@ class BeegfsOptions(MountingOptions, ServesFilesystems, HoldsPackages, Listens, 
     serves_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.BEEGFS})
     secrets: ClassVar[tuple[str, ...]] = (AUTH_SECRET,)
 
-    version: str = Field(
-        pattern=r"^([0-9]{1,3}:)?[0-9]{1,4}\.[0-9]{1,4}([0-9A-Za-z.+_~-]{0,80})$",
+    version: PackageVersion = Field(
         description="Exact version of BeeGFS' packages, e.g. `20:8.3.1`, as the package tool prints it; held.",
     )
     archive: PackageArchive | None = Field(

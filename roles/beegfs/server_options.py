@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from rackwright.model.options import Frozen
+from rackwright.model.package_archive import PackageVersion
 from rackwright.model.ranges import RangeMistake, expand
 from rackwright.model.strings import NodePath
 from rackwright.model.text import mistake
@@ -65,9 +66,8 @@ class Servers(Frozen):
 
     meta: MetaServers
     storage: StorageServers
-    mgmtd_version: str | None = Field(
+    mgmtd_version: PackageVersion | None = Field(
         default=None,
-        pattern=r"^[0-9][0-9A-Za-z.+:_~-]{0,99}$",
         description="Exact version of the package beegfs-mgmtd, where it is not `version`.",
     )
     tls: bool = Field(

@@ -11,7 +11,7 @@ from pydantic import Field
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import HoldsPackages
 from rackwright.model.options import Frozen
-from rackwright.model.package_archive import PackageArchive
+from rackwright.model.package_archive import PackageArchive, PackageVersion
 from rackwright.model.storage import Filesystem, FilesystemKind, Mount
 from rackwright.model.strings import SecretName
 from rackwright.mount_roles import MountingOptions, Problem, options_of, shown_of
@@ -30,7 +30,7 @@ class CephAccess(Frozen):
     """How a filesystem is reached."""
 
     user: str = Field(
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$", description="CephX user, without `client.`."
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$", description="CephX user, without `client.`."
     )
     stored_as: SecretName = Field(
         description="Secret with the user's key, supplied by the site: `ceph auth get-key`."
@@ -68,9 +68,8 @@ class CephfsClientOptions(MountingOptions, HoldsPackages):
         min_length=1,
         description="By name of the filesystem, e.g. `{home: {user: hpc, stored_as: cephfs_hpc}}`.",
     )
-    version: str | None = Field(
+    version: PackageVersion | None = Field(
         default=None,
-        pattern=r"^[0-9][0-9A-Za-z.+:_~-]{0,99}$",
         description="Exact version of ceph-common; held. None: the archive's.",
     )
     archive: PackageArchive | None = Field(

@@ -10,6 +10,7 @@ from pydantic import Field
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import HoldsPackages, ReservesMemory
 from rackwright.model.options import Frozen
+from rackwright.model.package_archive import PackageVersion
 from rackwright.model.services import Listener, Listens
 from rackwright.model.storage import Filesystem, FilesystemKind, Mount
 from rackwright.model.strings import PackageFile, PackageName, Sha256
@@ -25,8 +26,7 @@ class ScalePackage(Frozen):
     """One package file of IBM's."""
 
     package: PackageName = Field(description="Its name, e.g. `gpfs.base`.")
-    version: str = Field(
-        pattern=r"^[0-9][0-9A-Za-z.+:_~-]{0,99}$",
+    version: PackageVersion = Field(
         description="Its version, as the package tool prints it, e.g. 5.2.3-1.",
     )
     sha256: Sha256 = Field(description="SHA-256 of the file.")
@@ -45,7 +45,7 @@ class GpfsClientOptions(MountingOptions, HoldsPackages, ReservesMemory, Listens)
     )
     cluster_name: str | None = Field(
         default=None,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$",
         description="Storage Scale cluster that the node must belong to, as mmlscluster prints it. None: any.",
     )
     pagepool_mib: int | None = Field(

@@ -12,7 +12,7 @@ from rackwright.lock.versions import upstream
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import HoldsPackages
 from rackwright.model.options import Frozen
-from rackwright.model.package_archive import PackageArchive
+from rackwright.model.package_archive import PackageArchive, PackageVersion
 from rackwright.model.storage import Filesystem, FilesystemKind, Mount
 from rackwright.model.strings import InterfaceName
 from rackwright.mount_roles import MountingOptions, Problem, declared_kernel, options_of, rails, shown_of
@@ -58,8 +58,7 @@ class LustreClientOptions(MountingOptions, HoldsPackages):
     role: ClassVar[str] = "lustre_client"
     mounts_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.LUSTRE})
 
-    version: str = Field(
-        pattern=r"^([0-9]{1,3}:)?[0-9]{1,4}\.[0-9]{1,4}([0-9A-Za-z.+_~-]{0,80})$",
+    version: PackageVersion = Field(
         description="Exact version of the client's packages, e.g. `2.15.8-1.el9`; held. Lustre supports each release on "
         "named kernels: lustre/ChangeLog of the release lists them.",
     )
