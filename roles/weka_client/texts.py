@@ -16,7 +16,7 @@ CONF = "/etc/wekaio/service.conf"
 READ_CGROUPS = f"sed -n 's/^cgroup_mode *= *//p' {CONF}"
 WRITE_CGROUPS = f"sed -i '/^cgroup_mode *=/d' {CONF} && echo cgroup_mode=none >>{CONF}"
 STATUS = "timeout 30 weka local status"
-READ_VERSION = f"{STATUS} | sed -n 's/^Weka v.*(CLI build \\(.*\\)).*/\\1/p'"
+READ_VERSION = f"{STATUS} | sed -n 's/^Weka .*(CLI build \\([^)]*\\)).*/\\1/p'"
 """Shell: the installed version."""
 
 
@@ -24,7 +24,7 @@ class Status(NamedTuple):
     """What the agent says of this node."""
 
     running: str
-    """Version of the running software."""
+    """Version of the running software; empty before the first mount."""
     installed: str
     cgroups: str
     containers: tuple[int, int]
@@ -51,9 +51,9 @@ def install(options: WekaClientOptions) -> str:
 
 def parse_status(text: str) -> Status:
     """`weka local status`."""
-    versions = re.search(r"^Weka v(\S+) \(CLI build ([^)]+)\)", text, re.MULTILINE)
+    versions = re.search(r"^Weka (?:v(\S+) )?\(CLI build ([^)]+)\)", text, re.MULTILINE)
     cgroups = re.search(r"^Cgroups: mode=(\w+)", text, re.MULTILINE)
     containers = re.search(r"^Containers: (\d+)/(\d+) running", text, re.MULTILINE)
     if versions is None or cgroups is None or containers is None:
         raise Undetermined(f"`weka local status` does not print what is known of it: {text.strip()[:80]!r}")
-    return Status(versions[1], versions[2], cgroups[1], (int(containers[1]), int(containers[2])))
+    return Status(versions[1] or "", versions[2], cgroups[1], (int(containers[1]), int(containers[2])))
