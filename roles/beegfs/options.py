@@ -12,6 +12,7 @@ from rackwright.lock.versions import upstream
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import GoesFirst, HoldsPackages
 from rackwright.model.package_archive import PackageArchive, PackageVersion
+from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.services import Certificate, IssuesCertificates, Listener, Listens, NeedsCertificates
 from rackwright.model.storage import Filesystem, FilesystemKind, MakesFilesystems, Mount, ServesFilesystems
 from rackwright.model.strings import NodePath
@@ -238,6 +239,15 @@ class BeegfsOptions(MountingOptions, ServesFilesystems, HoldsPackages, Listens, 
             ("storage", server.storage, server.storage.folders),
         ):
             yield from self._of_group(cluster, f"server.{key}", group.names, folders)
+        for node in cluster.running(self.role, self):
+            why = why_node_lacks(node, Capability.NETWORK_FILESYSTEMS)
+            if why is not None and self.services(node):
+                yield (
+                    "server",
+                    f"{node.name} cannot run BeeGFS' servers here: {why}.",
+                    "name a virtual machine, or hardware",
+                )
+                break
         if server.tls and served:
             node = cluster.by_name[served[0].server_nodes[0]]
             if node.offers(IssuesCertificates) is None:

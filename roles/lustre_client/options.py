@@ -149,6 +149,19 @@ class LustreClientOptions(MountingOptions, HoldsPackages):
                 yield from found
                 return
 
+    def _of_two(self, node: Node) -> Iterator[Problem]:
+        """Filesystems that would put one LNet network on two networks of the cluster."""
+        nets = self.nets(node)
+        declared = {plain_net(net) for net in self.networks}
+        for one in self.mounted(node):
+            for net in {nid.partition("@")[2] for nid in self.nids(one)} - declared:
+                if nets[net].network != one.network:
+                    yield (
+                        f"networks.{net}",
+                        f"{one.name} has LNet's network {net} on {one.network}, and another filesystem on {nets[net].network}.",
+                        f"declare it, e.g. `networks: {{{net}: {{network: {one.network}}}}}`",
+                    )
+
     def _of_node(self, cluster: Cluster, node: Node) -> Iterator[Problem]:
         for one in self.mounted(node):
             for server in one.servers:
@@ -158,6 +171,7 @@ class LustreClientOptions(MountingOptions, HoldsPackages):
                         f"{server.name} of {one.name} is a DNS name, and the kernel shows the address instead.",
                         f"write its address under `storage.{one.name}.servers`",
                     )
+        yield from self._of_two(node)
         for net, given in self.nets(node).items():
             network = cluster.networks[given.network]
             if net.startswith("o2ib") and not network.kind.rdma:

@@ -8,6 +8,7 @@ import pytest
 
 from rackwright.model.options import RoleOptions
 from rackwright.model.storage import FilesystemKind, MakesFilesystems, Server
+from rackwright.model.types import Platform
 from rackwright.roles.beegfs import texts
 from rackwright.roles.beegfs.options import BeegfsOptions
 from rackwright.roles.beegfs.verify import CHECKS
@@ -128,6 +129,14 @@ def test_refused():
     ]
     old = BeegfsOptions.model_validate({"version": "20:7.4.7", "server": SERVER})
     assert [one[1] for one in problems(old)] == ["Servers are set up for BeeGFS 8 alone."]
+
+
+def test_a_container_serves_nothing():
+    elsewhere = FS.model_copy(update={"nodes": ()})
+    found = [one[1] for one in problems(fs=elsewhere, platform=Platform.CONTAINER)]
+    assert found == [
+        "head1 cannot run BeeGFS' servers here: a container cannot load its filesystem's kernel modules."
+    ]
 
 
 def test_what_is_planned():

@@ -148,6 +148,20 @@ def test_refused():
     assert [one[1] for one in PLAIN.problems(unused)] == ["No node mounts a filesystem of the kind lustre."]
 
 
+def test_one_lnet_network_is_on_one_network():
+    second = filesystem(
+        FilesystemKind.LUSTRE, "10.10.9.1@o2ib", fsname="l2", name="data", path="/data", network="storage"
+    )
+    cluster = mounting_site({"lustre_client": PLAIN}, SCRATCH, second)
+    assert list(PLAIN.problems(cluster)) == [
+        (
+            "networks.o2ib",
+            "data has LNet's network o2ib on storage, and another filesystem on fabric.",
+            "declare it, e.g. `networks: {o2ib: {network: storage}}`",
+        )
+    ]
+
+
 def test_what_is_planned():
     cluster = lustre_site(LustreClientOptions(version="2.15.8-1", archive=ARCHIVE))
     plan = planned(cluster, worker(cluster))
