@@ -47,11 +47,10 @@ class MountingOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
 
     def problems(self, cluster: Cluster) -> Iterator[Problem]:
         """Nothing to mount, and nodes that cannot mount."""
-        nodes = cluster.running(self.role, self)
-        if not nodes:
+        if not cluster.running(self.role):
             kinds = " or ".join(sorted(self.mounts_kinds))
             yield "", f"No node mounts a filesystem of the kind {kinds}.", "declare it under `storage`"
-        for node in nodes:
+        for node in cluster.running(self.role, self):
             why = why_node_lacks(node, Capability.NETWORK_FILESYSTEMS)
             if why is not None and (one := next(iter(self.mounted(node)), None)) is not None:
                 yield (

@@ -51,7 +51,7 @@ _LACKING: dict[Platform, dict[Capability, str]] = {
         Capability.NETWORK_PORTS: "a lab container's interfaces are set up from outside, by the lab",
         Capability.UPLINK: "a lab container's network namespace has no default route",
         Capability.DISKS: "a container's disks are its host's",
-        Capability.NETWORK_FILESYSTEMS: "a container cannot load its filesystem's kernel modules",
+        Capability.NETWORK_FILESYSTEMS: "a container neither mounts nor serves network filesystems",
     },
 }
 

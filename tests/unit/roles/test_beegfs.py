@@ -129,7 +129,7 @@ def test_refused():
         "The interfaces of gpu1 on fabric, by which scratch uses RDMA, are not declared."
     ]
     assert [one[1] for one in problems(platform=Platform.CONTAINER)] == [
-        "gpu1 cannot mount scratch: a container cannot load its filesystem's kernel modules."
+        "gpu1 cannot mount scratch: a container neither mounts nor serves network filesystems."
     ]
 
 

@@ -135,7 +135,7 @@ def test_a_container_serves_nothing():
     elsewhere = FS.model_copy(update={"nodes": ()})
     found = [one[1] for one in problems(fs=elsewhere, platform=Platform.CONTAINER)]
     assert found == [
-        "head1 cannot run BeeGFS' servers here: a container cannot load its filesystem's kernel modules."
+        "head1 cannot run BeeGFS' servers here: a container neither mounts nor serves network filesystems."
     ]
 
 

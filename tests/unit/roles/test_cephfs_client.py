@@ -123,7 +123,7 @@ def test_refused():
     twice = SCRATCH.model_copy(update={"options": ("name=admin",)})
     assert [one[1] for one in problems(fs=twice)] == ["`name` of scratch is set by this role."]
     assert [one[1] for one in problems(platform=Platform.CONTAINER)] == [
-        "gpu1 cannot mount scratch: a container cannot load its filesystem's kernel modules."
+        "gpu1 cannot mount scratch: a container neither mounts nor serves network filesystems."
     ]
 
 

@@ -82,7 +82,7 @@ def test_refused():
     less = GpfsClientOptions.model_validate({"packages": dict(list(packages().items())[:1])})
     assert [one[1] for one in problems(less)] == ["gpfs.base is not among the packages."]
     assert [one[1] for one in problems(platform=Platform.CONTAINER)] == [
-        "gpu1 cannot mount scratch: a container cannot load its filesystem's kernel modules."
+        "gpu1 cannot mount scratch: a container neither mounts nor serves network filesystems."
     ]
 
 

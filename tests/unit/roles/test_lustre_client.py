@@ -132,7 +132,7 @@ def test_refused():
     assert problems(platform=Platform.CONTAINER) == [
         (
             "",
-            "gpu1 cannot mount scratch: a container cannot load its filesystem's kernel modules.",
+            "gpu1 cannot mount scratch: a container neither mounts nor serves network filesystems.",
             "leave it out of `storage.scratch.nodes`",
         )
     ]

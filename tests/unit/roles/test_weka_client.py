@@ -110,7 +110,7 @@ def test_refused():
         ("", "`num_cores` of scratch is not declared as a mount option.", "see `roles.weka_client`")
     ]
     assert [one[1] for one in problems(platform=Platform.CONTAINER)] == [
-        "gpu1 cannot mount scratch: a container cannot load its filesystem's kernel modules."
+        "gpu1 cannot mount scratch: a container neither mounts nor serves network filesystems."
     ]
 
 
