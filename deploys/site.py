@@ -10,6 +10,10 @@ from rackwright.roles.apptainer.deploy import apptainer
 from rackwright.roles.apptainer.options import ApptainerOptions
 from rackwright.roles.base.deploy import base
 from rackwright.roles.base.options import BaseOptions
+from rackwright.roles.beegfs.deploy import beegfs
+from rackwright.roles.beegfs.options import BeegfsOptions
+from rackwright.roles.cephfs_client.deploy import cephfs_client
+from rackwright.roles.cephfs_client.options import CephfsClientOptions
 from rackwright.roles.containerd.deploy import containerd
 from rackwright.roles.containerd.options import ContainerdOptions
 from rackwright.roles.cuda.deploy import cuda
@@ -34,6 +38,8 @@ from rackwright.roles.firewall.deploy import firewall
 from rackwright.roles.firewall.options import FirewallOptions
 from rackwright.roles.gdrcopy.deploy import gdrcopy
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
+from rackwright.roles.gpfs_client.deploy import gpfs_client
+from rackwright.roles.gpfs_client.options import GpfsClientOptions
 from rackwright.roles.gpudirect.deploy import gpudirect
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.health.deploy import health
@@ -54,6 +60,8 @@ from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.lldp.deploy import lldp
 from rackwright.roles.lldp.options import LldpOptions
+from rackwright.roles.lustre_client.deploy import lustre_client
+from rackwright.roles.lustre_client.options import LustreClientOptions
 from rackwright.roles.mariadb.deploy import mariadb
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mig.deploy import mig
@@ -104,6 +112,8 @@ from rackwright.roles.time.deploy import time
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.tuning.deploy import tuning
 from rackwright.roles.tuning.options import TuningOptions
+from rackwright.roles.weka_client.deploy import weka_client
+from rackwright.roles.weka_client.options import WekaClientOptions
 
 if (o := options_for(host, "base", BaseOptions)) is not None:
     base(options=o)
@@ -151,6 +161,16 @@ if (o := options_for(host, "scratch", ScratchOptions)) is not None:
     scratch(options=o)
 if (o := options_for(host, "dataset_cache", DatasetCacheOptions)) is not None:
     dataset_cache(options=o)
+if (o := options_for(host, "lustre_client", LustreClientOptions)) is not None:
+    lustre_client(options=o)
+if (o := options_for(host, "beegfs", BeegfsOptions)) is not None:
+    beegfs(options=o)
+if (o := options_for(host, "weka_client", WekaClientOptions)) is not None:
+    weka_client(options=o)
+if (o := options_for(host, "cephfs_client", CephfsClientOptions)) is not None:
+    cephfs_client(options=o)
+if (o := options_for(host, "gpfs_client", GpfsClientOptions)) is not None:
+    gpfs_client(options=o)
 if (o := options_for(host, "nvidia_driver", NvidiaDriverOptions)) is not None:
     nvidia_driver(options=o)
 if (o := options_for(host, "persistence", PersistenceOptions)) is not None:

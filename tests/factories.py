@@ -22,6 +22,7 @@ class RunsSlurm(RoleOptions, RunsWorkloadManager):
     """Options of a role that runs Slurm; stands for the slurm role."""
 
     workload_manager: ClassVar[WorkloadManager] = WorkloadManager.SLURM
+    core_spec_count: int = 0
 
 
 def make_sku(name: str = "test-node", **changes: Any) -> Sku:

@@ -188,10 +188,6 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "slurmdbd_password",
     ),
     r"^[0-7]{3}$": ("Not a mode of a folder: three octal digits.", "700"),
-    r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$": (
-        f"Not a folder below another one: {_FILE_RULE}, no slash first or last.",
-        "modules",
-    ),
     r"^([A-Za-z0-9_][A-Za-z0-9._-]*/)+$": (
         f"Not a folder of a bucket: {_FILE_RULE}, and a slash last.",
         "sets/2026/",
@@ -213,6 +209,29 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not the whole name of a repository: labels in lower case with dots between them.",
         "software.eessi.io",
     ),
+    r"^([0-9]{1,3}:)?[0-9]{1,4}\.[0-9]{1,4}([0-9A-Za-z.+_~-]{0,80})$": (
+        "Not a version of a package, as the package tool prints it.",
+        "20:8.3.1",
+    ),
+    r"^(/|[A-Za-z0-9][A-Za-z0-9._/-]{0,99})$": (
+        "Not a suite of an apt archive; `/` is a flat one.",
+        "bookworm",
+    ),
+    r"^[A-Za-z0-9._/:-]{0,200}$": ("Not a value of BeeGFS' settings: one word.", "native"),
+    r"^(tune|sys|conn|quota|log)[A-Za-z0-9]{1,60}$": (
+        "Not a setting of BeeGFS' client.",
+        "tuneFileCacheType",
+    ),
+    r"^(tcp|o2ib)[0-9]{0,4}$": ("Not an LNet network: tcp or o2ib, with a number or without.", "o2ib1"),
+    r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$": (
+        "Not an fsid, as `ceph fsid` prints it.",
+        "c92aa3a0-7c5f-4d6c-9a1c-3f2f5b0b9f0e",
+    ),
+    r"^[A-Za-z0-9][A-Za-z0-9_.:+-]{0,39}(/[0-9.+]+(/[0-9]{1,2}(/[0-9.]+)?)?)?$": (
+        "Not a device of WEKA's `net=`: its name, MAC or PCI address, or NAME/IP/BITS/GATEWAY.",
+        "ib0",
+    ),
+    r"^[0-9]+\.[0-9]+\.[0-9]+(\.[0-9]+)?(-[A-Za-z0-9.]+)?$": ("Not a release of WEKA.", "4.4.10"),
     r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:00)?$": ("Not a date with a time.", "2026-12-01T08:00"),
 }
 """Pattern of a field to (what is wrong, an example)."""

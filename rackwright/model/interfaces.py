@@ -105,6 +105,8 @@ class RunsWorkloadManager:
     """The role runs a workload manager; nodes are drained in it before something disruptive."""
 
     workload_manager: ClassVar[WorkloadManager]
+    core_spec_count: int
+    """Cores of each node that it gives to no job."""
 
 
 class ManagesImexChannels:
@@ -271,6 +273,10 @@ class DeclaresKernel:
 
     def turns_acs_off(self, node: Node) -> bool:
         """Whether it clears the ACS control bits of this node's PCIe bridges."""
+        raise NotImplementedError
+
+    def kernel_release(self, cluster: Cluster, node: Node) -> str | None:
+        """The kernel that it installs, with its headers, as uname -r prints it; None: as installed."""
         raise NotImplementedError
 
 

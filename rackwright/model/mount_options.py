@@ -1,10 +1,19 @@
 """Mount options by kind of filesystem, so that a misspelt one is refused before the first connection.
 
-Sources, read 2026-11-26. NFS was compared with nfs(5) of nfs-utils 2.6.2 (Debian 12), name by name (tested); softerr,
-trunkdiscovery, write, alignwrite, xprtsec and fatal_neterrors are of later kernels (fs/nfs/fs_context.c). The others are
-from documents that were not at hand in whole and were compared with no client: mount(8), mount.lustre(8), mount.ceph(8),
-BeeGFS's client documentation, VAST's "Mount parameters" (vastnfs 4.0.34) and "VAST Client NFS Multipathing", WEKA's "Mount
-filesystems", mmmount and mmchfs of IBM Storage Scale.
+Sources, read 2026-11-26, by kind:
+
+- nfs: nfs(5) of nfs-utils 2.6.2 (Debian 12), name by name (tested); softerr, trunkdiscovery, write, alignwrite, xprtsec and
+  fatal_neterrors are of later kernels (fs/nfs/fs_context.c).
+- vast: "Mount parameters" (vastnfs 4.0.34) and "VAST Client NFS Multipathing"; compared with no client.
+- lustre: Documentation/man8/mount.lustre.8, lustre/llite/llite_lib.c (ll_sbi_flags_name) and lustre/obdclass/obd_mount.c
+  of lustre-release, tag 2.15.8 and master of 2026-08-22: the options that the client's code itself parses.
+- beegfs: client_module/source/app/config/MountConfig.c of BeeGFS 7.4.7 and 8.3.1, likewise; both releases' words are known.
+- weka: "Mount filesystems" of WEKA's documentation (its public source on GitHub, releases 4.4 and 5): the vendor's table;
+  no client was at hand.
+- cephfs: mount.ceph(8) of Debian 12's ceph-common 16.2.15, taken out of the package, and patches of Linux' fs/ceph/super.c
+  on the kernel's mailing list (mon_addr, wsync, pagecache, sparseread); mount.ceph 16 was run with these options.
+- gpfs: "GPFS-specific mount options" of Storage Scale's manual, from memory of it: no text of it was found, and there was
+  no client. What it lacks is refused, so that a site has to add it here.
 """
 
 from __future__ import annotations
@@ -15,8 +24,8 @@ from collections.abc import Iterator, Mapping
 from rackwright.documents.nearest import suggest
 from rackwright.model.storage import FilesystemKind
 
-OPTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(=[A-Za-z0-9_.,:@/~+-]+)?")
-"""What needs quoting in no unit file and no shell."""
+OPTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(=[A-Za-z0-9_.:@/~+-]+)?")
+"""What needs quoting in no unit file and no shell; a comma would begin another option."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -49,24 +58,27 @@ _VAST = _NFS | _words(
 )
 _LUSTRE = _words(
     """
-    flock localflock noflock user_xattr nouser_xattr lazystatfs nolazystatfs user_fid2path nouser_fid2path retry=
-    skpath= network= always_ping checksum nochecksum lruresize nolruresize 32bitapi no32bitapi verbose noverbose
-    encrypt noencrypt test_dummy_encryption= foreign= statfs_project nostatfs_project
+    flock localflock noflock nolock user_xattr nouser_xattr lazystatfs nolazystatfs user_fid2path nouser_fid2path retry=
+    skpath= network= always_ping checksum nochecksum lruresize nolruresize 32bitapi verbose noverbose encrypt noencrypt
+    test_dummy_encryption test_dummy_encryption= foreign_symlink= statfs_project nostatfs_project sync_on_close
+    nosync_on_close user_principal= mgssec= mgsname= exclude=
     """
 )
 _BEEGFS = _words(
     """
-    cfgFile= logLevel= connAuthFile= sysMgmtdHost= connClientPort= connMgmtdPort=
+    cfgFile= logLevel= logStdFile= sysMgmtdHost= sysMountSanityCheckMS= connAuthFile= connDisableAuthentication=
+    connDisableIPv6= connInterfacesList= connMgmtdPort= connMgmtdPortTCP= connMgmtdPortUDP= connPortShift=
+    tunePreferredMetaFile= tunePreferredStorageFile= grpid
     """
 )
 _WEKA = _words(
     """
-    net= core= num_cores= memory_mb= hugepages_mb= bandwidth_mbps= traces_capacity_mb= readcache writecache
-    forcedirect coherent inode_bits= mgmt_ip= container_name= remove_after_secs= dedicated_mode=
-    qos_max_throughput_mbps= qos_preferred_throughput_mbps= qos_max_ops= obs_direct acl noacl sync_on_close
-    rdma_anyway rdma_writes_disabled dpdk_base_memory_mb= reserve_1g_hugepages= verbose auth_token_path=
-    relatime_threshold= dentry_max_age_positive= dentry_max_age_negative= readahead_kb= fetch_kb= join_timeout=
-    nonrdma
+    readcache writecache forcedirect dentry_max_age_positive= dentry_max_age_negative= inode_bits= verbose quiet acl
+    obs_direct relatime_threshold= file_create_mask= directory_create_mask= force_file_mode= force_directory_mode=
+    sync_on_close nosync_on_close df_remote memory_mb= num_cores= core= net= mgmt_ip= remove_after_secs=
+    traces_capacity_mb= reserve_1g_hugepages= readahead_kb= auth_token_path= dedicated_mode=
+    qos_preferred_throughput_mbps= qos_max_throughput_mbps= qos_max_ops= connect_timeout_secs= response_timeout_secs=
+    join_timeout_secs= dpdk_base_memory_mb= weka_version= restricted container_name=
     """
 )
 _CEPHFS = _words(
@@ -75,12 +87,13 @@ _CEPHFS = _words(
     crush_location= read_from_replica= rbytes norbytes dcache nodcache asyncreaddir noasyncreaddir dirstat nodirstat
     crc nocrc share noshare snapdirname= wsync nowsync caps_wanted_delay_min= caps_wanted_delay_max= caps_max=
     cap_release_safety= readdir_max_entries= readdir_max_bytes= write_congestion_kb= recover_session= acl noacl
-    sparseread quotadf noquotadf copyfrom nocopyfrom require_active_mds norequire_active_mds
+    sparseread nosparseread pagecache nopagecache fsc nofsc fsc= ino32 noino32 poolperm nopoolperm quotadf noquotadf
+    copyfrom nocopyfrom require_active_mds norequire_active_mds osdkeepalive= osd_idle_ttl= osd_request_timeout=
     """
 )
 _GPFS = _words(
     """
-    syncnfs nosyncnfs useNSDserver= nfssync quota userquota groupquota filesetquota noquota
+    mtime nomtime syncnfs nosyncnfs useNSDserver= dev=
     """
 )
 _OF: Mapping[FilesystemKind, frozenset[str]] = {
@@ -97,7 +110,8 @@ _EXCLUSIVE = (
     frozenset({"hard", "soft", "softerr"}),
     frozenset({"vers", "nfsvers"}),
     frozenset({"flock", "localflock", "noflock"}),
-    frozenset({"readcache", "writecache", "forcedirect", "coherent"}),
+    frozenset({"readcache", "writecache", "forcedirect"}),
+    frozenset({"atime", "noatime", "relatime", "strictatime"}),
 )
 _NUMBERS: Mapping[str, tuple[int, int]] = {
     "nconnect": (1, 16),  # NFS_MAX_CONNECTIONS of Linux, nfs(5)
@@ -177,8 +191,11 @@ def _unknown(
 
 
 def _contradicted(name: str, seen: Mapping[str, int]) -> str | None:
-    for group in _EXCLUSIVE:
-        if name in group:
-            return next((other for other in seen if other in group), None)
+    return next((other for other in seen if other != name and excludes(name, other)), None)
+
+
+def excludes(option: str, other: str) -> bool:
+    """Whether two options cannot stand together: the same one, opposites, or two of which one can be."""
+    name, second = option.partition("=")[0], other.partition("=")[0]
     opposite = name.removeprefix("no") if name.startswith("no") else f"no{name}"
-    return opposite if opposite in seen else None
+    return second in (name, opposite) or any(name in group and second in group for group in _EXCLUSIVE)

@@ -116,6 +116,7 @@ def _debian(
     podman: tuple[str, ...],
     docker: tuple[str, ...],
     nvidia_key: tuple[str, str],
+    ceph: int,
 ) -> Release:
     return Release(
         id=id,
@@ -132,6 +133,7 @@ def _debian(
         docker_archive="debian",
         nvidia=NvidiaRepository(id.replace("-", ""), *nvidia_key),
         kernel_headers=("linux-headers-amd64",),
+        ceph=ceph,
         kernel_index=f"http://deb.debian.org/debian-security/dists/{codename}-security/main/binary-{{deb}}/Packages.xz",
         lab_image=True,
     )
@@ -146,6 +148,7 @@ def _ubuntu(
     slurm: str | None,
     podman: tuple[str, ...],
     nvidia_key: tuple[str, str],
+    ceph: int | None = None,
     networkd_makes_ipoib: bool = True,
 ) -> Release:
     return Release(
@@ -166,6 +169,7 @@ def _ubuntu(
         docker_archive="ubuntu",
         nvidia=NvidiaRepository(id.replace("-", "").replace(".", ""), *nvidia_key),
         kernel_headers=("linux-headers-generic",),
+        ceph=ceph,
         kernel_index=f"http://archive.ubuntu.com/ubuntu/dists/{codename}-updates/main/binary-{{deb}}/Packages.xz",
     )
 
@@ -181,6 +185,7 @@ RELEASES = (
         podman=(*_PODMAN, "iptables", "slirp4netns", "uidmap"),
         docker=_DOCKER,
         nvidia_key=_NVIDIA_2022,
+        ceph=16,  # apt-cache policy ceph-common, 2026-11-26: 16.2.15+ds-0+deb12u2
     ),
     _debian(
         "debian-13",
@@ -191,6 +196,7 @@ RELEASES = (
         podman=(*_PODMAN, "nftables", "passt", "uidmap"),
         docker=(*_DOCKER, "docker-cli"),
         nvidia_key=_NVIDIA_2025,
+        ceph=18,  # unconfirmed: no index of trixie was read; 18.2.7 when it was released
     ),
     _ubuntu(
         "ubuntu-22.04",
@@ -202,6 +208,7 @@ RELEASES = (
         # podman 3.4 has CNI only
         podman=("podman", "crun", "containernetworking-plugins", "iptables", "slirp4netns", "uidmap"),
         nvidia_key=_NVIDIA_2022,
+        ceph=17,  # unconfirmed: no index was read
     ),
     _ubuntu(
         "ubuntu-24.04",
@@ -211,6 +218,7 @@ RELEASES = (
         slurm="23.11",
         podman=(*_PODMAN, "iptables", "passt", "slirp4netns", "uidmap"),
         nvidia_key=_NVIDIA_2022,
+        ceph=19,  # unconfirmed: no index was read
     ),
     # Released 2026-04-23. packages.ubuntu.com and public logs of the release, read 2026-11-22: tuned 2.25.1,
     # OpenSSH 10.2p1, Slurm 25.11.2, podman 5.7.0 with netavark 1.16.1 (recommends nftables), Docker's suite

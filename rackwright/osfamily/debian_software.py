@@ -5,7 +5,7 @@ Sources: as in `debian`.
 
 from __future__ import annotations
 
-from rackwright.osfamily.names import BASE_TOOLS, HARDWARE_TOOLS, Names
+from rackwright.osfamily.names import BASE_TOOLS, BEEGFS_CLIENT, BEEGFS_SERVER, HARDWARE_TOOLS, Names
 
 # All of them although they depend on each other: each needs the pinned version.
 _SLURM = ("slurm-client", "slurm-wlm-basic-plugins")
@@ -21,7 +21,6 @@ SOFTWARE = {
     "nfs-server": Names(("nfs-kernel-server",), "nfs-server.service"),
     "xfsprogs": Names(("xfsprogs",)),
     "rsync": Names(("rsync",)),
-    "rclone": Names(("rclone",)),
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
@@ -155,4 +154,30 @@ SOFTWARE = {
     # {version} is filled in. Source: packages/ of NVIDIA/gdrcopy, read 2026-11-21.
     "gdrcopy": Names(("gdrdrv-dkms={version}", "libgdrapi={version}")),
     "gdrcopy-tests": Names(("gdrcopy-tests={version}",)),
+    # {name} is filled in
+    "package-archive": Names(
+        ("curl", "gpg"),
+        paths={
+            "key_folder": "/etc/apt/keyrings",
+            "key": "/etc/apt/keyrings/rackwright-{name}.asc",
+            "source": "/etc/apt/sources.list.d/rackwright-{name}.sources",
+        },
+        settings={"template": "package_archive/apt.sources.j2"},
+    ),
+    # {version} and {kernel} are filled in. Source: debian/control.main and control.modules.in of lustre-release,
+    # master of 2026-08-22, read 2026-11-26.
+    "lustre-dkms": Names(
+        ("lustre-client-modules-dkms={version}", "lustre-client-utils={version}"),
+        paths={"sources": "/usr/src/lustre-client-modules-{upstream}*"},
+    ),
+    "lustre-prebuilt": Names(("lustre-client-modules-{kernel}={version}", "lustre-client-utils={version}")),
+    # {version} is filled in. Source: debian/control and beegfs.spec of BeeGFS 7.4.7 and 8.3.1, and mgmtd/Cargo.toml of
+    # beegfs-rust 8.3.1, read 2026-11-26: the same names in both families.
+    "beegfs-client": BEEGFS_CLIENT,
+    "beegfs-server": BEEGFS_SERVER,
+    # For the modules that the WEKA agent and Storage Scale's mmbuildgpl make. Source: what public recipes install before
+    # them (IBM's "Software requirements" lists the same for Storage Scale), read 2026-11-26.
+    "weka-build": Names(("gcc", "libelf-dev", "make", "tar")),
+    "gpfs-build": Names(("cpp", "gcc", "g++", "binutils", "ksh", "libelf-dev", "make", "m4")),
+    "ceph": Names(("ceph-common",)),
 }

@@ -5,7 +5,7 @@ Sources: as in `el`.
 
 from __future__ import annotations
 
-from rackwright.osfamily.names import BASE_TOOLS, HARDWARE_TOOLS, Names
+from rackwright.osfamily.names import BASE_TOOLS, BEEGFS_CLIENT, BEEGFS_SERVER, HARDWARE_TOOLS, Names
 
 SOFTWARE = {
     # curl is left as installed: curl and curl-minimal conflict, and one of them is always there
@@ -18,7 +18,6 @@ SOFTWARE = {
     "nfs-server": Names(("nfs-utils",), "nfs-server.service"),
     "xfsprogs": Names(("xfsprogs",)),
     "rsync": Names(("rsync",)),
-    "rclone": Names(("rclone",)),  # of EPEL, which the site has to have
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
@@ -140,4 +139,31 @@ SOFTWARE = {
     # {version} is filled in; the module's release ends in `dkms`, and the tests are in gdrcopy
     "gdrcopy": Names(("gdrcopy-kmod={version}dkms", "gdrcopy={version}")),
     "gdrcopy-tests": Names(()),
+    # {name} is filled in
+    "package-archive": Names(
+        ("gnupg2",),
+        paths={
+            "key": "/etc/pki/rpm-gpg/RPM-GPG-KEY-rackwright-{name}",
+            "source": "/etc/yum.repos.d/rackwright-{name}.repo",
+        },
+        settings={"template": "package_archive/dnf.repo.j2"},
+    ),
+    # {version} is filled in. Source: lustre-dkms.spec.in and lustre.spec.in of lustre-release (a build with
+    # --disable-server), master of 2026-08-22, read 2026-11-26.
+    "lustre-dkms": Names(
+        ("lustre-client-dkms={version}", "lustre-client={version}"),
+        paths={"sources": "/usr/src/lustre-client-{upstream}*"},
+    ),
+    "lustre-prebuilt": Names(("kmod-lustre-client={version}", "lustre-client={version}")),
+    # {version} is filled in. Source: debian/control and beegfs.spec of BeeGFS 7.4.7 and 8.3.1, and mgmtd/Cargo.toml of
+    # beegfs-rust 8.3.1, read 2026-11-26: the same names in both families.
+    "beegfs-client": BEEGFS_CLIENT,
+    "beegfs-server": BEEGFS_SERVER,
+    # For the modules that the WEKA agent and Storage Scale's mmbuildgpl make. Source: what public recipes install before
+    # them (IBM's "Software requirements" lists the same for Storage Scale), read 2026-11-26.
+    "weka-build": Names(("elfutils-libelf-devel", "gcc", "make", "tar")),
+    "gpfs-build": Names(("cpp", "gcc", "gcc-c++", "binutils", "elfutils-libelf-devel", "ksh", "make", "m4")),
+    "ceph": Names(
+        ("ceph-common",)
+    ),  # of the CentOS Storage SIG, or Ceph's own repository: AppStream has none
 }

@@ -36,6 +36,18 @@ class Names:
     settings: dict[str, str] = field(default_factory=dict)
 
 
+BEEGFS_CLIENT = Names(("beegfs-client-dkms={version}",), paths={"sources": "/usr/src/beegfs-{upstream}*"})
+BEEGFS_SERVER = Names(
+    (),
+    settings={
+        "mgmtd": "beegfs-mgmtd",
+        "meta": "beegfs-meta",
+        "storage": "beegfs-storage",
+        "rdma": "libbeegfs-ib",
+    },
+)
+
+
 def names(family: Family, software: str) -> Names:
     """Packages, unit and paths of a piece of software on a family; KeyError if its table has no entry."""
     try:

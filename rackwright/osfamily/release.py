@@ -77,11 +77,19 @@ class Release:
     repository_files: tuple[RepositoryFile, ...] = ()
     has_module_streams: bool = False
     """Whether dnf has module streams, which NVIDIA's repository uses for driver branches."""
+    ceph: int | None = None
+    """Major release of the archive's ceph-common; None: it has none, or it is not known."""
     lab_image: bool = False
     """Whether the lab boots containers of it."""
 
     def __str__(self) -> str:
         return self.id
+
+    def headers(self, cpu: str) -> tuple[str, ...]:
+        """Headers of the usual kernel on a CPU architecture."""
+        return tuple(
+            name.replace("amd64", "arm64") if cpu == "aarch64" else name for name in self.kernel_headers
+        )
 
     def indexes(self, cpu: str) -> tuple[str, str | None]:
         """Package indexes of NVIDIA's repository and of the release's own kernels; None: none is public."""

@@ -163,6 +163,11 @@ class KernelOptions(RoleOptions, DeclaresKernel, HoldsPackages):
         """The kernel a node is to have; None: as installed."""
         return locked_kernel(cluster, node) or self._named(node)
 
+    def kernel_release(self, cluster: Cluster, node: Node) -> str | None:
+        """As `kernel` has it."""
+        found = self.kernel(cluster, node)
+        return None if found is None else found.release
+
     def _named(self, node: Node) -> KernelPackages | None:
         release = self._release(node)
         version = None if release is None else self.version or known_version(node, release)

@@ -25,7 +25,7 @@ def origin(os: OsRelease, cpu: str = "x86_64") -> Origin:
 
 def usual_headers(os: OsRelease, cpu: str) -> tuple[str, ...]:
     """Packages of kernel headers where no kernel is locked; the lock names exact ones where it can."""
-    return tuple(name.replace("amd64", "arm64") if cpu == "aarch64" else name for name in os.kernel_headers)
+    return os.headers(cpu)
 
 
 def module_name(group: GroupLock) -> str:

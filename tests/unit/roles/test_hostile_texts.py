@@ -60,12 +60,14 @@ ALLOWED = {
     ("/etc/enroot/enroot.conf", (" ",)): "options of mksquashfs, words of letters and digits",
     ("/etc/rackwright/firewall.nft", (" ", ",", ":", "/../")): "the comment of a rule, in quotes",
     ("/etc/containerd/config.toml", (":", "/../")): "part of an image's name, in quotes",
+    ("/etc/systemd/system/*.mount", (":", "/../")): "the value of one mount option",
 }
 """Pattern of files and the specials that may be there, to the reason."""
 
 MORE = Path(__file__).with_name("hostile_texts.yaml")
 """Options with texts that the example lacks."""
-FILES = [*cluster_files("example-dgx-h100.yaml"), MORE]
+FILESYSTEMS = Path(__file__).with_name("hostile_texts_filesystems.yaml")
+FILES = [*cluster_files("example-dgx-h100.yaml"), MORE, FILESYSTEMS]
 ROUNDS = 8
 
 
