@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from rackwright.model.interfaces import (
     GoesFirst,
     ManagesImexChannels,
+    NamesJobUsers,
     ReservesMemory,
     RunsWorkloadManager,
     UsesAccountingDatabase,
@@ -56,6 +57,7 @@ class SlurmOptions(
     GoesFirst,
     Listens,
     ManagesImexChannels,
+    NamesJobUsers,
     ReservesMemory,
     UsesAccountingDatabase,
     RunsWorkloadManager,
