@@ -45,14 +45,19 @@ def _dn(text: str) -> str:
 
 
 def _filter(text: str) -> str:
+    if not _FILTER.fullmatch(text) or not _is_one_group(text):
+        raise mistake("Not an LDAP filter in parentheses.", "e.g. `(memberOf=cn=hpc,dc=example,dc=com)`")
+    return text
+
+
+def _is_one_group(text: str) -> bool:
+    """Whether its first parenthesis is closed by its last character."""
     depth = 0
     for place, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)
-        if depth < 0 or (depth == 0 and place < len(text) - 1):
-            break
-    if not _FILTER.fullmatch(text) or depth != 0 or not text.startswith("("):
-        raise mistake("Not an LDAP filter in parentheses.", "e.g. `(memberOf=cn=hpc,dc=example,dc=com)`")
-    return text
+        if depth <= 0:
+            return text.startswith("(") and place == len(text) - 1
+    return False
 
 
 def _home(text: str) -> str:

@@ -13,6 +13,7 @@ from rackwright.model.interfaces import NamesJobUsers
 from rackwright.roles.accounts import pam, servers, texts
 from rackwright.roles.accounts.options import FIRST_PERSON, SSHD_CONF, SUDOERS, AccountsOptions
 from rackwright.roles.accounts.reading import (
+    NOBODY,
     Entry,
     asks_sssd,
     local_in_range,
@@ -121,10 +122,12 @@ def _sshd_setting(context: Context, user: str, key: str) -> str:
 def _no_overlap(context: Context) -> str:
     options = context.options
     local = parse_passwd(context.output("getent -s files passwd"))
+    if "root" not in local:
+        raise Undetermined("`getent -s files passwd` does not print root")
     if wrong := local_in_range(local, options.min_id, options.max_id):
         named = ", ".join(f"{one.name} ({one.uid})" for one in wrong[:_NAMED_MAX])
         fail(f"users of the node's own have numbers of the directory: {named}")
-    persons = [one.name for one in local.values() if one.uid >= FIRST_PERSON]
+    persons = [one.name for one in local.values() if one.uid >= FIRST_PERSON and one.uid != NOBODY]
     both = sorted(_directory_users(context, persons)) if persons else []
     if both:
         raise Warned(
@@ -193,7 +196,9 @@ def _one_number(context: Context) -> str:
     wrong = []
     for name in names:
         uids = {found[name].uid if name in found else None for found in answers}
-        if len(uids) > 1:
+        if uids == {None}:
+            wrong.append(f"{name} is on no node")
+        elif len(uids) > 1:
             by_node = ", ".join(
                 f"{found[name].uid if name in found else 'missing'} on {node.name}"
                 for node, found in zip(nodes, answers, strict=True)

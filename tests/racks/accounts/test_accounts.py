@@ -1,0 +1,246 @@
+"""Users of a directory log in, become root by group, run jobs, and are there while the directory is not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rackwright.secrets.secret import generate
+from rackwright.status import Status
+from tests.racks.accounts import directory
+from tests.racks.accounts.conftest import (
+    DEADLINE_SECONDS,
+    LOGIN_SECONDS,
+    SETTLED,
+    log_in,
+    log_in_by_host,
+    online,
+    verdicts,
+)
+from tests.racks.site import Site
+
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
+
+_SERVERS = "every server of the directory answers with a certificate that the node accepts"
+_REFUSED = ("Permission denied", "Connection closed")
+
+
+@pytest.mark.smoke
+def test_a_second_plan_is_empty_and_all_claims_hold(site: Site):
+    assert site.cli("plan", str(site.file)).out.strip() == "plan: nothing to change on 3 of 3 nodes"
+    assert verdicts(site) == {}
+
+
+@pytest.mark.smoke
+def test_a_user_logs_in_with_the_key_of_the_directory_and_has_a_home(site: Site):
+    site.on("worker1", "rm -rf /home/carol")
+    login = log_in(site, "carol", "worker1", "id -un; id -Gn; pwd; stat -c '%a %U' .; ls -A")
+    assert login.status == 0, login
+    user, groups, folder, access, *files = login.said.splitlines()
+    assert (user, set(groups.split()), folder) == ("carol", {"carol", "research"}, "/home/carol")
+    assert access == "700 carol"
+    assert ".profile" in files
+
+
+@pytest.mark.smoke
+def test_a_user_outside_of_the_allowed_groups_is_refused(site: Site):
+    assert site.on("worker1", "id -u erin").strip() == "20003"
+    login = log_in(site, "erin", "worker1", "id")
+    assert login.status == 255
+    assert any(word in login.said for word in _REFUSED), login
+
+
+def test_who_leaves_the_group_is_refused(site: Site):
+    member = "dn: cn=research,ou=groups,dc=lab,dc=test\nchangetype: modify\n{}: memberUid\nmemberUid: erin\n"
+    directory.change(site, member.format("add"))
+    online(site)
+    assert log_in(site, "erin", "worker1", "id -un").said == "erin"
+    directory.change(site, member.format("delete"))
+    online(site)
+    assert log_in(site, "erin", "worker1", "id").status == 255
+
+
+@pytest.mark.smoke
+def test_members_of_the_sudo_group_become_root_and_others_do_not(site: Site):
+    assert log_in(site, "dave", "worker1", "sudo -n id -u").said.splitlines()[-1] == "0"
+    refused = log_in(site, "carol", "worker1", "sudo -n id -u")
+    assert refused.status == 1
+    assert "password is required" in refused.said or "not in the sudoers" in refused.said
+
+
+def test_a_user_logs_in_from_node_to_node_and_one_who_becomes_root_does_not(site: Site):
+    assert log_in_by_host(site, "carol", "worker1", "id -un").said.splitlines()[-1] == "carol"
+    refused = log_in_by_host(site, "dave", "worker1", "id -un")
+    assert (refused.status, "Permission denied" in refused.said) == (255, True), refused
+
+
+def test_the_directory_replaces_nothing_of_the_node(site: Site):
+    """It has a bob with another number, a mallory with a system's number, and a group docker."""
+    assert site.on("worker1", "id -u bob; id -Gn bob").split()[:2] == ["3001", "bob"]
+    assert "research" not in site.on("worker1", "id -Gn bob")
+    assert (
+        log_in(site, "bob", "worker1", "id").status == 255
+    )  # carol's key, which the directory has for its bob
+    for name in ("passwd bob", "passwd mallory", "passwd root", "group docker"):
+        assert site.on("worker1", f"getent -s sss {name} || echo none").strip() == "none"
+
+
+@pytest.mark.smoke
+def test_a_job_runs_as_a_user_of_the_directory(site: Site):
+    said = site.on(
+        "head1",
+        "cd /; runuser -u carol -- srun -Q -t 1 -N 2 --mpi=none sh -c 'echo $(id -un) $(uname -n)'",
+        300,
+    )
+    assert sorted(said.splitlines()) == ["carol worker1", "carol worker2"]
+    assert "carol|research" in site.on("head1", "sacctmgr -nP show user carol format=User,DefaultAccount")
+
+
+@pytest.mark.parametrize("how", [directory.stopped, directory.hanging], ids=["stopped", "hanging"])
+def test_without_the_directory_known_users_log_in_and_nobody_waits(site: Site, how):
+    assert log_in(site, "carol", "worker1", "true").status == 0
+    with how(site):
+        site.on("worker1", "sss_cache -E")
+        # the node's own, first: SSSD does not yet know that the directory is gone
+        began = time.monotonic()
+        site.on("worker1", "runuser -u bob -- id; sshd -T -C user=rack,host=x,addr=127.0.0.1 >/dev/null")
+        assert time.monotonic() - began < LOGIN_SECONDS
+        assert site.on("worker1", "id -u carol").strip() == "20001"
+        first = log_in(site, "carol", "worker1", "id -un")
+        assert (first.status, first.said) == (0, "carol")
+        assert first.seconds < DEADLINE_SECONDS + LOGIN_SECONDS
+        began = time.monotonic()
+        assert site.on("worker1", "getent passwd stranger || echo $?").strip() == "2"
+        assert time.monotonic() - began < DEADLINE_SECONDS + 1
+        assert log_in(site, "dave", "worker1", "sudo -n id -u").said.splitlines()[-1] == "0"
+        found = verdicts(site, "worker1")
+        assert found["worker1", _SERVERS][0] is Status.FAIL
+        status, evidence = found["worker1", SETTLED]
+        assert (status, "from the cache" in evidence) == (Status.WARN, True), evidence
+        assert set(found) == {("worker1", _SERVERS), ("worker1", SETTLED)}
+    online(site)
+    assert verdicts(site) == {}
+
+
+def test_the_first_lookup_waits_no_longer_than_declared(site: Site):
+    """On a node whose SSSD has just started, has nothing cached, and finds servers that say nothing."""
+    with directory.hanging(site):
+        site.on(
+            "worker2",
+            "systemctl stop sssd; rm -f /var/lib/sss/db/*.ldb /var/lib/sss/mc/*; systemctl start sssd",
+        )
+        began = time.monotonic()
+        assert site.on("worker2", "getent passwd carol || echo $?").strip() == "2"
+        assert time.monotonic() - began < DEADLINE_SECONDS + 1
+        login = log_in(site, "bob", "worker2", "true")
+        assert login.seconds < LOGIN_SECONDS
+    online(site)
+    assert verdicts(site) == {}
+
+
+def test_a_node_that_boots_without_the_directory_lets_known_users_in(site: Site):
+    assert log_in(site, "carol", "worker1", "true").status == 0
+    with directory.stopped(site):
+        site.cli("lab", "reboot", "worker1", "--file", str(site.file))
+        login = log_in(site, "carol", "worker1", "id -un")
+        assert (login.status, login.said) == (0, "carol")
+
+
+@pytest.mark.parametrize(
+    ("names", "stranger", "days", "why"),
+    [
+        (("head1.lab.test",), True, 30, "its certificate is refused"),
+        (("other.lab.test",), False, 30, "its certificate is refused: Hostname mismatch"),
+        (("head1.lab.test",), False, -1, "its certificate is refused: certificate has expired"),
+    ],
+    ids=["another CA", "another name", "expired"],
+)
+def test_a_server_with_a_wrong_certificate_is_not_asked(site: Site, names, stranger, days, why):
+    directory.serve_certificate(
+        site, names, ca=generate("site_ca_key") if stranger else None, days=days, restart=True
+    )
+    try:
+        site.on("worker1", "systemctl restart sssd; sss_cache -E")
+        assert site.on("worker1", "getent passwd dave2 || echo none").strip() == "none"
+        found = verdicts(site, "worker1")
+        status, evidence = found["worker1", _SERVERS]
+        assert (status, why in evidence) == (Status.FAIL, True), evidence
+        assert found["worker1", SETTLED][0] is Status.WARN
+    finally:
+        directory.serve_certificate(site, ("head1.lab.test", "head1"), restart=True)
+    online(site)
+    assert verdicts(site) == {}
+
+
+_FAULTS = {
+    "SSSD runs and starts at boot": "systemctl disable --now -q sssd",
+    "SSSD's settings are as declared": "sed -i 's/^access_provider.*/access_provider = permit/' /etc/sssd/sssd.conf",
+    "users and groups are looked up in files, then in the directory": (
+        "sed -i 's/^passwd:.*/passwd: sss files/' /etc/nsswitch.conf"
+    ),
+    "PAM asks SSSD who may log in": "sed -i '/pam_sss/d' /etc/pam.d/common-account",
+    "sshd asks the directory for keys of its users alone": (
+        "rm /etc/ssh/sshd_config.d/10-rackwright-directory.conf; systemctl reload ssh"
+    ),
+    "the directory's groups that may become root are as declared": "rm /etc/sudoers.d/91-rackwright-directory",
+}
+
+
+@pytest.mark.parametrize("claim", _FAULTS)
+def test_verify_finds_a_fault_and_apply_repairs_it(site: Site, claim):
+    site.on("worker2", _FAULTS[claim])
+    found = verdicts(site, "worker2")
+    assert found["worker2", claim][0] is Status.FAIL, found
+    site.converge()
+    online(site)
+    assert verdicts(site) == {}
+
+
+def test_a_file_that_changes_the_settings_is_found(site: Site):
+    site.on("worker2", "echo '[domain/directory]' >/etc/sssd/conf.d/10-more.conf")
+    try:
+        status, evidence = verdicts(site, "worker2")["worker2", "SSSD's settings are as declared"]
+        assert (status, "10-more.conf" in evidence) == (Status.FAIL, True)
+    finally:
+        site.on("worker2", "rm /etc/sssd/conf.d/10-more.conf")
+
+
+def test_a_local_user_with_a_number_or_a_name_of_the_directory_is_found(site: Site):
+    claim = "users of the node's own have no number and no name of the directory"
+    site.on("worker2", "useradd -u 20077 -M stray")
+    try:
+        status, evidence = verdicts(site, "worker2")["worker2", claim]
+        assert (status, "stray (20077)" in evidence) == (Status.FAIL, True)
+    finally:
+        site.on("worker2", "userdel stray")
+    site.on("worker2", "useradd -u 4001 -M erin")
+    try:
+        status, evidence = verdicts(site, "worker2")["worker2", claim]
+        assert (status, "both have erin" in evidence) == (Status.WARN, True)
+    finally:
+        site.on("worker2", "userdel erin")
+
+
+def test_another_number_on_one_node_is_found(site: Site):
+    site.on("worker2", "useradd -u 4002 -M carol")
+    try:
+        status, evidence = verdicts(site)["head1", "users have the same number on every node"]
+        assert (status, "4002 on worker2" in evidence) == (Status.FAIL, True)
+    finally:
+        site.on("worker2", "userdel carol")
+
+
+def test_cached_entries_of_another_directory_are_dropped(site: Site):
+    def elsewhere(declared):
+        declared["roles"]["accounts"]["max_id"] = 20001
+
+    with site.declaring(elsewhere):
+        site.apply()
+        assert site.on("worker1", "id -u carol; id -u dave 2>/dev/null || echo none").split() == [
+            "20001",
+            "none",
+        ]
+    site.apply()
+    online(site)
+    assert site.on("worker1", "id -u dave").strip() == "20002"
