@@ -45,6 +45,7 @@ SOFTWARE = {
         "sssd.service",
         {"account": "/etc/pam.d/common-account", "session": "/etc/pam.d/common-session"},
     ),
+    "home-maker": Names(()),  # in libpam-modules
     "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),
     "chrony": Names(

@@ -59,10 +59,10 @@ def _sssd(site: Site, options: AccountsOptions, unit: str) -> None:
 
 def _lookups(site: Site, options: AccountsOptions) -> None:
     stack = pam.stack(site.node.family, make_home=options.make_home)
-    if stack.package:
-        packages.installed(name="Install what makes homes", packages=(stack.package,))
-    if stack.unit:
-        units.unit(name="Run what makes homes", unit=stack.unit)
+    maker = names(site.node.family, "home-maker")
+    if options.make_home and maker.packages:
+        packages.installed(name="Install what makes homes", packages=maker.packages)
+        units.unit(name="Run what makes homes", unit=maker.unit or "")
     if options.make_home and stack.profile:
         files.file(
             name="Write the PAM profile that makes homes",

@@ -21,9 +21,6 @@ class Stack:
     """Whether a profile of ours makes homes, and not one of the distribution's."""
     writes_nsswitch: bool = False
     """Whether the same command writes nsswitch.conf, which then must not be changed by hand."""
-    package: str = ""
-    """What makes homes, where it is a package."""
-    unit: str = ""
 
 
 def stack(family: Family, *, make_home: bool) -> Stack:
@@ -75,6 +72,4 @@ def _authselect(family: Family, *, make_home: bool) -> Stack:
         "sssd homes",
         f"{features}; authselect select sssd $kept {feature} --force",
         writes_nsswitch=True,
-        package=names(family, "sssd").settings["homes"],
-        unit="oddjobd.service",
     )

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, StringConstraints
 from rackwright.model.text import mistake
 
 _DN = re.compile(r"[A-Za-z][A-Za-z0-9.-]*=[^,=]+(,[A-Za-z][A-Za-z0-9.-]*=[^,=]+)*")
-_DN_CHARACTERS = re.compile(r"[\w=,. @+/&'-]+")
+_DN_CHARACTERS = re.compile(r"[\w=,. @-]+")
 _FILTER = re.compile(r"[\w=,. @+&|!<>~:*()-]+")
 _HOME = re.compile(r"(/([A-Za-z0-9._-]|%[uUl])+)+")
 
@@ -38,7 +38,7 @@ def _server(uri: str) -> str:
 def _dn(text: str) -> str:
     if not _DN.fullmatch(text) or not _DN_CHARACTERS.fullmatch(text) or text != text.strip():
         raise mistake(
-            "Not a distinguished name of letters, digits and `=,. @+/&'-`.",
+            "Not a distinguished name of letters, digits and `=,. @_-`.",
             "e.g. `ou=people,dc=example,dc=com`",
         )
     return text

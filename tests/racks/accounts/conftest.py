@@ -1,4 +1,4 @@
-"""One rack for the set: a head with the directory, Slurm, and two workers that run jobs of its users."""
+"""One rack for the set: the directory and Slurm on a head, two workers, and a node of an older release."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ mirrors: {apt_proxy: "http://10.98.0.1:3142"}
 nodes:
   - {nodes: head1, roles: [head], addresses: {management: 10.98.0.10}}
   - {nodes: "worker[1-2]", roles: [worker], addresses: {management: 10.98.0.11}}
+  - {nodes: old1, roles: [storage], os: debian-12, addresses: {management: 10.98.0.20}}
 roles:
   base: {}
   access: {users: [{name: bob, uid: 3001, sudo: true}]}

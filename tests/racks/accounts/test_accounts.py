@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import pytest
 
@@ -28,7 +31,7 @@ _REFUSED = ("Permission denied", "Connection closed")
 
 @pytest.mark.smoke
 def test_a_second_plan_is_empty_and_all_claims_hold(site: Site):
-    assert site.cli("plan", str(site.file)).out.strip() == "plan: nothing to change on 3 of 3 nodes"
+    assert site.cli("plan", str(site.file)).out.strip() == "plan: nothing to change on 4 of 4 nodes"
     assert verdicts(site) == {}
 
 
@@ -214,33 +217,112 @@ def test_a_local_user_with_a_number_or_a_name_of_the_directory_is_found(site: Si
         assert (status, "stray (20077)" in evidence) == (Status.FAIL, True)
     finally:
         site.on("worker2", "userdel stray")
-    site.on("worker2", "useradd -u 4001 -M erin")
-    try:
+    with local_user(site, "worker2", "erin", 4001):
         status, evidence = verdicts(site, "worker2")["worker2", claim]
         assert (status, "both have erin" in evidence) == (Status.WARN, True)
-    finally:
-        site.on("worker2", "userdel erin")
 
 
 def test_another_number_on_one_node_is_found(site: Site):
-    site.on("worker2", "useradd -u 4002 -M carol")
-    try:
+    with local_user(site, "worker2", "carol", 4002):
         status, evidence = verdicts(site)["head1", "users have the same number on every node"]
         assert (status, "4002 on worker2" in evidence) == (Status.FAIL, True)
+
+
+@contextmanager
+def local_user(site: Site, node: str, name: str, uid: int) -> Iterator[None]:
+    """A line of passwd: useradd refuses a name that the directory has."""
+    site.on(node, f"echo {name}:x:{uid}:{uid}::/:/bin/sh >>/etc/passwd")
+    try:
+        yield
     finally:
-        site.on("worker2", "userdel carol")
+        site.on(node, f"sed -i '/^{name}:/d' /etc/passwd")
+
+
+def declaring(site: Site, **options: Any) -> AbstractContextManager[None]:
+    """Other options of the role; None takes one away."""
+
+    def change(declared: dict[str, Any]) -> None:
+        accounts = declared["roles"]["accounts"]
+        accounts.update(options)
+        for name in [name for name, value in options.items() if value is None]:
+            del accounts[name]
+
+    return site.declaring(change)
+
+
+def apply_accounts(site: Site) -> None:
+    site.apply(0, "--role", "accounts")
+
+
+def test_the_next_server_answers_where_the_first_is_dead(site: Site):
+    """The first of three refuses connections, the second has an address that no machine has; by ldaps this time."""
+    servers = ["ldaps://head1.lab.test:1636", "ldaps://10.98.0.200", "ldaps://head1.lab.test"]
+    with declaring(site, servers=servers, deadline_seconds=12):
+        apply_accounts(site)
+        site.on(
+            "worker1",
+            "systemctl stop sssd; rm -f /var/lib/sss/db/*.ldb /var/lib/sss/mc/*; systemctl start sssd",
+        )
+        began = time.monotonic()
+        assert site.on("worker1", "id -u carol").strip() == "20001"
+        assert time.monotonic() - began < 12 + 1
+        assert log_in(site, "carol", "worker1", "id -un").said == "carol"
+        status, evidence = verdicts(site, "worker1")["worker1", _SERVERS]
+        assert status is Status.FAIL
+        assert "ldaps://head1.lab.test:1636: Connection refused" in evidence
+        assert "ldaps://10.98.0.200: " in evidence
+        assert "(ldaps://head1.lab.test answers)" in evidence
+    apply_accounts(site)
+    online(site)
+
+
+def test_a_filter_and_expired_accounts_decide_who_logs_in(site: Site):
+    entry = "dn: uid={},ou=people,dc=lab,dc=test\nchangetype: modify\n"
+    directory.change(
+        site,
+        f"{entry.format('erin')}add: objectClass\nobjectClass: shadowAccount\n-\nadd: shadowExpire\nshadowExpire: 1\n\n"
+        f"{entry.format('carol')}add: description\ndescription: hpc\n\n"
+        f"{entry.format('erin')}add: description\ndescription: hpc\n",
+    )
+    with declaring(site, allowed_groups=None, access_filter="(description=hpc)", expiry="shadow"):
+        apply_accounts(site)
+        online(site)
+        assert log_in(site, "carol", "worker1", "id -un").said == "carol"
+        for refused in ("dave", "erin"):  # one does not match, one is expired
+            assert log_in(site, refused, "worker1", "id").status == 255
+        directory.change(site, f"{entry.format('erin')}delete: shadowExpire\n")
+        online(site)
+        assert log_in(site, "erin", "worker1", "id -un").said == "erin"
+        with directory.stopped(site):
+            assert log_in(site, "carol", "worker1", "id -un").said == "carol"
+            assert log_in(site, "dave", "worker1", "id").status == 255
+    apply_accounts(site)
+    online(site)
+    assert verdicts(site) == {}
+
+
+def test_an_older_release_does_the_same(site: Site):
+    """Debian 12: SSSD 2.8, which takes its settings from a file with mode 600 alone."""
+    assert site.on("old1", "stat -c '%a %U:%G' /etc/sssd/sssd.conf").strip() == "600 root:root"
+    site.on("old1", "rm -rf /home/carol")
+    login = log_in(site, "carol", "old1", "id -un; stat -c %a .; . /etc/os-release; echo $VERSION_ID")
+    assert login.said.split() == ["carol", "700", "12"]
+    assert log_in(site, "erin", "old1", "id").status == 255
+    assert log_in(site, "dave", "old1", "sudo -n id -u").said.splitlines()[-1] == "0"
+    with directory.hanging(site):
+        site.on("old1", "sss_cache -E")
+        first = log_in(site, "carol", "old1", "id -un")
+        assert (first.status, first.said) == (0, "carol")
+        assert first.seconds < DEADLINE_SECONDS + LOGIN_SECONDS
 
 
 def test_cached_entries_of_another_directory_are_dropped(site: Site):
-    def elsewhere(declared):
-        declared["roles"]["accounts"]["max_id"] = 20001
-
-    with site.declaring(elsewhere):
-        site.apply()
+    with declaring(site, max_id=20001):
+        apply_accounts(site)
         assert site.on("worker1", "id -u carol; id -u dave 2>/dev/null || echo none").split() == [
             "20001",
             "none",
         ]
-    site.apply()
+    apply_accounts(site)
     online(site)
     assert site.on("worker1", "id -u dave").strip() == "20002"
