@@ -98,7 +98,7 @@ class AccountsOptions(RoleOptions, AddsLogins):
     sudo_groups: tuple[DirectoryGroup, ...] = Field(
         default=(),
         description="Groups of the directory whose members may become root; without a password, as there are none. "
-        "They never log in host-based.",
+        "They never log in host-based, nor with keys of their homes, which root of another node may have written.",
     )
 
     min_id: int = Field(

@@ -78,6 +78,18 @@ def test_a_user_logs_in_from_node_to_node_and_one_who_becomes_root_does_not(site
     assert (refused.status, "Permission denied" in refused.said) == (255, True), refused
 
 
+def test_a_key_in_the_home_of_one_who_becomes_root_does_not_count(site: Site):
+    """Root of any node that mounts the home could have written it."""
+    key = site.on("head1", "ssh-keygen -y -f /root/bob.key").strip()
+    for user in ("carol", "dave"):
+        assert (
+            log_in(site, user, "worker1", f"mkdir -pm 700 .ssh; echo {key} >.ssh/authorized_keys").status == 0
+        )
+    assert log_in(site, "carol", "worker1", "id -un", key="bob").said == "carol"
+    assert log_in(site, "dave", "worker1", "id -un", key="bob").status == 255
+    site.on("worker1", "rm -r /home/carol/.ssh /home/dave/.ssh")
+
+
 def test_the_directory_replaces_nothing_of_the_node(site: Site):
     """It has a bob with another number, a mallory with a system's number, and a group docker."""
     assert site.on("worker1", "id -u bob; id -Gn bob").split()[:2] == ["3001", "bob"]

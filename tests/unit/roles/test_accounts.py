@@ -86,9 +86,11 @@ def test_sshd_s_settings_and_sudo_rights():
         "Match User *,!root,!admin,!rackwright-drift,!ada\n"
         "    AuthorizedKeysCommand /usr/bin/sss_ssh_authorizedkeys\n"
         "    AuthorizedKeysCommandUser nobody\n"
-        "# They become root, so the root of another node must not log in as one of them.\n"
+        "# They become root, so the root of another node must not log in as one of them: not by its word, and not with "
+        "a key that\n# it wrote into a shared home.\n"
         "Match User *,!root,!admin,!rackwright-drift,!ada Group ops\n"
         "    HostbasedAuthentication no\n"
+        "    AuthorizedKeysFile /etc/ssh/authorized_keys.d/%u\n"
     )
     assert texts.sudoers(OPTIONS) == (
         "# Written by rackwright. Groups of the directory; nobody has a password here, so nobody is asked for one.\n"
