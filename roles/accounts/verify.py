@@ -57,7 +57,7 @@ def _order(context: Context) -> str:
 
 
 def _pam(context: Context) -> str:
-    """Without it, whoever has a key in the directory gets in, member of an allowed group or not."""
+    """Without it, every user with a key in the directory gets in, member of an allowed group or not."""
     family = context.node.family
     account, session = pam.account_file(family), pam.session_file(family)
     if not asks_sssd(text_of(context, account)):

@@ -37,7 +37,7 @@ roles:
   integrity: {}
 """
 DEADLINE_SECONDS = 6
-LOGIN_SECONDS = 3
+LOGIN_SECONDS = 5
 """What sshd, PAM and the home take besides the lookups, on a machine with other load."""
 _ROLES: dict[str, Any] = {
     "accounts": {
@@ -109,15 +109,15 @@ def _people(folder: Path) -> tuple[Person, ...]:
     return tuple(Person(name, uid, key) for name, uid in numbers.items())
 
 
-def online(site: Site) -> None:
+def online(site: Site, user: str = "carol") -> None:
     """Until the directory answers and every node's SSSD asks it again."""
     site.on("head1", "systemctl kill -s CONT slapd; systemctl start slapd")
     for node in site.nodes:
         # SIGUSR2: go online at once (sssd(8))
         site.on(
             node,
-            "systemctl start sssd; systemctl kill --kill-whom=main -s USR2 sssd; rm -f /tmp/fresh\n"
-            "for try in $(seq 60); do sss_cache -E; getent -s sss passwd carol >/dev/null && exit; sleep 0.5; done; exit 1",
+            "systemctl start sssd; systemctl kill --kill-whom=main -s USR2 sssd\n"
+            f"for try in $(seq 60); do sss_cache -E; getent -s sss passwd {user} >/dev/null && exit; sleep 0.5; done; exit 1",
         )
 
 

@@ -17,6 +17,8 @@ from rackwright.secrets.store import store_of
 from tests.racks.site import Site
 
 BASE = "dc=lab,dc=test"
+WINDOWS = "dc=ad,dc=test"
+"""A part with Active Directory's schema, as far as OpenLDAP has it: an imitation, not a domain controller."""
 READER = f"cn=reader,{BASE}"
 READER_PASSWORD = "reader's pass-word: %1 #2; 3=4"
 """With what means something in the files of other programs."""
@@ -40,6 +42,9 @@ include /etc/ldap/schema/nis.schema
 attributetype ( 1.3.6.1.4.1.24552.500.1.1.1.13 NAME 'sshPublicKey'
   EQUALITY octetStringMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 )
 objectclass ( 1.3.6.1.4.1.24552.500.1.1.2.0 NAME 'ldapPublicKey' SUP top AUXILIARY MAY ( sshPublicKey $ uid ) )
+# RFC 2307bis as far as it takes: a posixGroup that names its members by DN
+objectclass ( 1.3.6.1.4.1.4203.666.98.1 NAME 'memberGroup' SUP posixGroup STRUCTURAL MAY member )
+include /etc/ldap/schema/msuser.schema
 modulepath /usr/lib/ldap
 moduleload back_mdb
 TLSCertificateFile {_TLS}/server.crt
@@ -52,6 +57,11 @@ suffix "{BASE}"
 rootdn "cn=admin,{BASE}"
 directory /var/lib/ldap
 access to attrs=userPassword by anonymous auth by * none
+access to * by dn.exact="{READER}" read by * none
+database mdb
+maxsize 67108864
+suffix "{WINDOWS}"
+directory /var/lib/ldap-windows
 access to * by dn.exact="{READER}" read by * none
 """
 
@@ -74,11 +84,14 @@ def install(
     put(site, "/etc/ldap/slapd.conf", _CONF)
     serve_certificate(site, (SERVER, "head1"))
     put(site, "/root/people.ldif", _ldif(people, groups))
+    put(site, "/root/windows.ldif", _windows(people[0].key))
     site.on(
         "head1",
-        "systemctl stop slapd; rm -f /var/lib/ldap/*\n"
-        "slapadd -q -f /etc/ldap/slapd.conf -l /root/people.ldif\n"
-        "chown openldap:openldap /var/lib/ldap/* && systemctl enable --now slapd",
+        "systemctl stop slapd; rm -rf /var/lib/ldap/* /var/lib/ldap-windows; mkdir /var/lib/ldap-windows\n"
+        f"slapadd -q -f /etc/ldap/slapd.conf -b {BASE} -l /root/people.ldif\n"
+        # without the checks of the schema, which asks for what domain controllers make themselves
+        f"slapadd -q -s -f /etc/ldap/slapd.conf -b {WINDOWS} -l /root/windows.ldif\n"
+        "chown -R openldap:openldap /var/lib/ldap /var/lib/ldap-windows && systemctl enable --now slapd",
     )
 
 
@@ -108,8 +121,8 @@ def change(site: Site, ldif: str) -> None:
     put(site, "/root/change.ldif", ldif)
     site.on(
         "head1",
-        "systemctl stop slapd; slapmodify -q -f /etc/ldap/slapd.conf -l /root/change.ldif\n"
-        "chown openldap:openldap /var/lib/ldap/*; systemctl start slapd",
+        "systemctl stop slapd; slapmodify -q -s -f /etc/ldap/slapd.conf -l /root/change.ldif\n"
+        "chown -R openldap:openldap /var/lib/ldap /var/lib/ldap-windows; systemctl start slapd",
     )
 
 
@@ -156,9 +169,45 @@ def _ldif(people: tuple[Person, ...], groups: Mapping[str, tuple[int, tuple[str,
         )
         entries.append(_group(one.name, one.uid, ()))
     entries += [_group(name, gid, members) for name, (gid, members) in groups.items()]
+    entries.append(f"{_group('labs', 21003, ())}\nmember: cn=research,ou=groups,{BASE}")
     return "\n\n".join(entries) + "\n"
 
 
 def _group(name: str, gid: int, members: tuple[str, ...]) -> str:
-    lines = [f"dn: cn={name},ou=groups,{BASE}", "objectClass: posixGroup", f"cn: {name}", f"gidNumber: {gid}"]
-    return "\n".join([*lines, *(f"memberUid: {member}" for member in members)])
+    """With its members in both ways."""
+    lines = [
+        f"dn: cn={name},ou=groups,{BASE}",
+        *("objectClass: posixGroup", "objectClass: memberGroup", f"cn: {name}", f"gidNumber: {gid}"),
+    ]
+    by_dn = (f"member: uid={member},ou=people,{BASE}" for member in members)
+    return "\n".join([*lines, *(f"memberUid: {member}" for member in members), *by_dn])
+
+
+def _windows(key: str) -> str:
+    """Frank and Grace, whose account is disabled, both in the group hpc; `Domain Users` is their primary group."""
+    entries = [
+        f"dn: {WINDOWS}\nobjectClass: domain\ndc: ad",
+        f"dn: ou=Staff Members,{WINDOWS}\nobjectClass: organizationalUnit\nou: Staff Members",
+    ]
+    for name, rid, control in (("Frank", 1105, 512), ("Grace", 1106, 514)):
+        entries.append(
+            f"dn: cn={name} Miller,ou=Staff Members,{WINDOWS}\nobjectClass: user\ncn: {name} Miller\nsn: Miller\n"
+            f"sAMAccountName: {name}\nobjectSid:: {_sid(rid)}\nprimaryGroupID: 513\nuserAccountControl: {control}\n"
+            f"altSecurityIdentities: {key}"
+        )
+    members = "\n".join(f"member: cn={name} Miller,ou=Staff Members,{WINDOWS}" for name in ("Frank", "Grace"))
+    for name, rid, more in (("Domain Users", 513, ""), ("hpc", 1110, f"\n{members}")):
+        entries.append(
+            f"dn: cn={name},{WINDOWS}\nobjectClass: group\ncn: {name}\nsAMAccountName: {name}\n"
+            f"objectSid:: {_sid(rid)}\ngroupType: -2147483646{more}"
+        )
+    return "\n\n".join(entries) + "\n"
+
+
+def _sid(rid: int) -> str:
+    """S-1-5-21-111111-222222-333333-RID as it is stored: revision, count, authority, then numbers of 32 bits, little end first."""
+    parts = (21, 111_111, 222_222, 333_333, rid)
+    raw = (
+        bytes([1, len(parts)]) + (5).to_bytes(6, "big") + b"".join(one.to_bytes(4, "little") for one in parts)
+    )
+    return base64.b64encode(raw).decode()

@@ -113,7 +113,7 @@ def test_a_job_runs_as_a_user_of_the_directory(site: Site):
 
 
 @pytest.mark.parametrize("how", [directory.stopped, directory.hanging], ids=["stopped", "hanging"])
-def test_without_the_directory_known_users_log_in_and_nobody_waits(site: Site, how):
+def test_without_the_directory_known_users_log_in_and_none_waits_long(site: Site, how):
     assert log_in(site, "carol", "worker1", "true").status == 0
     with how(site):
         site.on("worker1", "sss_cache -E")
@@ -326,6 +326,54 @@ def test_an_older_release_does_the_same(site: Site):
         first = log_in(site, "carol", "old1", "id -un")
         assert (first.status, first.said) == (0, "carol")
         assert first.seconds < DEADLINE_SECONDS + LOGIN_SECONDS
+
+
+def test_groups_that_name_members_by_dn_and_groups_in_groups(site: Site):
+    assert "labs" not in site.on("worker1", "id -Gn carol").split()
+    with declaring(site, kind="rfc2307bis", allowed_groups=["labs"]):
+        apply_accounts(site)
+        online(site)
+        assert {"research", "labs"} <= set(site.on("worker1", "id -Gn carol").split())
+        assert log_in(site, "carol", "worker1", "id -un").said == "carol"
+        assert log_in(site, "erin", "worker1", "id").status == 255
+    apply_accounts(site)
+    online(site)
+
+
+def test_active_directory_s_schema_with_numbers_from_sids(site: Site):
+    """An imitation: OpenLDAP with entries as a domain controller has them."""
+    windows = {
+        "kind": "ad",
+        "numbers": "sid",
+        "base": directory.WINDOWS,
+        "user_base": f"ou=Staff Members,{directory.WINDOWS}",
+        "allowed_groups": ["hpc"],
+        "sudo_groups": None,
+        "ssh_key_attribute": "altSecurityIdentities",
+        "shell": "/bin/bash",
+        "min_id": 200_000,
+        "max_id": 2_000_200_000,
+        "probe_user": "frank",
+    }
+    with declaring(site, **windows):
+        apply_accounts(site)
+        online(site, "frank")
+        numbers = {site.on(node, "id -u Frank; id -g frank") for node in ("head1", "worker1", "old1")}
+        assert len(numbers) == 1, numbers
+        assert log_in(site, "frank", "worker1", "id -un; pwd").said.split() == ["frank", "/home/frank"]
+        assert verdicts(site, "worker1", "old1").keys() <= {
+            ("worker1", "users of the workload manager exist")
+        }
+        assert log_in(site, "grace", "worker1", "id -un").said == "grace"  # membership is all that counts
+    windows |= {"allowed_groups": None, "access_filter": "(objectClass=user)", "expiry": "ad"}
+    with declaring(site, **windows):
+        apply_accounts(site)
+        online(site, "frank")
+        assert log_in(site, "frank", "worker1", "id -un").said == "frank"
+        assert log_in(site, "grace", "worker1", "id").status == 255
+    apply_accounts(site)
+    online(site)
+    assert verdicts(site) == {}
 
 
 def test_cached_entries_of_another_directory_are_dropped(site: Site):

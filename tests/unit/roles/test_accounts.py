@@ -93,7 +93,7 @@ def test_sshd_s_settings_and_sudo_rights():
         "    AuthorizedKeysFile /etc/ssh/authorized_keys.d/%u\n"
     )
     assert texts.sudoers(OPTIONS) == (
-        "# Written by rackwright. Groups of the directory; nobody has a password here, so nobody is asked for one.\n"
+        "# Written by rackwright. Groups of the directory. Nodes take no passwords, so sudo asks for none.\n"
         "%ops ALL=(ALL:ALL) NOPASSWD: ALL\n"
     )
     neither = changed(sudo_groups=[], ssh_key_attribute=None)
