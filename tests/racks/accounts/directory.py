@@ -18,7 +18,7 @@ from tests.racks.site import Site
 
 BASE = "dc=lab,dc=test"
 WINDOWS = "dc=ad,dc=test"
-"""A part with Active Directory's schema, as far as OpenLDAP has it: an imitation, not a domain controller."""
+"""A part with what SSSD reads of Active Directory's schema: an imitation, not a domain controller."""
 READER = f"cn=reader,{BASE}"
 READER_PASSWORD = "reader's pass-word: %1 #2; 3=4"
 """With what means something in the files of other programs."""
@@ -44,7 +44,23 @@ attributetype ( 1.3.6.1.4.1.24552.500.1.1.1.13 NAME 'sshPublicKey'
 objectclass ( 1.3.6.1.4.1.24552.500.1.1.2.0 NAME 'ldapPublicKey' SUP top AUXILIARY MAY ( sshPublicKey $ uid ) )
 # RFC 2307bis as far as it takes: a posixGroup that names its members by DN
 objectclass ( 1.3.6.1.4.1.4203.666.98.1 NAME 'memberGroup' SUP posixGroup STRUCTURAL MAY member )
-include /etc/ldap/schema/msuser.schema
+# what SSSD asks Active Directory for, under the names and numbers it has there (msuser.schema has no matching rules)
+attributetype ( 1.2.840.113556.1.4.221 NAME 'sAMAccountName'
+  EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 SINGLE-VALUE )
+attributetype ( 1.2.840.113556.1.4.146 NAME 'objectSid'
+  EQUALITY octetStringMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 SINGLE-VALUE )
+attributetype ( 1.2.840.113556.1.4.98 NAME 'primaryGroupID'
+  EQUALITY integerMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 SINGLE-VALUE )
+attributetype ( 1.2.840.113556.1.4.8 NAME 'userAccountControl'
+  EQUALITY integerMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 SINGLE-VALUE )
+attributetype ( 1.2.840.113556.1.4.750 NAME 'groupType'
+  EQUALITY integerMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 SINGLE-VALUE )
+attributetype ( 1.2.840.113556.1.4.867 NAME 'altSecurityIdentities'
+  EQUALITY caseExactMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+objectclass ( 1.2.840.113556.1.5.9 NAME 'user' SUP inetOrgPerson STRUCTURAL
+  MAY ( sAMAccountName $ objectSid $ primaryGroupID $ userAccountControl $ altSecurityIdentities ) )
+objectclass ( 1.2.840.113556.1.5.8 NAME 'group' SUP top STRUCTURAL
+  MUST cn MAY ( sAMAccountName $ objectSid $ groupType $ member ) )
 modulepath /usr/lib/ldap
 moduleload back_mdb
 TLSCertificateFile {_TLS}/server.crt
@@ -89,8 +105,7 @@ def install(
         "head1",
         "systemctl stop slapd; rm -rf /var/lib/ldap/* /var/lib/ldap-windows; mkdir /var/lib/ldap-windows\n"
         f"slapadd -q -f /etc/ldap/slapd.conf -b {BASE} -l /root/people.ldif\n"
-        # without the checks of the schema, which asks for what domain controllers make themselves
-        f"slapadd -q -s -f /etc/ldap/slapd.conf -b {WINDOWS} -l /root/windows.ldif\n"
+        f"slapadd -q -f /etc/ldap/slapd.conf -b {WINDOWS} -l /root/windows.ldif\n"
         "chown -R openldap:openldap /var/lib/ldap /var/lib/ldap-windows && systemctl enable --now slapd",
     )
 
@@ -121,7 +136,7 @@ def change(site: Site, ldif: str) -> None:
     put(site, "/root/change.ldif", ldif)
     site.on(
         "head1",
-        "systemctl stop slapd; slapmodify -q -s -f /etc/ldap/slapd.conf -l /root/change.ldif\n"
+        "systemctl stop slapd; slapmodify -q -f /etc/ldap/slapd.conf -l /root/change.ldif\n"
         "chown -R openldap:openldap /var/lib/ldap /var/lib/ldap-windows; systemctl start slapd",
     )
 
