@@ -6,6 +6,8 @@ from pyinfra.context import host
 from rackwright.data import options_for
 from rackwright.roles.access.deploy import access
 from rackwright.roles.access.options import AccessOptions
+from rackwright.roles.accounts.deploy import accounts
+from rackwright.roles.accounts.options import AccountsOptions
 from rackwright.roles.apptainer.deploy import apptainer
 from rackwright.roles.apptainer.options import ApptainerOptions
 from rackwright.roles.base.deploy import base
@@ -135,6 +137,8 @@ if (o := options_for(host, "proxy", ProxyOptions)) is not None:
     proxy(options=o)
 if (o := options_for(host, "site_ca", SiteCaOptions)) is not None:
     site_ca(options=o)
+if (o := options_for(host, "accounts", AccountsOptions)) is not None:
+    accounts(options=o)
 if (o := options_for(host, "kernel", KernelOptions)) is not None:
     kernel(options=o)
 if (o := options_for(host, "rdma", RdmaOptions)) is not None:

@@ -109,6 +109,13 @@ class RunsWorkloadManager:
     """Cores of each node that it gives to no job."""
 
 
+class NamesJobUsers:
+    """Options of the role whose workload manager knows users by their Unix names."""
+
+    users: Mapping[str, object]
+    """By name; the users themselves come from elsewhere."""
+
+
 class ManagesImexChannels:
     """Options of the role whose workload manager can make an IMEX channel for each job."""
 
@@ -198,6 +205,15 @@ class DeclaresLogins:
     @property
     def sshd_settings(self) -> Mapping[str, str]:
         """Effective settings of sshd, in lower case as `sshd -T` prints them."""
+        raise NotImplementedError
+
+
+class AddsLogins:
+    """Options of a role that lets in further users than declared ones, e.g. those of a directory."""
+
+    @property
+    def added_login_files(self) -> tuple[str, ...]:
+        """Files of sudo and of sshd that it compares whole, besides those of DeclaresLogins."""
         raise NotImplementedError
 
 

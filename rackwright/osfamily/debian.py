@@ -117,6 +117,7 @@ def _debian(
     docker: tuple[str, ...],
     nvidia_key: tuple[str, str],
     ceph: int,
+    sssd_conf: tuple[str, str] = ("600", "root"),
 ) -> Release:
     return Release(
         id=id,
@@ -127,6 +128,7 @@ def _debian(
         components=("main", "contrib", "non-free", "non-free-firmware"),
         tuned_profiles=tuned_profiles,
         sshd_has_penalties=sshd_has_penalties,
+        sssd_conf=sssd_conf,
         slurm=slurm,
         podman=podman,
         container_daemons={"docker": docker, "containerd": ("containerd",)},
@@ -150,6 +152,7 @@ def _ubuntu(
     nvidia_key: tuple[str, str],
     ceph: int | None = None,
     networkd_makes_ipoib: bool = True,
+    sssd_conf: tuple[str, str] = ("600", "root"),
 ) -> Release:
     return Release(
         id=id,
@@ -163,6 +166,7 @@ def _ubuntu(
         has_ppas=True,
         tuned_profiles=tuned_profiles,
         sshd_has_penalties=sshd_has_penalties,
+        sssd_conf=sssd_conf,
         slurm=slurm,
         podman=podman,
         container_daemons={"docker": _DOCKER, "containerd": ("containerd",)},
@@ -195,6 +199,7 @@ RELEASES = (
         slurm="24.11",
         podman=(*_PODMAN, "nftables", "passt", "uidmap"),
         docker=(*_DOCKER, "docker-cli"),
+        sssd_conf=("640", "root"),
         nvidia_key=_NVIDIA_2025,
         ceph=18,  # unconfirmed: no index of trixie was read; 18.2.7 when it was released
     ),
@@ -223,7 +228,8 @@ RELEASES = (
     # Released 2026-04-23. packages.ubuntu.com and public logs of the release, read 2026-11-22: tuned 2.25.1,
     # OpenSSH 10.2p1, Slurm 25.11.2, podman 5.7.0 with netavark 1.16.1 (recommends nftables), Docker's suite
     # resolute; NVIDIA's key in two places that do not copy each other. unconfirmed: passt and uidmap, from
-    # Debian 13's podman 5; docker.io with its client in it, from 24.04; a PPA of Apptainer for it.
+    # Debian 13's podman 5; docker.io with its client in it, from 24.04; a PPA of Apptainer for it; access of
+    # sssd.conf, from Debian 13.
     _ubuntu(
         "ubuntu-26.04",
         "resolute",
@@ -231,6 +237,7 @@ RELEASES = (
         sshd_has_penalties=True,
         slurm="25.11",
         podman=(*_PODMAN, "nftables", "passt", "uidmap"),
+        sssd_conf=("640", "root"),
         nvidia_key=("60DF8A40.pub", "14BAFBC7562AD710CA04E69905FBB6DA60DF8A40"),
     ),
 )

@@ -42,6 +42,13 @@ SOFTWARE = {
     ),
     "dcb": Names(("iproute2", "mstflint")),  # mstconfig reads what firmware has of congestion control
     "lldpd": Names(("lldpd",), "lldpd.service"),
+    # names as the archives of Debian 12 and 13 have them (read 2026-11-26), Ubuntu takes Debian's; tools: sssctl
+    "sssd": Names(
+        ("sssd-ldap", "libnss-sss", "libpam-sss", "sssd-tools"),
+        "sssd.service",
+        {"account": "/etc/pam.d/common-account", "session": "/etc/pam.d/common-session"},
+    ),
+    "home-maker": Names(()),  # in libpam-modules
     "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),
     "chrony": Names(

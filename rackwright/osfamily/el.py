@@ -195,6 +195,7 @@ def _el(
     sshd_has_penalties: bool,
     slurm: str | None,
     has_module_streams: bool,
+    sssd_conf: tuple[str, str] = ("600", "root"),
 ) -> Iterator[Release]:
     """Releases of one major number: by name, the folder of Docker's archive and the repository files."""
     for distribution, (docker_archive, repository_files) in distributions.items():
@@ -205,6 +206,7 @@ def _el(
             network="networkmanager",
             tuned_profiles=tuned_profiles,
             sshd_has_penalties=sshd_has_penalties,
+            sssd_conf=sssd_conf,
             slurm=slurm,
             podman=("podman", "crun", "netavark", "aardvark-dns", "passt", "shadow-utils-subid"),
             container_daemons={"docker": (), "containerd": ()},
@@ -246,7 +248,8 @@ RELEASES = (
     # docs.redhat.com and public logs of both, read 2026-11-22: /etc/tuned/profiles, openssh-server-9.9p1,
     # repositories' names, RPM-GPG-KEY-Rocky-10, Docker's archive for both; NVIDIA's driver guide: no module
     # streams. EPEL has Slurm 26.05 from 10.3 on and none before, so the role asks for the release.
-    # unconfirmed: NVIDIA's key, from EL 9; names of files in yum.repos.d and of packages, from EL 9.
+    # unconfirmed: NVIDIA's key, from EL 9; names of files in yum.repos.d and of packages, from EL 9; sssd.conf's
+    # group, from upstream's sssd.service of SSSD 2.10.
     *_el(
         10,
         {"rocky": ("centos", _rocky_files(10)), "rhel": ("rhel", _rhel_files(10))},
@@ -254,5 +257,6 @@ RELEASES = (
         sshd_has_penalties=True,
         slurm=None,
         has_module_streams=False,
+        sssd_conf=("640", "sssd"),
     ),
 )

@@ -42,6 +42,14 @@ SOFTWARE = {
     # unconfirmed: dcb in iproute, as in Debian's iproute2
     "dcb": Names(("iproute", "mstflint")),  # mstconfig reads what firmware has of congestion control
     "lldpd": Names(("lldpd",), "lldpd.service"),
+    # docs.redhat.com, "Configuring authentication and authorization in RHEL" 8 and 9 (read 2026-11-26);
+    # the home-maker is what authselect's feature with-mkhomedir asks for; unconfirmed on EL 10
+    "sssd": Names(
+        ("sssd-ldap", "sssd-client", "sssd-tools", "authselect"),
+        "sssd.service",
+        {"account": "/etc/pam.d/password-auth", "session": "/etc/pam.d/password-auth"},
+    ),
+    "home-maker": Names(("oddjob-mkhomedir",), "oddjobd.service"),
     "nftables": Names(("nftables",)),
     "tuned": Names(("tuned",), "tuned.service"),
     "chrony": Names(

@@ -53,6 +53,9 @@ class Release:
     request 21563, merged in December 2021, and systemd.netdev(5) of 252; read 2026-11-25)."""
     sshd_has_penalties: bool
     """Whether sshd (from OpenSSH 9.8) blocks addresses after failed logins, and takes exemptions."""
+    sssd_conf: tuple[str, str] = ("600", "root")
+    """Mode and group of sssd.conf. sssd.service of SSSD 2.10 and newer lets its group read it when it starts (Debian
+    13's unit, sssd 2.10.1, read 2026-11-26); earlier ones refuse other modes than 600 (sssd.conf(5) of 2.9)."""
     slurm: str | None
     """The Slurm release its archive, or EPEL, ships; None: not known."""
     podman: tuple[str, ...]

@@ -16,7 +16,13 @@ from rackwright.lock.for_roles import has_stack
 from rackwright.lock.lock_file import read_lock
 from rackwright.model.authorized_keys import parse_key
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import PRIVILEGED_GROUPS, ComparesGroups, DeclaresLogins, HoldsPackages
+from rackwright.model.interfaces import (
+    PRIVILEGED_GROUPS,
+    AddsLogins,
+    ComparesGroups,
+    DeclaresLogins,
+    HoldsPackages,
+)
 from rackwright.roles.integrity.options import IntegrityOptions
 
 _SSHD_OWN = {
@@ -37,7 +43,7 @@ def declared(cluster: Cluster, node: Node, options: IntegrityOptions) -> Declare
     logins = node.offers(DeclaresLogins)
     login = cluster.ssh.user
     administrators = logins.administrators if logins is not None else ()
-    files = logins.login_files if logins is not None else ()
+    files = (*(logins.login_files if logins is not None else ()), *_added_files(node))
     groups = logins.root_groups if logins is not None else dict.fromkeys(PRIVILEGED_GROUPS, ())
     keys = {user: frozenset(lines) for user, lines in options.allowed_authorized_keys.items()}
     for user, lines in (logins.login_keys if logins is not None else {}).items():
@@ -74,6 +80,11 @@ def declared(cluster: Cluster, node: Node, options: IntegrityOptions) -> Declare
         holds=frozenset(options.allowed_holds) | _holds(cluster, node),
         paths=options.setuid_paths,
     )
+
+
+def _added_files(node: Node) -> list[str]:
+    added = (one for one in node.options.values() if isinstance(one, AddsLogins))
+    return [path for one in added for path in one.added_login_files]
 
 
 def _compared_groups(node: Node) -> list[frozenset[str]]:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from rackwright.model.interfaces import (
     GoesFirst,
     ManagesImexChannels,
+    NamesJobUsers,
     ReservesMemory,
     RunsWorkloadManager,
     UsesAccountingDatabase,
@@ -47,7 +48,6 @@ from rackwright.roles.slurm.services import Count, LicenseName, Reservation, Res
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
 
-
 _CONTROLLER_MIB = 2048
 Private = Literal["accounts", "events", "jobs", "nodes", "partitions", "reservations", "usage", "users"]
 
@@ -56,6 +56,7 @@ class SlurmOptions(
     GoesFirst,
     Listens,
     ManagesImexChannels,
+    NamesJobUsers,
     ReservesMemory,
     UsesAccountingDatabase,
     RunsWorkloadManager,

@@ -7,6 +7,7 @@ import pytest
 from rackwright.model.settings import Mirrors
 from rackwright.osfamily.known import RELEASES
 from rackwright.roles.access.options import AccessOptions
+from rackwright.roles.accounts.options import AccountsOptions
 from rackwright.roles.apptainer.options import ApptainerOptions
 from rackwright.roles.base.options import BaseOptions
 from rackwright.roles.containerd.options import ContainerdOptions
@@ -44,6 +45,7 @@ def test_it_is_planned_whole(os):
     apptainer = {"epel": ApptainerOptions(source="epel"), "release": ApptainerOptions(version="1.4.5")}
     options = {
         "access": AccessOptions(),
+        "accounts": AccountsOptions(servers=("ldaps://ldap1",), base="dc=x", everyone=True, make_home=True),
         "apptainer": apptainer[os.family.apptainer_source],
         "base": BaseOptions(locale="de_DE.UTF-8"),
         "containerd": ContainerdOptions(source="docker"),

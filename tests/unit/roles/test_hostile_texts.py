@@ -59,6 +59,7 @@ ALLOWED = {
     ("/etc/chrony/chrony.conf", (":",)): "part of an IPv6 address",
     ("/etc/enroot/enroot.conf", (" ",)): "options of mksquashfs, words of letters and digits",
     ("/etc/rackwright/firewall.nft", (" ", ",", ":", "/../")): "the comment of a rule, in quotes",
+    ("/etc/sssd/sssd.conf", (" ",)): "part of a distinguished name, to the end of its line",
     ("/etc/containerd/config.toml", (":", "/../")): "part of an image's name, in quotes",
     ("/etc/systemd/system/*.mount", (":", "/../")): "the value of one mount option",
 }

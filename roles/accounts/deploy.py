@@ -1,0 +1,125 @@
+"""Brings a node to what the accounts role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+from pyinfra.context import host
+
+from rackwright.data import Site, site_of
+from rackwright.operations import files, packages, settings, units
+from rackwright.osfamily.names import names
+from rackwright.render import render
+from rackwright.roles.accounts import pam, texts
+from rackwright.roles.accounts.options import SSHD_CONF, SUDOERS, AccountsOptions
+
+
+@deploy("accounts")
+def accounts(options: AccountsOptions) -> None:
+    """SSSD with its settings, then what asks it: the name service, PAM, sshd and sudo."""
+    site = site_of()
+    sssd = names(site.node.family, "sssd")
+    # its first start is with our settings; Debian's package enables sockets that sssd.conf names as services
+    packages.installed(name="Install SSSD", packages=sssd.packages, start_daemons=False)
+    _optional("certificate of the directory's CA", texts.CA_FILE, texts.ca_text(site.cluster, options))
+    _sssd(site, options, sssd.unit or "")
+    _lookups(site, options)
+    # who may log in is asked by now, so the keys may be found
+    _sshd(site, options)
+    _sudo(options)
+
+
+def _sssd(site: Site, options: AccountsOptions, unit: str) -> None:
+    mode, group = site.node.os.sssd_conf
+    password = None if options.bind is None else site.secret(options.bind.stored_as).reveal()
+    files.file(
+        name="Write SSSD's settings",
+        path=texts.CONF,
+        content=texts.sssd_conf(site.cluster, site.node, options, password),
+        mode=mode,
+        group=group,
+        sensitive=True,
+        validate=f"sssctl config-check -c %s -s {texts.SNIPPETS}",
+    )
+    for socket in host.loop(texts.SOCKETS):  # type: ignore[no-untyped-call]
+        units.unit(name=f"Mask {socket}", unit=socket, masked=True, disruptive=False)
+    settings.setting(
+        name="Drop cached entries of another directory",
+        target="cached entries",
+        read=texts.cache_read(),
+        want=texts.cache_want(options),
+        write=texts.cache_drop(options),
+    )
+    units.unit(
+        name="Run SSSD with its settings",
+        unit=unit,
+        restart_on=(texts.CONF, texts.ca_path(site.node, options)),
+        disruptive=False,  # it is back in a second, with the cached entries
+    )
+
+
+def _lookups(site: Site, options: AccountsOptions) -> None:
+    stack = pam.stack(site.node.family, make_home=options.make_home)
+    maker = names(site.node.family, "home-maker")
+    if options.make_home and maker.packages:
+        packages.installed(name="Install what makes homes", packages=maker.packages)
+        units.unit(name="Run what makes homes", unit=maker.unit or "")
+    if options.make_home and stack.profile:
+        files.file(
+            name="Write the PAM profile that makes homes",
+            path=texts.PAM_PROFILE,
+            content=render("accounts/pam-home.j2"),
+        )
+    settings.setting(
+        name="Let PAM ask SSSD", target="PAM", read=stack.read, want=stack.want, write=stack.write
+    )
+    if stack.profile and not options.make_home:
+        files.absent(name="Remove the PAM profile that makes homes", path=texts.PAM_PROFILE)
+    if not stack.writes_nsswitch:
+        settings.setting(
+            name="Look users up in files, then in the directory",
+            target=texts.NSSWITCH,
+            read=texts.NSSWITCH_READ,
+            want=texts.NSSWITCH_RIGHT,
+            write=texts.NSSWITCH_WRITE,
+        )
+
+
+def _sshd(site: Site, options: AccountsOptions) -> None:
+    text = texts.sshd_conf(site.cluster, site.node, options)
+    if text is None:
+        files.absent(name="Remove sshd's settings for users of the directory", path=SSHD_CONF)
+    else:
+        files.file(
+            name="Write sshd's settings for users of the directory",
+            path=SSHD_CONF,
+            content=text,
+            validate="sshd -t -f %s",
+        )
+    units.unit(
+        name="Have sshd read its settings",
+        unit=names(site.node.family, "openssh").unit or "",
+        running=None,
+        enabled=None,
+        reload_on=(SSHD_CONF,),
+    )
+
+
+def _sudo(options: AccountsOptions) -> None:
+    text = texts.sudoers(options)
+    if text is None:
+        files.absent(name="Remove the directory's sudo rights", path=SUDOERS)
+    else:
+        files.file(
+            name="Write the directory's sudo rights",
+            path=SUDOERS,
+            content=text,
+            mode="440",
+            validate="visudo -cqf %s",
+        )
+
+
+def _optional(what: str, path: str, text: str | None) -> None:
+    if text is None:
+        files.absent(name=f"Remove the {what}", path=path)
+    else:
+        files.file(name=f"Write the {what}", path=path, content=text)

@@ -1,0 +1,1 @@
+"""Users of a directory: a real slapd in the rack, and SSSD against it."""
