@@ -12,12 +12,14 @@ import pytest
 import rackwright
 from rackwright.health.judge import all_checks
 from rackwright.node_programs import (
+    BACKUP,
     DRIFT_CHECK,
     FACT_HELPER,
     HEALTH_CHECK,
     LOCK_HOLDER,
     PROBE,
     PROBE_AND_JUDGE,
+    PUT_BACK,
     RUNS_READER,
     _imports,
     _literal,
@@ -26,7 +28,7 @@ from rackwright.node_programs import (
     sources,
 )
 
-ENTRIES = (FACT_HELPER, DRIFT_CHECK, PROBE, PROBE_AND_JUDGE, HEALTH_CHECK, LOCK_HOLDER, RUNS_READER)
+ENTRIES = (FACT_HELPER, DRIFT_CHECK, PROBE, PROBE_AND_JUDGE, HEALTH_CHECK, LOCK_HOLDER, RUNS_READER, BACKUP, PUT_BACK)
 STANDARD = {*sys.stdlib_module_names, "_sha2"}  # Python 3.12's
 
 
