@@ -75,8 +75,8 @@ def read(place: str, name: str) -> Backup:
         manifest = json.loads(data) if len(data) <= _MANIFEST_MAX else None
     except (OSError, ValueError) as error:
         raise Unreadable(f"{path} cannot be read: {error}") from None
-    if (why := mistake(manifest)) is not None:
-        raise Unreadable(f"{path} {why}")
+    if not isinstance(manifest, dict) or (why := mistake(manifest)) is not None:
+        raise Unreadable(f"{path} {why if isinstance(manifest, dict) else 'is not a manifest'}")
     return Backup(name, manifest)
 
 

@@ -1,9 +1,9 @@
 """Makes a backup of this node; what the timer starts. Standard library only, Python 3.9 or newer.
 
-    backup             make one, and remove those that are not kept
-    backup --first     as an apply does on a new node: leave the place alone where it holds backups already
-    backup --anew      make one although the place holds backups of an earlier installation of the node
-    backup --report    print what is in the place as JSON, with the newest backup compared with its manifest
+backup             make one, and remove those that are not kept
+backup --first     as an apply does on a new node: leave the place alone where it holds backups already
+backup --anew      make one although the place holds backups of an earlier installation of the node
+backup --report    print what is in the place as JSON, with the newest backup compared with its manifest
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def _open_place(declared: dict[str, Any]) -> None:
     os.makedirs(place, mode=0o700, exist_ok=True)
     found = os.stat(place)
     if found.st_uid != 0 or stat.S_IMODE(found.st_mode) & _OTHERS_MAY_WRITE:
-        raise Failure(f"{place} can be written by users other than root: chown root {place}; chmod 700 {place}")
+        raise Failure(
+            f"{place} can be written by users other than root: chown root {place}; chmod 700 {place}"
+        )
 
 
 def installation() -> str | None:

@@ -21,13 +21,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from rackwright.backup import archive, places
 
 _CHUNK = 1 << 20
 _STOP_SECONDS = 300
-_GUARD = "# Written by rackwright restore, which removes it when it ends.\n[Unit]\nConditionPathExists=!{path}\n"
+_GUARD = (
+    "# Written by rackwright restore, which removes it when it ends.\n[Unit]\nConditionPathExists=!{path}\n"
+)
 
 
 class Failure(Exception):  # noqa: N818 - as it is said
@@ -67,7 +69,8 @@ def part(step: dict[str, Any], stream: IO[bytes]) -> str:
     spool = os.path.join(places.RESTORE, declared["name"] + ".gz")
     try:
         _receive(spool, step["size"], step["sha256"], stream)
-        with gzip.open(spool, "rb") as content:
+        with gzip.open(spool, "rb") as unpacked:
+            content = cast("IO[bytes]", unpacked)
             if declared["folder"] is not None:
                 try:
                     return f"{archive.put_back(declared['folder'], content)} files"
@@ -103,7 +106,9 @@ def _load(command: str, content: IO[bytes]) -> str:
         said, _ = process.communicate()
     if process.returncode:
         lines = said[-4096:].decode(errors="replace").strip().splitlines()
-        raise Failure(f"loading exited {process.returncode}: {lines[-1][:300] if lines else 'nothing was printed'}")
+        raise Failure(
+            f"loading exited {process.returncode}: {lines[-1][:300] if lines else 'nothing was printed'}"
+        )
     return f"{size} bytes"
 
 
@@ -137,7 +142,9 @@ def _systemctl(*arguments: str) -> None:
     )
     if ran.returncode:
         lines = ran.stderr.decode(errors="replace").strip().splitlines()
-        raise Failure(f"systemctl {' '.join(arguments)} exited {ran.returncode}: {lines[-1] if lines else ''}")
+        raise Failure(
+            f"systemctl {' '.join(arguments)} exited {ran.returncode}: {lines[-1] if lines else ''}"
+        )
 
 
 def _write(path: str, text: str) -> None:

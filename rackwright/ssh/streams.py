@@ -48,9 +48,7 @@ def feed(
     )
 
 
-def collect(
-    client: paramiko.SSHClient, command: str, into: BinaryIO, *, sudo: bool, limit: int
-) -> None:
+def collect(client: paramiko.SSHClient, command: str, into: BinaryIO, *, sudo: bool, limit: int) -> None:
     """Run a shell command and write what it prints into a file; ConnectionFailed where it fails or prints more than `limit` bytes."""
     try:
         with _started(client, command, sudo=sudo) as channel:

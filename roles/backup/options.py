@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from rackwright.backup import places
 from rackwright.errors import SecretsError
-from rackwright.model.backups import BackupPart, BacksUp
+from rackwright.model.backups import BacksUp, BackupPart
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
 from rackwright.model.storage import Filesystem, FilesystemPurpose
@@ -21,7 +21,17 @@ from rackwright.model.types import NodeRole
 from rackwright.secrets.store_file import public_key
 
 _CALENDAR = re.compile(r"[A-Za-z0-9*:,./~ -]{1,120}")
-_NAMED = ("minutely", "hourly", "daily", "weekly", "monthly", "quarterly", "semiannually", "yearly", "annually")
+_NAMED = (
+    "minutely",
+    "hourly",
+    "daily",
+    "weekly",
+    "monthly",
+    "quarterly",
+    "semiannually",
+    "yearly",
+    "annually",
+)
 _TOO_RARE = ("monthly", "quarterly", "semiannually", "yearly", "annually")
 _SYSTEM = ("/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/usr", "/boot", places.STATE)
 
@@ -59,7 +69,8 @@ class BackupOptions(BacksUp, RoleOptions):
         named = every.strip().lower() in _NAMED
         if not named and (not _CALENDAR.fullmatch(every) or not re.search(r"[0-9*]", every)):
             raise mistake(
-                "Not a valid time of systemd's OnCalendar.", "e.g. `hourly`, or `*-*-* 02:30:00` for every night"
+                "Not a valid time of systemd's OnCalendar.",
+                "e.g. `hourly`, or `*-*-* 02:30:00` for every night",
             )
         return every.strip()
 
@@ -68,7 +79,9 @@ class BackupOptions(BacksUp, RoleOptions):
     def _are_public_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
         for number, key in enumerate(keys, 1):
             try:
-                public_key(key, f"Recipient {number}")  # its message repeats no key, which may be a secret one
+                public_key(
+                    key, f"Recipient {number}"
+                )  # its message repeats no key, which may be a secret one
             except SecretsError as error:
                 raise mistake(error.message, error.hint) from None
         return keys
@@ -77,7 +90,10 @@ class BackupOptions(BacksUp, RoleOptions):
     @classmethod
     def _keeps_files(cls, place: str) -> str:
         if any(is_below(place, folder) for folder in _SYSTEM):
-            raise mistake(f"{place} is no folder for backups: it is the system's, or emptied at boot.", "e.g. `/srv/backup`")
+            raise mistake(
+                f"{place} is no folder for backups: it is the system's, or emptied at boot.",
+                "e.g. `/srv/backup`",
+            )
         return place
 
     def folder(self, cluster: Cluster) -> str:
@@ -103,7 +119,11 @@ class BackupOptions(BacksUp, RoleOptions):
             if found is not None and found.read_only:
                 yield "place", f"{self.place} is on {found.name}, which {node.name} mounts read-only.", None
             if found is not None and found.purpose is FilesystemPurpose.SCRATCH:
-                yield "place", f"{self.place} is on {found.name}, a scratch filesystem.", "use one that is kept"
+                yield (
+                    "place",
+                    f"{self.place} is on {found.name}, a scratch filesystem.",
+                    "use one that is kept",
+                )
         if self.every.lower() in _TOO_RARE and self.max_age_hours < 24 * 28:
             yield (
                 "max_age_hours",
@@ -117,9 +137,8 @@ class BackupOptions(BacksUp, RoleOptions):
         if own:
             yield (
                 "place",
-                f"{self.place} of {', '.join(own)} is not on a declared filesystem of another server, so the backups may "
-                "be lost with the head.",
-                "put the place below a filesystem of `storage:`, or copy it elsewhere: rackwright restore FILE --fetch FOLDER",
+                f"{self.place} of {', '.join(own)} is not on a filesystem of another server: backups are lost with the head.",
+                "use a path below a filesystem of `storage:`, or copy them: rackwright restore FILE --fetch FOLDER",
             )
 
 

@@ -105,11 +105,11 @@ def site_files(cluster: Cluster, store: SecretStore | None) -> dict[str, str]:
 
 
 def armored(path: Path) -> str:
-    """An age file as text, which age and rackwright read as well; empty where there is none."""
+    """An age file as text, which age and rackwright read as well; a placeholder where a plan of a new cluster has none."""
     try:
         encoded = base64.b64encode(path.read_bytes()).decode()
     except FileNotFoundError:
-        return ""
+        return "(the first apply makes it)\n"
     lines = [encoded[start : start + _LINE] for start in range(0, len(encoded), _LINE)]
     return "\n".join(["-----BEGIN AGE ENCRYPTED FILE-----", *lines, "-----END AGE ENCRYPTED FILE-----", ""])
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from rackwright.model.backups import BackupPart, BacksUp
+from rackwright.model.backups import BacksUp, BackupPart
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import (
     AccountingDatabase,
@@ -24,7 +24,9 @@ from rackwright.osfamily.names import names
 _IDENTIFIER = r"^[a-z][a-z0-9_]{0,31}$"
 
 
-class MariadbOptions(AccountingDatabase, BacksUp, GoesFirst, Listens, ReservesMemory, WritesUnitFiles, RoleOptions):
+class MariadbOptions(
+    AccountingDatabase, BacksUp, GoesFirst, Listens, ReservesMemory, WritesUnitFiles, RoleOptions
+):
     """MariaDB on one head for Slurm's accounting; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from rackwright.model.backups import BackupPart, BacksUp, StoppedUnit
+from rackwright.model.backups import BacksUp, BackupPart, StoppedUnit
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node

@@ -75,7 +75,9 @@ def units(options: SlurmOptions, node: Node) -> tuple[StoppedUnit, ...]:
         )
     if placement.runs_slurmctld(node, options):
         found.append(
-            StoppedUnit("slurmctld.service", 2 if node.primary else 3, "timeout 10 scontrol ping | grep -q UP")
+            StoppedUnit(
+                "slurmctld.service", 2 if node.primary else 3, "timeout 10 scontrol ping | grep -q UP"
+            )
         )
     return tuple(found)
 

@@ -48,7 +48,6 @@ from rackwright.roles.slurm.services import Count, LicenseName, Reservation, Res
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
 
-
 _CONTROLLER_MIB = 2048
 Private = Literal["accounts", "events", "jobs", "nodes", "partitions", "reservations", "usage", "users"]
 

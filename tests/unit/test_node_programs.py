@@ -28,7 +28,17 @@ from rackwright.node_programs import (
     sources,
 )
 
-ENTRIES = (FACT_HELPER, DRIFT_CHECK, PROBE, PROBE_AND_JUDGE, HEALTH_CHECK, LOCK_HOLDER, RUNS_READER, BACKUP, PUT_BACK)
+ENTRIES = (
+    FACT_HELPER,
+    DRIFT_CHECK,
+    PROBE,
+    PROBE_AND_JUDGE,
+    HEALTH_CHECK,
+    LOCK_HOLDER,
+    RUNS_READER,
+    BACKUP,
+    PUT_BACK,
+)
 STANDARD = {*sys.stdlib_module_names, "_sha2"}  # Python 3.12's
 
 
