@@ -24,6 +24,7 @@ from rackwright.backup.catalogue import SUFFIX, Backup, backups, damage
 from rackwright.backup.make import Failure, make, prune
 from rackwright.backup.metrics import text as metrics_text
 
+ROOT = 0
 _OTHERS_MAY_WRITE = 0o022
 _HEADER_MAX = 64 * 1024
 
@@ -74,7 +75,7 @@ def _open_place(declared: dict[str, Any]) -> None:
     place = declared["place"]
     os.makedirs(place, mode=0o700, exist_ok=True)
     found = os.stat(place)
-    if found.st_uid != 0 or stat.S_IMODE(found.st_mode) & _OTHERS_MAY_WRITE:
+    if found.st_uid != ROOT or stat.S_IMODE(found.st_mode) & _OTHERS_MAY_WRITE:
         raise Failure(
             f"{place} can be written by users other than root: chown root {place}; chmod 700 {place}"
         )

@@ -76,8 +76,10 @@ def _encrypt(part: dict[str, Any], path: str) -> None:
         if age.stdin is not None:
             age.stdin.close()  # gzip's alone: age sees the end when gzip ends
         why = _produce(part, gzip, errors)
-        ends = [("gzip", gzip.wait()), ("age", age.wait())]
-        why = why or next((f"{program} exited {status}" for program, status in ends if status), None)
+        ends = [("gzip", gzip.wait()), ("age", age.wait())][
+            ::-1
+        ]  # what age does not read, ends those before it
+        why = next((f"{program} exited {status}" for program, status in ends if status), why)
         if why is not None:
             raise Failure(f"{part['about']} was not backed up: {why}{_said(errors)}")
         out.flush()

@@ -85,18 +85,27 @@ def restore(
         Nodes(cluster) as nodes,
         tempfile.TemporaryDirectory(prefix="rackwright-restore-") as scratch,
     ):
-        folder, manifest = _backup(cluster, node, source, nodes, Path(scratch), notice)
-        parts = _parts(cluster, node, manifest)
-        restoring = _compared(cluster, node, manifest, parts, nodes)
-        notice(f"decrypting {manifest['name']} as a trial")
-        ready = [(part, opened(folder, part.to_json())) for part in parts]
+        found = _found(cluster, node, source, nodes)
+        parts = _parts(cluster, node, found.manifest)
+        restoring = _compared(cluster, node, found.manifest, parts, nodes)
         if not agree(restoring):
             return None
+        folder = found.folder
+        if folder is None:
+            folder = fetch(nodes, node.name, found.place, found.manifest, Path(scratch), notice)
+        notice(f"decrypting {restoring.backup} as a trial")
+        ready = [(part, opened(folder, part.to_json())) for part in parts]
+        now = _compared(cluster, node, found.manifest, parts, nodes)
+        if now.needs_typing and not restoring.needs_typing:
+            raise RestoreError(
+                f"{node.name} has come into use meanwhile. Nothing was changed.",
+                hint="run it again, and see what it lists",
+            )
         if lost:
             raise RestoreError(
-                f"This run lost the lock of cluster {cluster.name}: {lost[0]}. Nothing was changed."
+                f"Another run took the lock of {cluster.name}: {lost[0]}. Nothing was changed."
             )
-        return _Work(cluster, node, nodes, manifest, notice).put_back(ready)
+        return _Work(cluster, node, nodes, found.manifest, notice).put_back(ready)
 
 
 def available(cluster: Cluster, node: Node) -> Listing:
@@ -125,24 +134,29 @@ def _named(listing: Listing, node: Node, name: str | None) -> dict[str, Any]:
     return found[0]
 
 
-def _backup(
-    cluster: Cluster, node: Node, source: str | None, nodes: Nodes, scratch: Path, notice: Notice
-) -> tuple[Path, dict[str, Any]]:
-    """A folder of this machine with the backup's files, and its manifest."""
+@dataclass(frozen=True)
+class _Found:
+    """A backup, in a folder of this machine or in the place of the node."""
+
+    manifest: dict[str, Any]
+    place: str = ""
+    folder: Path | None = None
+
+
+def _found(cluster: Cluster, node: Node, source: str | None, nodes: Nodes) -> _Found:
     if source is not None and "/" in source:
         backup = local(Path(source))
-        folder, manifest = Path(source).resolve(), {**backup.manifest, "name": backup.name}
+        found = _Found({**backup.manifest, "name": backup.name}, folder=Path(source).resolve())
     else:
         listing = nodes.backups(node.name)
-        manifest = _named(listing, node, source)
-        folder = fetch(nodes, node.name, listing.place, manifest, scratch, notice)
+        found = _Found(_named(listing, node, source), place=listing.place)
     for key, ours in (("cluster", cluster.name), ("node", node.name)):
-        if manifest[key] != ours:
+        if found.manifest[key] != ours:
             raise RestoreError(
-                f"The backup {manifest['name']} is of {key} {printable(manifest[key], 80)}, not of {ours}.",
+                f"The backup {found.manifest['name']} is of {key} {printable(found.manifest[key], 80)}, not of {ours}.",
                 hint="`rackwright restore FILE --list` shows those of this node",
             )
-    return folder, manifest
+    return found
 
 
 def _parts(cluster: Cluster, node: Node, manifest: dict[str, Any]) -> tuple[BackupPart, ...]:

@@ -15,7 +15,7 @@ from rackwright.roles.slurm.records import declared_records
 # `set -e` ends at a question that is not answered, so that no answer is never taken for nothing.
 _QUEUE = """\
 set -eu
-jobs=$(timeout 20 squeue --noheader --all --array-unique --format=%A)
+jobs=$(timeout 20 squeue --noheader --all --format=%A)
 [ -z "$jobs" ] || echo "$(printf '%s\\n' "$jobs" | wc -l) jobs in the queue"
 """
 _RECORDS = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 
+import pyrage
 import pytest
 import yaml
 
@@ -92,10 +93,9 @@ def unpack_site(site: Site, name: str) -> dict[str, bytes]:
         check=True,
     )
     encrypted.write_bytes(done.stdout)
-    import pyrage  # as `age -d`: this machine need not have age
-
     key = (site.config / "rackwright" / "identity.age.txt").read_text().splitlines()[-1]
     identity = pyrage.x25519.Identity.from_str(key)
+    # as `age -d`: this machine need not have age
     packed = pyrage.decrypt(encrypted.read_bytes(), [identity])
     subprocess.run(["tar", "xzf", "-", "-C", str(folder)], input=packed, timeout=60, check=True)
     encrypted.unlink()

@@ -93,7 +93,7 @@ def test_a_head_in_use_is_not_overwritten(rack: Site, before: dict[str, str]):
         "undeclared users: grace",
         f"run again with --confirm {rack.name}",
     ):
-        assert line in ran.err
+        assert line in ran.err, ran.err
     assert "not the cluster's name" in rack.cli("restore", str(rack.file), "--confirm", "yes", expect=1).err
     assert state(rack) == {key: before[key] for key in ("history", "accounts", "queue")}
 
