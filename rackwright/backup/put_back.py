@@ -50,7 +50,7 @@ def state() -> dict[str, Any]:
 
 def begin(step: dict[str, Any]) -> None:
     """From here on the units start neither by themselves nor at a boot."""
-    _write(places.UNFINISHED, json.dumps({"backup": step["backup"], "node": step["node"]}) + "\n")
+    _write(places.UNFINISHED, json.dumps({"run": step["run"]}) + "\n")
     for unit in step["units"]:
         path = places.GUARD.format(unit=unit)
         if not os.path.isdir(os.path.dirname(path)):

@@ -15,9 +15,11 @@ from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.lines import say
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ExitCode, RackwrightError
-from rackwright.model.backups import parts_of
 from rackwright.model.cluster import Cluster, Node
-from rackwright.restore.run import Restoring, available, fetch_backup, restore
+from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
+from rackwright.restore.run import available, fetch_backup, restore
+from rackwright.restore.targets import Restoring, heads_with_state
 
 Source = Annotated[
     str | None,
@@ -43,7 +45,7 @@ def restore_command(
     file: ClusterFile,
     source: Source = None,
     node: Annotated[
-        str | None, typer.Option(metavar="HEAD", help="The head; the primary one if not given.")
+        str | None, typer.Option(metavar="HEAD", help="Only this head; all that have backups if not given.")
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the head's backups, and do nothing.")] = False,
     fetch: Fetch = None,
@@ -60,38 +62,50 @@ def restore_command(
     Exit status: 0 done, 2 declined, 1 it failed: run it again.
     """
     cluster = load_cluster(file)
-    head = _head(cluster, node)
+    heads = _heads(cluster, node)
     if listed:
-        _list(cluster, head)
+        for head in heads:
+            _list(cluster, head)
         return
     if fetch is not None:
-        if source is not None and "/" in source:
-            raise RackwrightError("--fetch copies a backup from the head, and --from is a folder here.")
-        say(str(fetch_backup(cluster, head, source, fetch, _notice)))
+        _fetch(cluster, heads, source, fetch)
         return
     done = restore(
-        cluster, head, source, agree=lambda restoring: _agree(restoring, yes, confirm), notice=_notice
+        cluster, heads, source, agree=lambda restoring: _agree(restoring, yes, confirm), notice=_notice
     )
     if done is None:
         raise typer.Exit(ExitCode.CHANGES_PENDING)
-    for line in done.parts:
+    for line in done.lines:
         say(line)
-    say(f"{head.name}: {done.backup} is put back; next: rackwright verify {file}")
+    say(f"next: rackwright verify {file}")
 
 
 def _notice(text: str) -> None:
     say(text, err=True)
 
 
-def _head(cluster: Cluster, name: str | None) -> Node:
-    node = cluster.primary if name is None else cluster.by_name.get(name)
-    heads = [one.name for one in cluster.nodes if any(part.restorable for part in parts_of(cluster, one))]
-    if node is None or node.name not in heads:
+def _heads(cluster: Cluster, limit: str | None) -> tuple[Node, ...]:
+    """Those that are put back: all that have something, or the named ones of them."""
+    heads = heads_with_state(cluster)
+    asked = pick(cluster, limit) if limit is not None else heads
+    names = ", ".join(head.name for head in heads)
+    others = [node.name for node in asked if node not in heads]
+    if others or not asked:
         raise RackwrightError(
-            f"{printable(name or cluster.primary.name, 80)} has nothing to put back.",
-            hint=f"one of: {', '.join(heads)}" if heads else "no role of this cluster backs anything up",
+            f"{fold(others) or 'This cluster'} has nothing to put back.",
+            hint=f"one of: {names}" if heads else "no role of this cluster backs anything up",
         )
-    return node
+    return tuple(asked)
+
+
+def _fetch(cluster: Cluster, heads: tuple[Node, ...], name: str | None, into: Path) -> None:
+    if name is not None and ("/" in name or len(heads) > 1):
+        raise RackwrightError(
+            "--from names one backup in the place of one head.",
+            hint=f"e.g. --node {heads[0].name} --from NAME",
+        )
+    for head in heads:
+        say(str(fetch_backup(cluster, head, name, into, _notice)))
 
 
 def _list(cluster: Cluster, head: Node) -> None:
@@ -123,22 +137,20 @@ def _agree(restoring: Restoring, yes: bool, confirm: str | None) -> bool:
             "restore asks for confirmation, and standard input is not a terminal.",
             hint="read the lines above and run again with --yes",
         )
-    return typer.confirm(f"Put {restoring.backup} back?", default=False)
+    return typer.confirm("Put that back?", default=False)
 
 
 def _show(restoring: Restoring) -> None:
-    say(
-        f"{restoring.backup} is put back on {restoring.node}: {', '.join(part.about for part in restoring.parts)}",
-        err=True,
-    )
+    for target in restoring.targets:
+        parts = ", ".join(part.about for part in target.parts)
+        say(f"{target.backup} is put back on {target.node.name}: {parts}", err=True)
     if restoring.stopped:
         say(
             "stopped meanwhile: " + ", ".join(f"{unit} on {node}" for node, unit in restoring.stopped),
             err=True,
         )
-    if restoring.unfinished:
-        say(f"{restoring.node} has an unfinished restore, which this one replaces", err=True)
-        return
+    for node in restoring.unfinished:
+        say(f"{node} has an unfinished restore, which this one replaces", err=True)
     for node, lines in restoring.destroyed.items():
         for line in lines:
             say(f"{node}: destroyed: {line}", err=True)

@@ -107,7 +107,7 @@ def test_history_accounts_and_queue_come_back_on_an_emptied_head(rack: Site, bef
     assert "earlier installation" in rack.on("head1", "cat /var/lib/rackwright/backup/last.json")
     assert "waits" not in state(rack)["queue"]
     ran = rack.cli("restore", str(rack.file), "--yes")
-    assert f"head1: {before['name']} is put back" in ran.out
+    assert f"{before['name']} is put back on head1: database slurm_acct_db, state of slurmctld" in ran.err
     assert state(rack) == {key: before[key] for key in ("history", "accounts", "queue")}
     assert asked(rack, _SCRIPT.format(job=job)) == script
     access = "stat -c '%a %U:%G' /var/lib/slurm/slurmctld /var/lib/slurm/slurmctld/job_state"
@@ -143,7 +143,7 @@ def test_a_copy_on_the_control_node_is_enough(rack: Site, before: dict[str, str]
     assert before["name"] in listed
     rack.on("head1", f"rm -rf {PLACE}/{rack.name}; scontrol hold 1 2>/dev/null || :")
     ran = rack.cli("restore", str(rack.file), "--from", folder, "--confirm", rack.name)
-    assert before["name"] in ran.out
+    assert before["name"] in ran.err
     assert state(rack) == {key: before[key] for key in ("history", "accounts", "queue")}
 
 

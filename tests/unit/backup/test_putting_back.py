@@ -60,14 +60,14 @@ def there(folder):
 
 
 def test_units_are_kept_from_starting_until_the_end(head, ran, capsys):
-    assert step(step="begin", units=UNITS, backup="head1-20251126T023000Z", node="head1") == 0
+    assert step(step="begin", units=UNITS, run=["head1-20251126T023000Z"]) == 0
     assert ran() == ["daemon-reload", "stop slurmctld.service", "stop slurmdbd.service"]
     guard = head.folder / "units/slurmctld.service.d/guard.conf"
     assert f"ConditionPathExists=!{places.UNFINISHED}" in guard.read_text()
     assert guard.stat().st_mode & 0o777 == 0o644
     assert step(step="state") == 0
-    assert json.loads(capsys.readouterr().out) == {"backup": "head1-20251126T023000Z", "node": "head1"}
-    assert step(step="begin", units=UNITS, backup="head1-20251126T023000Z", node="head1") == 0  # again
+    assert json.loads(capsys.readouterr().out) == {"run": ["head1-20251126T023000Z"]}
+    assert step(step="begin", units=UNITS, run=["head1-20251126T023000Z"]) == 0  # again
     assert step(step="end", units=UNITS) == 0
     assert not guard.parent.exists()
     assert step(step="end", units=UNITS) == 0
@@ -82,13 +82,13 @@ def test_other_settings_of_a_unit_stay(head, ran):
     folder = head.folder / "units/slurmctld.service.d"
     folder.mkdir()
     (folder / "rackwright.conf").touch()
-    step(step="begin", units=UNITS, backup="b", node="head1")
+    step(step="begin", units=UNITS, run=["b"])
     step(step="end", units=UNITS)
     assert [path.name for path in folder.iterdir()] == ["rackwright.conf"]
 
 
 def test_a_unit_that_does_not_stop_is_an_error(head, ran, capsys):
-    assert step(step="begin", units=["bad.service"], backup="b", node="head1") == 1
+    assert step(step="begin", units=["bad.service"], run=["b"]) == 1
     assert "systemctl stop bad.service exited 5: not loaded" in capsys.readouterr().err
 
 

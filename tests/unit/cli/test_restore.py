@@ -10,7 +10,8 @@ from rackwright.cli import restore as command
 from rackwright.errors import RackwrightError
 from rackwright.model.backups import BackupPart
 from rackwright.restore.node import Listing
-from rackwright.restore.run import Restored, Restoring
+from rackwright.restore.run import Restored
+from rackwright.restore.targets import Restoring, Target
 from tests.factories import make_cluster
 from tests.unit.restore.conftest import Records
 
@@ -55,8 +56,8 @@ def asked(monkeypatch, cluster):
 
 def test_an_empty_head_needs_yes(rackwright, asked):
     ran = rackwright("restore", "c.yaml", "--yes", "--from", "x", "--node", "head1")
-    assert (ran.status, asked["called"]) == (0, ("head1", "x"))
-    assert ran.out == f"database: 10 bytes\nhead1: {NAME} is put back; next: rackwright verify c.yaml\n"
+    assert (ran.status, asked["called"]) == (0, (["head1"], "x"))
+    assert ran.out == "head1: database: 10 bytes\nnext: rackwright verify c.yaml\n"
     assert ran.err == (
         f"{NAME} is put back on head1: database, state\n"
         "stopped meanwhile: slurmdbd.service on head1, slurmctld.service on head1\n"
@@ -98,7 +99,7 @@ def test_the_name_is_typed_at_a_terminal(rackwright, asked, monkeypatch):
 
 
 def test_an_unfinished_restore_is_named_and_needs_no_name(rackwright, asked):
-    asked.update(destroyed={"head1": ("1 job",)}, unfinished=True)
+    asked.update(unfinished=("head1",))
     ran = rackwright("restore", "c.yaml", "--yes")
     assert (ran.status, "head1 has an unfinished restore, which this one replaces" in ran.err) == (0, True)
 
@@ -120,18 +121,17 @@ def test_fetching(rackwright, monkeypatch, tmp_path):
     )
     assert rackwright("restore", "c.yaml", "--fetch", tmp_path).out == f"{tmp_path}/{NAME}\n"
     ran = rackwright("restore", "c.yaml", "--fetch", tmp_path, "--from", "/srv/x")
-    assert (ran.status, "--from is a folder here" in ran.err) == (1, True)
+    assert (ran.status, "--from names one backup in the place of one head" in ran.err) == (1, True)
 
 
-@pytest.mark.parametrize("name", ["worker1", "nowhere"])
-def test_nodes_without_anything_to_put_back(rackwright, name):
-    ran = rackwright("restore", "c.yaml", "--node", name)
-    assert ran.status == 1
-    assert ran.err == f"error: {name} has nothing to put back.\nhint: one of: head1\n"
+def test_nodes_without_anything_to_put_back(rackwright):
+    ran = rackwright("restore", "c.yaml", "--node", "worker1")
+    assert (ran.status, ran.err) == (1, "error: worker1 has nothing to put back.\nhint: one of: head1\n")
+    assert "nowhere is not in cluster test" in rackwright("restore", "c.yaml", "--node", "nowhere").err
 
 
 def test_a_cluster_without_state(cluster, monkeypatch):
     monkeypatch.setattr(command, "load_cluster", lambda file: make_cluster())
-    with pytest.raises(RackwrightError, match="has nothing to put back") as refused:
+    with pytest.raises(RackwrightError, match="This cluster has nothing to put back") as refused:
         command.restore_command("c.yaml")
     assert refused.value.hint == "no role of this cluster backs anything up"

@@ -54,9 +54,11 @@ class Head:
         self.place = place
         self.asked: list[str] = []
         self.put: dict[str, bytes] = {}
-        self.left: dict[str, str] = {}
+        self.left: dict[str, dict] = {}
         self.answers: dict[str, tuple[int, str]] = {}
         self.fails_at: str | None = None
+        self.only: dict[str, str] | None = None
+        """The backup that each head lists; None: all."""
 
     def __enter__(self):
         return self
@@ -76,18 +78,28 @@ class Head:
 
     def backups(self, node):
         found = sorted((path for path in self.place.iterdir() if path.is_dir()), reverse=True)
+        found = [path for path in found if self.only is None or path.name == self.only.get(node)]
         listed = [{**json.loads((one / "manifest.json").read_text()), "name": one.name} for one in found]
         return Listing(str(self.place), tuple(listed), ())
 
     def state(self, node):
-        return self.left
+        return self.left.get(node, {})
 
     def step(self, node, step):
-        self._note(node, " ".join([step["step"], *step.get("units", ())]))
+        self._note(
+            node,
+            " ".join(
+                [
+                    step["step"],
+                    *step.get("units", ()),
+                    *([str(step["installation"])] if "installation" in step else []),
+                ]
+            ),
+        )
         if step["step"] == "begin":
-            self.left = {"backup": step["backup"]}
+            self.left[node] = {"run": step["run"]}
         if step["step"] == "done":
-            self.left = {}
+            del self.left[node]
 
     def put_back(self, node, step, chunks):
         self._note(node, f"part {step['part']['name']}")
@@ -129,6 +141,15 @@ def cluster():
     return make_cluster(
         make_node("head1", 10, NodeRole.HEAD, options=options),
         make_node("worker1", 11, options=options),
+    )
+
+
+@pytest.fixture
+def pair():
+    options = {"records": Records()}
+    return make_cluster(
+        make_node("head1", 10, NodeRole.HEAD, options=options),
+        make_node("head2", 11, NodeRole.HEAD, options=options, primary=False),
     )
 
 

@@ -19,14 +19,14 @@ STEPS = [
     "head1: answers records",
     "head1: systemctl start queue.service",
     "head1: answers queue",
-    "head1: done",
+    "head1: done abc",
 ]
 FETCHES = ["head1: fetch database.gz.age", "head1: fetch state.gz.age"]
 QUESTIONS = ["head1: ready database", "head1: true", "head1: probe queue"]
 
 
-def put_back(cluster, source=None, agree=lambda restoring: True):
-    return restore(cluster, cluster.primary, source, agree=agree)
+def put_back(cluster, source=None, agree=lambda restoring: True, heads=None):
+    return restore(cluster, heads or [cluster.primary], source, agree=agree)
 
 
 def test_a_backup_is_fetched_and_put_back_in_order(cluster, head):
@@ -34,8 +34,7 @@ def test_a_backup_is_fetched_and_put_back_in_order(cluster, head):
     done = put_back(cluster)
     assert head.asked == [*QUESTIONS, *FETCHES, *QUESTIONS, *STEPS]
     assert head.put == CONTENT
-    assert done.backup == NAME
-    assert [line.partition(":")[0] for line in done.parts] == ["database", "queue"]
+    assert [line.rpartition(":")[0] for line in done.lines] == ["head1: database", "head1: queue"]
     assert head.left == {}
 
 
@@ -75,9 +74,9 @@ def test_what_would_be_destroyed_is_shown(cluster, head, answers, destroyed, unk
     put_back(cluster, agree=lambda restoring: bool(shown.append(restoring)))
     assert (shown[0].destroyed, shown[0].unknown, shown[0].needs_typing) == (destroyed, unknown, typing)
     assert shown[0].stopped == (("head1", "records.service"), ("head1", "queue.service"))
-    head.left = {"backup": NAME}
+    head.left = {"head1": {"run": [NAME]}}
     put_back(cluster, agree=lambda restoring: bool(shown.append(restoring)))
-    assert (shown[1].unfinished, shown[1].needs_typing) == (True, False)
+    assert (shown[1].unfinished, shown[1].needs_typing) == (("head1",), False)
 
 
 def test_a_head_that_comes_into_use_meanwhile_is_left_alone(cluster, head):
@@ -109,7 +108,7 @@ def test_an_interrupted_restore_is_run_again(cluster, head, fails_at):
     with pytest.raises(ConnectionFailed):
         put_back(cluster)
     if fails_at != "begin":
-        assert head.left == {"backup": NAME}
+        assert head.left == {"head1": {"run": [NAME]}}
     head.fails_at, head.asked = None, []
     head.answers = {"probe queue": (1, "no answer")}  # everything is stopped
     assert (
@@ -210,3 +209,37 @@ def test_a_folder_that_is_no_backup(head, tmp_path):
     for name in ("head1-20251126T023000Z", "nothing"):
         with pytest.raises(RestoreError, match="is not a backup"):
             local(tmp_path / name)
+
+
+def test_two_heads_are_put_back_together(pair, head):
+    """The database on one, slurmctld on the other: neither serves with the other's old state."""
+    other = NAME.replace("head1", "head2")
+    backup(head.place)
+    backup(head.place, other, node="head2", installation="def")
+    head.only = {"head1": NAME, "head2": other}
+    done = put_back(pair, heads=pair.nodes[:2])
+    assert len(done.lines) == 4
+    changing = [
+        one
+        for one in head.asked
+        if any(f": {word} " in f"{one} " for word in ("begin", "part", "end", "done"))
+    ]
+    begins = [one for one in changing if ": begin" in one]
+    assert changing[:2] == begins
+    assert changing[-2:] == ["head1: done abc", "head2: done def"]
+    starts = [one for one in head.asked if "systemctl start" in one]
+    assert starts == [
+        f"head{number}: systemctl start {unit}.service" for unit in ("records", "queue") for number in (1, 2)
+    ]
+    with pytest.raises(RestoreError, match="--from names one backup, and there are 2 heads"):
+        put_back(pair, NAME, heads=pair.nodes[:2])
+
+
+def test_one_of_two_heads(pair, head):
+    """The units of the other one stop as well; its own backups go on."""
+    backup(head.place)
+    head.only = {"head1": NAME}
+    put_back(pair, heads=pair.nodes[:1])
+    assert "head2: begin records.service queue.service" in head.asked
+    assert "head2: done None" in head.asked
+    assert not any(one.startswith("head2: part") for one in head.asked)
