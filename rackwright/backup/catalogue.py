@@ -75,8 +75,9 @@ def read(place: str, name: str) -> Backup:
         manifest = json.loads(data) if len(data) <= _MANIFEST_MAX else None
     except (OSError, ValueError) as error:
         raise Unreadable(f"{path} cannot be read: {error}") from None
-    if not isinstance(manifest, dict) or (why := mistake(manifest)) is not None:
-        raise Unreadable(f"{path} {why if isinstance(manifest, dict) else 'is not a manifest'}")
+    why = mistake(manifest)
+    if why is not None or manifest is None:
+        raise Unreadable(f"{path} {why}")
     return Backup(name, manifest)
 
 

@@ -33,7 +33,7 @@ def backup(options: BackupOptions) -> None:
     site = site_of()
     store = None if site.offline else store_of(site.cluster)
     recipients = texts.recipients_of(store, options)
-    packages.installed(name="Install age", packages=names(site.node.family, "age").packages)
+    packages.installed(name="Install age", packages=names(site.node.family, "backup").packages)
     for path, mode in host.loop(FOLDERS.items()):  # type: ignore[no-untyped-call]
         files.directory(name=f"Make {path}", path=path, mode=mode)
     for name, text in host.loop(texts.site_files(site.cluster, store).items()):  # type: ignore[no-untyped-call]

@@ -33,7 +33,7 @@ _NAMED = (
     "annually",
 )
 _TOO_RARE = ("monthly", "quarterly", "semiannually", "yearly", "annually")
-_SYSTEM = ("/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/usr", "/boot", places.STATE)
+_SYSTEM = ("/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/var/tmp", "/usr", "/boot", places.STATE)
 
 
 class BackupOptions(BacksUp, RoleOptions):

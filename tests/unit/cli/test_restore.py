@@ -32,22 +32,16 @@ def cluster(monkeypatch):
 @pytest.fixture
 def asked(monkeypatch, cluster):
     """What the restore would destroy, and whether it was agreed to."""
-    asked = {"destroyed": {}, "unknown": {}, "unfinished": False, "agreed": None, "called": None}
+    asked = {"destroyed": {}, "unknown": {}, "unfinished": (), "agreed": None, "called": None}
 
-    def restore(cluster, node, source, *, agree, notice):
-        asked["called"] = (node.name, source)
+    def restore(cluster, heads, source, *, agree, notice):
+        asked["called"] = ([node.name for node in heads], source)
+        targets = tuple(Target(node, {"name": NAME}, PARTS) for node in heads)
         restoring = Restoring(
-            cluster,
-            node.name,
-            NAME,
-            PARTS,
-            STOPPED,
-            asked["destroyed"],
-            asked["unknown"],
-            asked["unfinished"],
+            cluster, targets, STOPPED, asked["destroyed"], asked["unknown"], asked["unfinished"]
         )
         asked["agreed"] = agree(restoring)
-        return Restored(NAME, ("database: 10 bytes",)) if asked["agreed"] else None
+        return Restored(("head1: database: 10 bytes",)) if asked["agreed"] else None
 
     monkeypatch.setattr(command, "restore", restore)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))

@@ -94,9 +94,7 @@ def test_a_head_that_comes_into_use_meanwhile_is_left_alone(cluster, head):
 def test_a_head_without_its_programs_is_applied_first(cluster, head):
     backup(head.place)
     head.answers = {"ready database": (127, "mariadb: not found")}
-    with pytest.raises(
-        RestoreError, match="head1 cannot take back the database: mariadb: not found"
-    ) as refused:
+    with pytest.raises(RestoreError, match="head1 cannot take back database: mariadb: not found") as refused:
         put_back(cluster)
     assert "rackwright apply" in refused.value.hint
 

@@ -27,6 +27,7 @@ from rackwright.model.storage import (
     Server,
 )
 from rackwright.node_programs import BACKUP, one_text
+from rackwright.osfamily.known import os_release
 from rackwright.roles.backup import texts
 from rackwright.roles.backup.options import BackupOptions
 from rackwright.roles.backup.verify import CHECKS
@@ -88,6 +89,7 @@ HEAD = SITE.by_name["head1"]
             "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes.",
         ),
         ({"place": "/tmp/x"}, "/tmp/x is no folder for backups: it is the system's, or emptied at boot."),
+        ({"place": "/var/tmp"}, "/var/tmp is no folder for backups: it is the system's, or emptied at boot."),
         ({"place": "/b", "every": "sometimes"}, "Not a valid time of systemd's OnCalendar."),
         ({"place": "/b", "every": "02:30; reboot"}, "Not a valid time of systemd's OnCalendar."),
         ({"place": "/b", "keep": 1}, "Input should be greater than or equal to 2"),
@@ -257,6 +259,14 @@ def test_what_lands_on_a_head():
     assert commands(plan, "Make the first backup") == (f"{places.PROGRAM} --first",)
     assert "backup" not in {entry.role for entry in planned(SITE, SITE.by_name["worker1"]).operations}
     assert claimed("backup", CHECKS, SITE.by_name["worker1"]) == ()
+
+
+@pytest.mark.parametrize("release", ["debian-12", "ubuntu-24.04", "rocky-9"])
+def test_every_family_has_what_the_program_runs(release):
+    head = node("head1", "10.0.0.1", "head", primary=True, os=os_release(release))
+    plan = planned(made := cluster("test", head, backup=OPTIONS), made.by_name["head1"])
+    installed = next(entry for entry in plan.operations if entry.name == "Install age")
+    assert {change.target for change in installed.changes} >= {"age", "gzip", "python3"}
 
 
 @pytest.mark.parametrize(
