@@ -89,6 +89,7 @@ def fetch(
     shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir(mode=0o700, parents=True)
+        _refuse_too_large(sum(part["size"] for part in manifest["parts"]), into)
         for part in manifest["parts"]:
             notice(f"{node}: fetching {part['about']}, {part['size']} bytes")
             with (partial / f"{part['name']}{SUFFIX}").open("wb") as file:
@@ -102,6 +103,15 @@ def fetch(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target
+
+
+def _refuse_too_large(size: int, into: Path) -> None:
+    free = shutil.disk_usage(into).free
+    if size > free:
+        raise RestoreError(
+            f"The backup has {size} bytes, and {into} has room for {free}.",
+            hint="fetch it to a disk with room, and restore from there: --fetch FOLDER, then --from FOLDER/NAME",
+        )
 
 
 def opened(folder: Path, part: dict[str, Any]) -> Opened:

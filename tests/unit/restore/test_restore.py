@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyrage
 import pytest
 
@@ -200,6 +202,16 @@ def test_a_fetch_that_fails_leaves_nothing(cluster, head, tmp_path):
             lambda text: None,
         )
     assert list((tmp_path / "copies").iterdir()) == []
+
+
+def test_a_backup_that_does_not_fit_is_not_fetched(cluster, head, tmp_path):
+    folder = backup(head.place)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["parts"][0]["size"] = 10**18
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(RestoreError, match="has room for"):
+        fetch_backup(cluster, cluster.primary, None, tmp_path / "copies", lambda text: None)
+    assert head.asked == []
 
 
 def test_a_folder_that_is_no_backup(head, tmp_path):
