@@ -35,8 +35,8 @@ UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|Lo
 _ROOMS = """
     errors boundary state_folder command atomic_write render documents node_programs status
     osfamily certificates model catalog plan secrets containers clusterfile lab data ssh workload facts
-    factcache operations lock health backup claims verify fabric burnin
-    pyinfra_driver engine image rotation restore drift why accept cli __main__
+    factcache operations lock health claims verify fabric burnin
+    pyinfra_driver engine image rotation backup restore drift why accept cli __main__
 """
 ROOMS_BOTTOM_UP = tuple(_ROOMS.split())
 """Rooms and modules of rackwright/; each imports only what stands before it."""
