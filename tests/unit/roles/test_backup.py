@@ -169,8 +169,10 @@ def test_the_state_of_a_pair_of_controllers_is_put_back_on_its_mount_alone():
         state_dir="/shared/slurm",
         state_mount={"path": "/shared", "source": "nas:/s", "fstype": "nfs4"},
     )
-    state = next(part for part in parts_of(site(slurm=pair), HEAD) if part.name == "slurmctld")
-    assert state.name == "slurmctld"
+    made = site(slurm=pair)
+    state = next(part for part in parts_of(made, made.by_name["head1"]) if part.name == "slurmctld")
+    assert (state.folder, state.ready) == ("/shared/slurm", "mountpoint -q /shared && test -d /shared/slurm")
+    assert "slurmctld" not in [part.name for part in parts_of(made, made.by_name["head2"])]
 
 
 def test_slurmdbd_starts_before_slurmctld_on_whatever_node():
