@@ -122,8 +122,10 @@ def _run(declared: dict[str, Any], mode: str, now: float) -> str:
                 return why
             raise Failure(why)
         own = secrets.token_hex(16)
+        _write(
+            places.INSTALLATION, own + "\n", 0o600
+        )  # first: a backup of an unknown installation is another's
     manifest = make(declared, own, now)
-    _write(places.INSTALLATION, own + "\n", 0o600)
     mine = [one.name for one in there if one.installation == own]
     gone = prune(declared, [*mine, manifest["name"]])
     _note(declared, now, manifest=manifest, count=len(mine) + 1 - len(gone))

@@ -129,7 +129,7 @@ def test_a_killed_restore_keeps_slurm_down_until_it_is_run_again(rack: Site, bef
     rack.on("head1", "sleep 5; systemctl start slurmctld slurmdbd || :")
     assert rack.on("head1", "systemctl is-active slurmctld slurmdbd || :").split() == ["inactive", "inactive"]
     assert "unfinished" in rack.on(
-        "head1", "systemctl start rackwright-backup; cat /var/lib/rackwright/backup/last.json || :"
+        "head1", "systemctl start rackwright-backup || :; cat /var/lib/rackwright/backup/last.json"
     )
     ran = rack.cli("restore", str(rack.file), "--from", before["name"], "--yes")
     assert "unfinished restore, which this one replaces" in ran.err
