@@ -23,6 +23,7 @@ from rackwright.backup import places
 from rackwright.backup.catalogue import SUFFIX, Backup, backups, damage
 from rackwright.backup.make import Failure, make, prune
 from rackwright.backup.metrics import text as metrics_text
+from rackwright.health.guard.node_files import NodeFiles
 
 ROOT = 0
 _OTHERS_MAY_WRITE = 0o022
@@ -161,6 +162,7 @@ def _note(
     _write(places.LAST, json.dumps(last) + "\n", 0o600)
     os.makedirs(places.METRICS_FOLDER, exist_ok=True)
     _write(places.METRICS, metrics_text(declared["cluster"], declared["node"], last), 0o644)
+    NodeFiles().link(declared["textfiles"], places.METRICS)
 
 
 def _last() -> dict[str, Any]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from rackwright.health.guard.places import METRICS_FOLDER, TEXTFILES
+
+__all__ = ["METRICS_FOLDER", "TEXTFILES"]
+
 PROGRAM = "/usr/libexec/rackwright/backup"
 FOLDER = "/etc/rackwright/backup"
 SETTINGS = f"{FOLDER}/settings.json"
@@ -24,6 +28,4 @@ UNFINISHED = f"{RESTORE}/unfinished.json"
 RESTORE_LOCK = f"{RESTORE}/lock"
 GUARD = "/etc/systemd/system/{unit}.d/rackwright-restore.conf"
 """Keeps a unit from starting, after a reboot too, while a restore is unfinished."""
-METRICS_FOLDER = "/var/lib/rackwright/metrics"
-"""Written by root alone, read by anyone."""
 METRICS = f"{METRICS_FOLDER}/rackwright_backup.prom"

@@ -61,6 +61,11 @@ class BackupOptions(BacksUp, RoleOptions):
     max_age_hours: float = Field(
         default=30, gt=0, le=10_000, description="`verify` fails once the newest backup is older."
     )
+    textfile_dir: NodePath = Field(
+        default=places.TEXTFILES,
+        description="node_exporter's textfile folder (Debian's own), where there is one. It gets a link to "
+        f"{places.METRICS}.",
+    )
     time_limit_minutes: int = Field(default=240, ge=1, le=10_000, description="How long one backup may take.")
 
     @field_validator("every")

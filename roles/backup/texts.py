@@ -35,6 +35,7 @@ def settings(cluster: Cluster, node: Node, options: BackupOptions, recipients: I
         "node": node.name,
         "place": options.folder(cluster),
         "mount": _mount(node, options.filesystem(node)),
+        "textfiles": options.textfile_dir,
         "keep": options.keep,
         "keep_weekly": options.keep_weekly,
         "recipients": sorted(recipients),

@@ -44,6 +44,7 @@ class Head:
             "node": "head1",
             "place": str(self.place),
             "mount": None,
+            "textfiles": str(self.folder / "exporter"),
             "keep": 2,
             "keep_weekly": 0,
             "recipients": ["age1a", "age1b"],

@@ -38,6 +38,7 @@ def content(head, name, part):
 
 
 def test_a_backup_has_every_part_and_a_manifest(head, clock, capsys):
+    (head.folder / "exporter").mkdir()
     assert main.main([]) == 0
     assert head.backups() == ["head1-20251126T023000Z"]
     assert content(head, "head1-20251126T023000Z", "database") == b"rows"
@@ -49,7 +50,7 @@ def test_a_backup_has_every_part_and_a_manifest(head, clock, capsys):
     assert head.place.stat().st_mode & 0o777 == 0o700
     assert "2 parts" in capsys.readouterr().out
     assert head.last()["error"] is None
-    metrics = (head.folder / "metrics" / "backup.prom").read_text()
+    metrics = (head.folder / "exporter" / "backup.prom").read_text()  # by a link
     assert 'rackwright_backup_failed{cluster="test",node="head1"} 0' in metrics
     assert (
         'rackwright_backup_last_success_timestamp_seconds{cluster="test",node="head1"} 1764124200.0'
