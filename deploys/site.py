@@ -10,6 +10,8 @@ from rackwright.roles.accounts.deploy import accounts
 from rackwright.roles.accounts.options import AccountsOptions
 from rackwright.roles.apptainer.deploy import apptainer
 from rackwright.roles.apptainer.options import ApptainerOptions
+from rackwright.roles.backup.deploy import backup
+from rackwright.roles.backup.options import BackupOptions
 from rackwright.roles.base.deploy import base
 from rackwright.roles.base.options import BaseOptions
 from rackwright.roles.beegfs.deploy import beegfs
@@ -227,5 +229,7 @@ if (o := options_for(host, "health", HealthRoleOptions)) is not None:
     health(options=o)
 if (o := options_for(host, "enroot_pyxis", EnrootPyxisOptions)) is not None:
     enroot_pyxis(options=o)
+if (o := options_for(host, "backup", BackupOptions)) is not None:
+    backup(options=o)
 if (o := options_for(host, "integrity", IntegrityOptions)) is not None:
     integrity(options=o)

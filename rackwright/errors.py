@@ -8,6 +8,7 @@ RackwrightError            exit 1
 ├── RunFailed              plan or apply failed on at least one node
 ├── BurninError            burn-in could not be submitted or read
 ├── WorkloadError          the workload manager did not answer or refused
+├── RestoreError           a backup could not be listed, fetched, decrypted or put back
 ├── ImageError             an image could not be built
 └── LabError               the lab rack could not be built, found or changed
 """
@@ -101,6 +102,10 @@ class BurninError(RackwrightError):
 
 class WorkloadError(RackwrightError):
     """The workload manager did not answer, or refused what it was asked."""
+
+
+class RestoreError(RackwrightError):
+    """A backup could not be listed, fetched, decrypted or put back."""
 
 
 class ImageError(RackwrightError):

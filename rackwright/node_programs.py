@@ -22,6 +22,8 @@ PROBE_AND_JUDGE = "rackwright.health.on_node"
 HEALTH_CHECK = "rackwright.health.guard.main"
 LOCK_HOLDER = "rackwright.engine.lock_holder"
 RUNS_READER = "rackwright.engine.runs_reader"
+BACKUP = "rackwright.backup.main"
+PUT_BACK = "rackwright.backup.put_back"
 
 _BOOT = (
     "import os,sys,zlib\nn=int(sys.argv.pop(1));b=b''\nwhile len(b)<n:\n c=os.read(0,n-len(b))\n if not c:sys.exit(1)\n"

@@ -36,6 +36,7 @@ _COMMANDS = {
     "runs": "List the runs that changed something, or show one.",
     "resume": "Finish a run that was interrupted.",
     "secrets": "Share, back up and rotate the secrets of a cluster.",
+    "restore": "Put back a backup of a head: history, accounts, queue.",
     "drift": "Report nodes that no longer match the cluster file.",
     "verify": "Verify nodes against the declaration.",
     "why": "Explain the state of a node and what to do about it.",

@@ -90,6 +90,8 @@ SOFTWARE = {
     "mariadb": Names(
         ("mariadb-server",), "mariadb.service", {"conf": "/etc/mysql/mariadb.conf.d/90-rackwright.cnf"}
     ),
+    # Debian 12 has 1.1.1, Debian 13 1.2.1, Ubuntu's are in universe (packages.debian.org/age, packages.ubuntu.com/age)
+    "backup": Names(("age", "gzip", "python3")),
     "slurmctld": Names(("slurmctld", *_SLURM), "slurmctld.service"),
     "slurmdbd": Names(("slurmdbd", "slurm-wlm-mysql-plugin", *_SLURM), "slurmdbd.service"),
     "slurmd": Names(("slurmd", *_SLURM), "slurmd.service"),

@@ -80,6 +80,8 @@ SOFTWARE = {
     ),
     # read in the order of their names, so that ours comes after the distribution's
     "mariadb": Names(("mariadb-server",), "mariadb.service", {"conf": "/etc/my.cnf.d/zz-rackwright.cnf"}),
+    # unconfirmed: from EPEL, which a site adds
+    "backup": Names(("age", "gzip", "python3")),
     "slurmctld": Names(("slurm", "slurm-slurmctld"), "slurmctld.service"),
     "slurmdbd": Names(("slurm", "slurm-slurmdbd"), "slurmdbd.service"),
     "slurmd": Names(("slurm", "slurm-slurmd"), "slurmd.service"),

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from rackwright.model.backups import BacksUp, BackupPart
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import (
     AccountingDatabase,
@@ -23,7 +24,9 @@ from rackwright.osfamily.names import names
 _IDENTIFIER = r"^[a-z][a-z0-9_]{0,31}$"
 
 
-class MariadbOptions(AccountingDatabase, GoesFirst, Listens, ReservesMemory, WritesUnitFiles, RoleOptions):
+class MariadbOptions(
+    AccountingDatabase, BacksUp, GoesFirst, Listens, ReservesMemory, WritesUnitFiles, RoleOptions
+):
     """MariaDB on one head for Slurm's accounting; other heads are left alone."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
@@ -79,6 +82,20 @@ class MariadbOptions(AccountingDatabase, GoesFirst, Listens, ReservesMemory, Wri
     def listeners(self, node: Node) -> tuple[Listener, ...]:
         """The server, on loopback alone unless slurmdbd is on another node; no X Protocol as in MySQL."""
         return (Listener("mariadbd", (self.port, self.port)),)
+
+    def backup_parts(self, cluster: Cluster, node: Node) -> tuple[BackupPart, ...]:
+        """A dump of slurmdbd's database, consistent although slurmdbd goes on writing."""
+        from rackwright.roles.mariadb.dump import dump_command, load_command, ready_command
+
+        return (
+            BackupPart(
+                name="database",
+                about=f"database {self.database}",
+                dump=dump_command(self.database),
+                load=load_command(),
+                ready=ready_command(),
+            ),
+        )
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """When MariaDB starts where it listens on an address of the node."""

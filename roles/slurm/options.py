@@ -20,6 +20,7 @@ from rackwright.model.services import Listener, Listens
 from rackwright.model.strings import GroupName
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole, WorkloadManager
+from rackwright.roles.slurm.backed_up import BacksUpSlurm
 from rackwright.roles.slurm.entities import (
     Account,
     Name,
@@ -53,6 +54,7 @@ Private = Literal["accounts", "events", "jobs", "nodes", "partitions", "reservat
 
 
 class SlurmOptions(
+    BacksUpSlurm,
     GoesFirst,
     Listens,
     ManagesImexChannels,

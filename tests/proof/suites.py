@@ -344,6 +344,25 @@ SUITES = (
         smoke=("tests/racks/slurm_services", "-m", "lab and smoke"),
     ),
     Suite(
+        name="backup",
+        proves="A head that was emptied gets its job history, accounts and queue back from an encrypted backup; one in use is "
+        "not overwritten; a restore that was killed is run again.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            *_SLURM_RACK,
+            "rackwright/backup",
+            "rackwright/cli/restore.py",
+            "rackwright/restore",
+            "rackwright/secrets",
+            "roles/backup",
+            "templates/backup",
+            "tests/racks/backup",
+        ),
+        tests=("tests/racks/backup", "-m", "lab"),
+        smoke=("tests/racks/backup", "-m", "lab and smoke"),
+    ),
+    Suite(
         name="hostile-users",
         proves="A user of a node cannot drain it through the kernel's log, become root on the head from a worker, have "
         "root write or expose a file through a planted link, take another user's folder, or see other users' jobs.",

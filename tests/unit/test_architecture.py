@@ -36,7 +36,7 @@ _ROOMS = """
     errors boundary state_folder command atomic_write render documents node_programs status node_folders
     osfamily certificates model catalog plan secrets containers mounts mount_roles clusterfile lab data ssh workload facts
     factcache operations lock health claims verify fabric burnin
-    pyinfra_driver engine image rotation drift why accept cli __main__
+    pyinfra_driver engine image rotation backup restore drift why accept cli __main__
 """
 ROOMS_BOTTOM_UP = tuple(_ROOMS.split())
 """Rooms and modules of rackwright/; each imports only what stands before it."""

@@ -1,0 +1,157 @@
+"""A folder as a tar archive, and back. Standard library only.
+
+A program may go on writing into the folder. Files come before folders: slurmctld's `job_state` names jobs whose scripts
+are in folders beside it, and a script that is archived later than the list is there at least as long as it is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tarfile
+import time
+from typing import IO
+
+STAGING = ".rackwright-restore"
+"""Folder, inside the one that is put back, of what was unpacked and of what it replaces."""
+_TRIES = 20
+_PAUSE_SECONDS = 0.02
+_REPLACED = (".new", ".old")
+
+
+class Unsafe(Exception):  # noqa: N818 - as it is said
+    """An archive holds what cannot be unpacked safely; the text says what."""
+
+
+def write(folder: str, out: IO[bytes]) -> int:
+    """Write the archive of a folder; the number of files in it. OSError where one cannot be read whole."""
+    with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(_member(tar, folder, "."))
+        return _add(tar, folder, "")
+
+
+def _add(tar: tarfile.TarFile, root: str, below: str) -> int:
+    path, count, folders = os.path.join(root, below), 0, []
+    for name in _listed(path):
+        if not below and name == STAGING:
+            continue
+        inner = os.path.join(below, name)
+        try:
+            found = os.lstat(os.path.join(root, inner))
+            if stat.S_ISDIR(found.st_mode):
+                folders.append(inner)
+            elif stat.S_ISREG(found.st_mode):
+                _add_file(tar, os.path.join(root, inner), inner)
+                count += 1
+        except FileNotFoundError:  # removed since: what is not there any more need not be there again
+            continue
+    for inner in folders:
+        with contextlib.suppress(FileNotFoundError):
+            tar.addfile(_member(tar, os.path.join(root, inner), inner))
+            count += _add(tar, root, inner)
+    return count
+
+
+def _listed(path: str) -> list[str]:
+    """Names in a folder, none of them missing only because its file is being replaced.
+
+    slurmctld links `job_state` to `job_state.old`, unlinks it and links `job_state.new` in its place
+    (src/common/state_save.c, read 2026-11-26): for a moment there is no `job_state`.
+    """
+    names: list[str] = []
+    for _ in range(_TRIES):
+        names = sorted(os.listdir(path))
+        there = set(names)
+        if all(name[:-4] in there for name in names if name.endswith(_REPLACED)):
+            break
+        time.sleep(_PAUSE_SECONDS)
+    return names
+
+
+def _add_file(tar: tarfile.TarFile, path: str, name: str) -> None:
+    """Of one open file, so that a replaced one is either the old or the new."""
+    for attempt in range(_TRIES):
+        try:
+            with open(path, "rb") as file:
+                tar.addfile(tar.gettarinfo(arcname=name, fileobj=file), file)
+            return
+        except FileNotFoundError:
+            if attempt == _TRIES - 1:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _member(tar: tarfile.TarFile, path: str, name: str) -> tarfile.TarInfo:
+    return tar.gettarinfo(path, arcname=name)
+
+
+def put_back(folder: str, stream: IO[bytes]) -> int:
+    """Replace all that is in a folder by an archive's content; the number of files. Safe to repeat when interrupted.
+
+    All is unpacked beside it first, so that a damaged archive changes nothing.
+    """
+    staging = os.path.join(folder, STAGING)
+    fresh, before = os.path.join(staging, "new"), os.path.join(staging, "before")
+    os.makedirs(folder, exist_ok=True)
+    shutil.rmtree(staging, ignore_errors=True)
+    os.mkdir(staging, 0o700)
+    os.mkdir(fresh, 0o700)
+    os.mkdir(before, 0o700)
+    count, top = _unpack(stream, fresh)
+    for name in os.listdir(folder):
+        if name != STAGING:
+            os.rename(os.path.join(folder, name), os.path.join(before, name))
+    for name in os.listdir(fresh):
+        os.rename(os.path.join(fresh, name), os.path.join(folder, name))
+    if top is not None:
+        _give(folder, top)
+    shutil.rmtree(staging)
+    os.sync()
+    return count
+
+
+def _unpack(stream: IO[bytes], into: str) -> tuple[int, tarfile.TarInfo | None]:
+    """The number of files, and the folder itself as the archive has it."""
+    count, top, folders = 0, None, []
+    with tarfile.open(fileobj=stream, mode="r|") as tar:
+        for member in tar:
+            if member.name == ".":
+                top = member
+                continue
+            path = os.path.join(into, _safe(member))
+            if member.isdir():
+                os.mkdir(path, 0o700)
+                folders.append((path, member))
+                continue
+            content = tar.extractfile(member)
+            if content is None:
+                raise Unsafe(f"the archive's {member.name} has no content")
+            with open(path, "xb") as file:
+                shutil.copyfileobj(content, file)
+            _give(path, member)
+            count += 1
+    for path, member in folders:
+        _give(path, member)
+    return count, top
+
+
+def _safe(member: tarfile.TarInfo) -> str:
+    """The member's path below the folder."""
+    steps = member.name.split("/")
+    if any(step in ("", ".", "..") for step in steps) or "\0" in member.name:
+        raise Unsafe(f"the archive has the path {member.name!r}")
+    if not (member.isreg() or member.isdir()):
+        raise Unsafe(f"the archive's {member.name} is neither a file nor a folder")
+    return member.name
+
+
+def _give(path: str, member: tarfile.TarInfo) -> None:
+    """Owner and mode as archived: by name where the node knows it, since numbers may differ on a new installation."""
+    try:
+        shutil.chown(path, member.uname or member.uid, member.gname or member.gid)
+    except LookupError:
+        os.chown(path, member.uid, member.gid)
+    os.chmod(path, member.mode & 0o777)
+    os.utime(path, (member.mtime, member.mtime))

@@ -1,0 +1,143 @@
+"""Which backup goes to which head, and what is on the heads now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rackwright.boundary import printable
+from rackwright.errors import RestoreError
+from rackwright.model.backups import BackupPart, overwritten, parts_of, stopped_units
+from rackwright.model.cluster import Cluster, Node
+from rackwright.restore.copy import local
+from rackwright.restore.node import Listing, Nodes
+
+_LINES_MAX = 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """A head and the backup that is put back on it."""
+
+    node: Node
+    manifest: dict[str, Any]
+    parts: tuple[BackupPart, ...]
+    place: str = ""
+    """Folder of the head that the backup is in."""
+    folder: Path | None = None
+    """Folder of this machine that the backup is in, in place of `place`."""
+
+    @property
+    def backup(self) -> str:
+        """The backup's name."""
+        return str(self.manifest["name"])
+
+
+@dataclass(frozen=True)
+class Restoring:
+    """What an operator agrees to."""
+
+    cluster: Cluster
+    targets: tuple[Target, ...]
+    stopped: tuple[tuple[str, str], ...]
+    """Node and unit, in the order in which they start again."""
+    destroyed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """What is on nodes and in no backup, by node."""
+    unknown: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """What could not be found out about that, by node."""
+    unfinished: tuple[str, ...] = ()
+    """Nodes on which an earlier restore was interrupted: what it left is replaced, without a question."""
+
+    @property
+    def needs_typing(self) -> bool:
+        """Whether state would be destroyed, or may be."""
+        return bool(self.destroyed or self.unknown)
+
+
+def heads_with_state(cluster: Cluster) -> tuple[Node, ...]:
+    """Nodes that have something to put back."""
+    return tuple(node for node in cluster.nodes if any(part.restorable for part in parts_of(cluster, node)))
+
+
+def find_targets(
+    cluster: Cluster, heads: Sequence[Node], source: str | None, nodes: Nodes
+) -> tuple[Target, ...]:
+    """The backup of each head: the newest, or the named one where there is one head."""
+    if source is not None and len(heads) > 1:
+        raise RestoreError(
+            f"--from names one backup, and there are {len(heads)} heads to put back.",
+            hint=f"name the head as well: --node {heads[0].name}",
+        )
+    return tuple(_target(cluster, node, source, nodes) for node in heads)
+
+
+def _target(cluster: Cluster, node: Node, source: str | None, nodes: Nodes) -> Target:
+    place, folder = "", None
+    if source is not None and "/" in source:
+        backup = local(Path(source))
+        folder, manifest = Path(source).resolve(), {**backup.manifest, "name": backup.name}
+    else:
+        listing = nodes.backups(node.name)
+        place, manifest = listing.place, named(listing, node, source)
+    for key, ours in (("cluster", cluster.name), ("node", node.name)):
+        if manifest[key] != ours:
+            raise RestoreError(
+                f"The backup {manifest['name']} is of {key} {printable(manifest[key], 80)}, not of {ours}.",
+                hint="`rackwright restore FILE --list` shows those of this cluster",
+            )
+    return Target(node, manifest, _parts(cluster, node, manifest), place, folder)
+
+
+def named(listing: Listing, node: Node, name: str | None) -> dict[str, Any]:
+    """The manifest of a backup in a head's place; None: of the newest."""
+    found = [one for one in listing.backups if name is None or one["name"] == name]
+    if not found:
+        what = "no backup" if name is None else f"no backup {printable(name, 80)}"
+        newest = [f"the newest is {one['name']}" for one in listing.backups[:1]]
+        raise RestoreError(
+            f"{listing.place} of {node.name} has {what}.",
+            hint=(newest or ["restore a copy: --from FOLDER"])[0],
+        )
+    return found[0]
+
+
+def _parts(cluster: Cluster, node: Node, manifest: dict[str, Any]) -> tuple[BackupPart, ...]:
+    """What is put back: all that is declared. Half of it would not fit together."""
+    declared = tuple(part for part in parts_of(cluster, node) if part.restorable)
+    there = {part["name"] for part in manifest["parts"]}
+    if missing := [part.about for part in declared if part.name not in there]:
+        raise RestoreError(
+            f"The backup {manifest['name']} lacks what {node.name} is declared to have: {', '.join(missing)}.",
+            hint="use a backup that has it: rackwright restore FILE --list",
+        )
+    return declared
+
+
+def compared(cluster: Cluster, targets: tuple[Target, ...], nodes: Nodes) -> Restoring:
+    """What is on the nodes now; RestoreError where one cannot take its parts back."""
+    for target in targets:
+        for part in target.parts:
+            status, _, said = nodes.ask(target.node.name, part.ready)
+            if status != 0:
+                raise RestoreError(
+                    f"{target.node.name} cannot take back {part.about}: {said}.",
+                    hint=f"apply first, so that the programs are there: rackwright apply {cluster.path}",
+                )
+    stopped = tuple((node.name, unit.unit) for node, unit in stopped_units(cluster))
+    names = tuple(dict.fromkeys([*(target.node.name for target in targets), *(name for name, _ in stopped)]))
+    unfinished = tuple(name for name in names if nodes.state(name))
+    destroyed: dict[str, tuple[str, ...]] = {}
+    unknown: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        if name in unfinished:  # its units are stopped, so nothing was added since
+            continue
+        for about, command in overwritten(cluster, cluster.by_name[name]).items():
+            status, out, said = nodes.ask(name, command)
+            lines = tuple(printable(line, 200) for line in out.splitlines()[:_LINES_MAX] if line.strip())
+            if status != 0:
+                unknown[name] = (*unknown.get(name, ()), f"{about}: {said}")
+            elif lines:
+                destroyed[name] = (*destroyed.get(name, ()), *lines)
+    return Restoring(cluster, targets, stopped, destroyed, unknown, unfinished)
