@@ -1,0 +1,136 @@
+"""Processes of a node: all that touches the filesystem is done in children, so that a hung filesystem hangs no parent."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+MARK = "rackwright-storage "
+"""Begins each line that is a result; whatever else is printed is passed over."""
+ANSWER_MAX_BYTES = 4 * 2**20
+
+
+def say(document: dict[str, Any]) -> None:
+    """Print a result: one line, in one write, since other nodes print to the same place."""
+    os.write(1, (MARK + json.dumps(document) + "\n").encode())
+
+
+def become(user: str | None) -> str | None:
+    """Go on as a user for good, with no group but the user's own; why that failed, or None."""
+    if user is None:
+        return None
+    try:
+        entry = pwd.getpwnam(user)
+        if os.geteuid() == entry.pw_uid:
+            return None
+        os.initgroups(user, entry.pw_gid)
+        os.setgid(entry.pw_gid)
+        os.setuid(entry.pw_uid)
+    except (KeyError, OSError) as error:
+        return f"cannot go on as user {user}: {error}"
+    return None
+
+
+def in_child(work: Callable[[], dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """What a function returns, run in a child; `{"hung": seconds}` when that takes longer, `{"error": text}` when it fails.
+
+    A child that the kernel does not let die is left behind: it holds none of our files, so nothing waits for it.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        _answer(work, writing)
+    os.close(writing)
+    deadline = time.monotonic() + seconds
+    parts: list[bytes] = []
+    while sum(map(len, parts)) < ANSWER_MAX_BYTES:
+        ready, _, _ = select.select([reading], [], [], max(0.0, deadline - time.monotonic()))
+        part = os.read(reading, 65536) if ready else b""
+        if not part:
+            break
+        parts.append(part)
+    ended = bool(ready)
+    os.close(reading)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        return {"hung": seconds}
+    os.waitpid(child, 0)
+    try:
+        found = json.loads(b"".join(parts))
+    except ValueError:
+        return {"error": "the process ended without an answer"}
+    return found if isinstance(found, dict) else {"error": "the process gave no answer"}
+
+
+def _answer(work: Callable[[], dict[str, Any]], writing: int) -> None:
+    """In the child: leave the parent's output alone, work, write the answer, end."""
+    try:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(nothing, number)
+        try:
+            found = work()
+        except Exception as error:  # noqa: BLE001 - whatever it is belongs into the answer
+            found = {"error": f"{type(error).__name__}: {error}"}
+        data = json.dumps(found).encode()
+        while data:
+            data = data[os.write(writing, data) :]
+    finally:
+        os._exit(0)
+
+
+def start(count: int, work: Callable[[int], None]) -> dict[int, int]:
+    """Fork so many children; {process: its number}."""
+    sys.stdout.flush()
+    children: dict[int, int] = {}
+    for number in range(count):
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                work(number)
+                status = 0
+            except BaseException as error:  # noqa: BLE001 - a child must not go on as its parent
+                os.write(2, f"{type(error).__name__}: {error}\n".encode()[:2000])
+            finally:
+                os._exit(status)
+        children[child] = number
+    return children
+
+
+def wait(children: dict[int, int], deadline: float) -> dict[int, int | None]:
+    """Exit status of each child by its number, below 0 the signal that ended it, None: it had to be killed.
+
+    Children that do not die within two seconds of SIGKILL are in the kernel's hands and are left behind.
+    """
+    ended: dict[int, int | None] = {}
+    running = dict(children)
+    while running and time.monotonic() < deadline:
+        _collect(running, ended)
+        time.sleep(0.02)
+    for child in running:
+        os.kill(child, signal.SIGKILL)
+    last = time.monotonic() + 2
+    killed: dict[int, int | None] = {}
+    for number in running.values():
+        ended[number] = None
+    while running and time.monotonic() < last:
+        _collect(running, killed)
+        time.sleep(0.02)
+    return ended
+
+
+def _collect(running: dict[int, int], ended: dict[int, int | None]) -> None:
+    for child in list(running):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            number = running.pop(child)
+            ended[number] = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
