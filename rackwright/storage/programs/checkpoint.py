@@ -71,6 +71,12 @@ class Training:
     def __init__(self, asked: dict[str, Any], rank: int, local: int, torch: Any) -> None:  # noqa: ANN401
         import torch.distributed as dist  # here, in the child alone: loading it takes seconds
         import torch.distributed.checkpoint as dcp
+        import torch.distributed.device_mesh
+
+        try:
+            from torch.distributed.tensor import DTensor, Shard
+        except ImportError:  # before 2.5
+            from torch.distributed._tensor import DTensor, Shard
 
         self._torch, self._dist, self._dcp = torch, dist, dcp
         self._rank, self._world = rank, len(asked["nodes"]) * asked["ranks_per_node"]
@@ -90,20 +96,25 @@ class Training:
         )
         torch.manual_seed(rank)
         count = self._bytes // TENSORS // 4
-        self.state = {f"rank{rank}.{number}": torch.rand(count).to(self._device) for number in range(TENSORS)}
+        self._local = {f"weights.{number}": torch.rand(count).to(self._device) for number in range(TENSORS)}
+        # sharded as FSDP shards it: every rank has the same keys, which DCP demands
+        mesh = dist.device_mesh.init_device_mesh(self._device.partition(":")[0], (self._world,))
+        self._state = {
+            key: DTensor.from_local(local, mesh, [Shard(0)], run_check=False) for key, local in self._local.items()
+        }
         self.saves: list[float] = []
 
     def step(self, number: int) -> None:
         """One step; the ranks exchange a value, so that none can go on without the others."""
         total = self._torch.tensor([float(self._rank + number)], device=self._device)
         self._dist.all_reduce(total)
-        for tensor in self.state.values():
+        for tensor in self._local.values():
             tensor.mul_(0.999).add_(total.item() * 1e-3)
 
     def digests(self) -> list[str]:
         """SHA-256 of the state of every rank."""
         digest = hashlib.sha256()
-        for tensor in self.state.values():
+        for tensor in self._local.values():
             held = tensor.cpu().contiguous()
             data = (ctypes.c_char * (held.numel() * held.element_size())).from_address(held.data_ptr())
             digest.update(data)
@@ -123,7 +134,7 @@ class Training:
         writer = self._dcp.FileSystemWriter(partial, sync_files=True)
         if dies:
             writer.fs.create_stream = dying(writer.fs.create_stream, self._bytes // 2)
-        self._dcp.save(self.state, storage_writer=writer)
+        self._dcp.save(self._state, storage_writer=writer)
         self._dist.barrier()
         if self._rank == 0:
             publish(self._folder, partial, f"step-{step}")
@@ -133,20 +144,20 @@ class Training:
 
     def load(self, name: str) -> tuple[float, list[str], list[str]]:
         """Load a save; seconds, the checksums now, and those that were saved with it."""
-        for tensor in self.state.values():
+        for tensor in self._local.values():
             tensor.zero_()  # what was here before must not pass for what was loaded
         self._dist.barrier()
         begun = time.monotonic()
-        self._dcp.load(self.state, storage_reader=self._dcp.FileSystemReader(self._folder / name))
+        self._dcp.load(self._state, storage_reader=self._dcp.FileSystemReader(self._folder / name))
         self._dist.barrier()
         seconds = time.monotonic() - begun
         saved = json.loads((self._folder / name / "digests.json").read_text())
         return seconds, self.digests(), [str(one) for one in saved]
 
     def end(self) -> None:
-        """Let the other ranks go."""
+        """Leave together; the process ends next, and destroy_process_group of torch 2.6 was seen to hang."""
         self._dist.barrier()
-        self._dist.destroy_process_group()
+        time.sleep(0.5)
 
 
 def dying(create_stream: Any, after: int) -> Any:  # noqa: ANN401 - torch's FileSystem.create_stream
@@ -204,7 +215,11 @@ def resumed(training: Training, asked: dict[str, Any], rank: int) -> dict[str, A
     """From the latest save to the end."""
     folder = Path(asked["folder"])
     name = (folder / "latest").read_text()
-    partial = sorted(one.name for one in folder.iterdir() if one.name.endswith(".partial"))
+    partial = {
+        one.name: sum(file.stat().st_size for file in one.glob("*.distcp"))
+        for one in folder.iterdir()
+        if one.name.endswith(".partial")
+    }
     seconds, now, then = training.load(name)
     if rank == 0:
         for one in partial:
@@ -231,6 +246,8 @@ def work(asked: dict[str, Any], index: int, local: int) -> None:
     """One rank."""
     rank = index * asked["ranks_per_node"] + local
     try:
+        # Debian 13 builds torch 2.6 without libuv, which init_process_group asks for by default
+        os.environ["USE_LIBUV"] = "0"
         interface = interface_of(asked["addresses"][index])
         if interface is not None:
             os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = interface
