@@ -7,6 +7,7 @@ RackwrightError            exit 1
 ├── RunLocked              another run holds the cluster's lock
 ├── RunFailed              plan or apply failed on at least one node
 ├── BurninError            burn-in could not be submitted or read
+├── StorageError           the storage bench cannot be run or stored
 ├── WorkloadError          the workload manager did not answer or refused
 ├── ImageError             an image could not be built
 └── LabError               the lab rack could not be built, found or changed
@@ -97,6 +98,10 @@ class RunFailed(RackwrightError):  # noqa: N818
 
 class BurninError(RackwrightError):
     """Burn-in could not be submitted, or its output could not be read."""
+
+
+class StorageError(RackwrightError):
+    """The storage bench cannot be run as asked, or its result cannot be stored."""
 
 
 class WorkloadError(RackwrightError):

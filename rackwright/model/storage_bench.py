@@ -62,7 +62,10 @@ class StorageBench(Frozen):
         default="psync", description="fio's ioengine for one node alone."
     )
     depth: int = Field(
-        default=1, ge=1, le=1024, description="fio's iodepth: I/O of each job in flight; needs libaio or io_uring."
+        default=1,
+        ge=1,
+        le=1024,
+        description="fio's iodepth: I/O of each job in flight; needs libaio or io_uring.",
     )
     direct: bool = Field(
         default=True,
@@ -93,13 +96,16 @@ class StorageBench(Frozen):
         default=900, ge=30, le=86400, description="How long each job of the bench may take."
     )
     checkpoint: CheckpointBench | None = Field(
-        default=None, description="The checkpoint stage. None: with its defaults where the purpose is checkpoint."
+        default=None,
+        description="The checkpoint stage. None: with its defaults where the purpose is checkpoint.",
     )
 
     @model_validator(mode="after")
     def _fits_together(self) -> StorageBench:
         if self.block_kib % ALIGNMENT_KIB:
-            raise mistake(f"`block_kib` is {self.block_kib}, which is not a multiple of 4.", "e.g. `block_kib: 4096`")
+            raise mistake(
+                f"`block_kib` is {self.block_kib}, which is not a multiple of 4.", "e.g. `block_kib: 4096`"
+            )
         if self.size_mib * 1024 % self.block_kib:
             raise mistake(
                 f"`size_mib` ({self.size_mib}) is not a whole number of blocks of {self.block_kib} KiB.",
@@ -107,8 +113,18 @@ class StorageBench(Frozen):
             )
         if self.depth > 1 and self.engine == "psync":
             raise mistake(
-                "psync has one I/O in flight: `depth` above 1 has no effect.", "e.g. `engine: libaio`, or more `jobs`"
+                "psync has one I/O in flight: `depth` above 1 has no effect.",
+                "e.g. `engine: libaio`, or more `jobs`",
             )
         if ".." in self.folder.split("/"):
             raise mistake(f"`folder` ({self.folder}) leaves the filesystem.", "e.g. `folder: bench`")
         return self
+
+
+class RunsStorageBench:
+    """Options of the role that installs what the storage bench runs on a node."""
+
+    port: int
+    """TCP port of the first node, by which the ranks of all nodes are kept in step; the next one is PyTorch's."""
+    python: str
+    """Absolute path of the Python that has PyTorch."""

@@ -46,7 +46,7 @@ def command(asked: dict[str, Any], kind: str) -> list[str]:
 def run(asked: dict[str, Any], kind: str, deadline: float) -> dict[str, Any]:
     """What fio printed and how it ended."""
     try:
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(
             command(asked, kind),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import hashlib
+import importlib
 import json
 import os
 import platform
@@ -69,15 +70,16 @@ class Training:
     """The state of one rank, its steps and its saves."""
 
     def __init__(self, asked: dict[str, Any], rank: int, local: int, torch: Any) -> None:  # noqa: ANN401
-        import torch.distributed as dist  # here, in the child alone: loading it takes seconds
-        import torch.distributed.checkpoint as dcp
-        import torch.distributed.device_mesh
-
+        # loaded in the child alone: it takes seconds
+        dist = importlib.import_module("torch.distributed")
+        dcp = importlib.import_module("torch.distributed.checkpoint")
+        device_mesh = importlib.import_module("torch.distributed.device_mesh")
         try:
-            from torch.distributed.tensor import DTensor, Shard
-        except ImportError:  # before 2.5
-            from torch.distributed._tensor import DTensor, Shard
-
+            tensors = importlib.import_module("torch.distributed.tensor")
+            shard = [tensors.Shard(0)]
+        except (ImportError, AttributeError):  # before 2.5
+            tensors = importlib.import_module("torch.distributed._tensor")
+            shard = [tensors.Shard(0)]
         self._torch, self._dist, self._dcp = torch, dist, dcp
         self._rank, self._world = rank, len(asked["nodes"]) * asked["ranks_per_node"]
         self._folder = Path(asked["folder"])
@@ -98,9 +100,10 @@ class Training:
         count = self._bytes // TENSORS // 4
         self._local = {f"weights.{number}": torch.rand(count).to(self._device) for number in range(TENSORS)}
         # sharded as FSDP shards it: every rank has the same keys, which DCP demands
-        mesh = dist.device_mesh.init_device_mesh(self._device.partition(":")[0], (self._world,))
+        mesh = device_mesh.init_device_mesh(self._device.partition(":")[0], (self._world,))
         self._state = {
-            key: DTensor.from_local(local, mesh, [Shard(0)], run_check=False) for key, local in self._local.items()
+            key: tensors.DTensor.from_local(local, mesh, shard, run_check=False)
+            for key, local in self._local.items()
         }
         self.saves: list[float] = []
 
@@ -252,8 +255,8 @@ def work(asked: dict[str, Any], index: int, local: int) -> None:
         if interface is not None:
             os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = interface
         try:
-            import torch
-            import torch.distributed.checkpoint as dcp
+            torch = importlib.import_module("torch")
+            dcp = importlib.import_module("torch.distributed.checkpoint")
         except ImportError as error:
             say({"missing": f"torch cannot be loaded: {error}"})
             return

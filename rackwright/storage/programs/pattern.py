@@ -23,7 +23,7 @@ class Pattern:
         view = memoryview(self._block)
         pages = self._size // PAGE
         for place, byte in enumerate(number.to_bytes(_STAMP, "little")):
-            view[place :: PAGE] = bytes([byte]) * pages
+            view[place::PAGE] = bytes([byte]) * pages
         return view
 
     def is_block(self, number: int, data: memoryview) -> bool:

@@ -146,7 +146,9 @@ def summary(asked: dict[str, Any], done: list[tuple[str, dict[int, Answer]]], mi
         nodes = []
         for index in range(len(names)):
             own = [answers[rank] for rank in range(index * jobs, (index + 1) * jobs)]
-            nodes.append([sum(one.get("done", 0) for one in own), max(one.get("seconds", 0.0) for one in own)])
+            nodes.append(
+                [sum(one.get("done", 0) for one in own), max(one.get("seconds", 0.0) for one in own)]
+            )
         phases.append({"phase": phase, "nodes": nodes})
         for rank, answer in sorted(answers.items()):
             if "error" in answer:
@@ -154,7 +156,9 @@ def summary(asked: dict[str, Any], done: list[tuple[str, dict[int, Answer]]], mi
                 kind = "wrong" if answer.get("wrong") else "hung" if answer.get("hung") else "error"
                 errors.append({"node": names[rank // jobs], "kind": kind, "text": text[:400]})
     for rank in missing:
-        errors.append({"node": names[rank // jobs], "kind": "hung", "text": f"rank {rank} never came to the start"})
+        errors.append(
+            {"node": names[rank // jobs], "kind": "hung", "text": f"rank {rank} never came to the start"}
+        )
     flags = [answer["direct"] for _, answers in done for answer in answers.values() if "direct" in answer]
     return {"phases": phases, "errors": errors[:64], "errors_count": len(errors), "direct": all(flags)}
 
@@ -166,7 +170,13 @@ def main(asked: dict[str, Any], index: int) -> None:
     jobs, first = asked["jobs"], index == 0
     ranks = len(asked["nodes"]) * jobs
     if wrong is not None:
-        say({"phases": [], "errors": [{"node": asked["nodes"][index], "kind": "error", "text": wrong}], "errors_count": 1})
+        say(
+            {
+                "phases": [],
+                "errors": [{"node": asked["nodes"][index], "kind": "error", "text": wrong}],
+                "errors_count": 1,
+            }
+        )
         return
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
