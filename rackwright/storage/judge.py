@@ -39,6 +39,8 @@ class Judged:
     findings: tuple[Finding, ...] = ()
     version: str | None = None
     """fio's."""
+    hung: bool = False
+    """Whether it did not end in time: what comes after it would not either."""
 
     @property
     def sound(self) -> bool:
@@ -103,7 +105,8 @@ def judge_alone(node: str, output: Output, sizes: Sizes, seconds: int) -> Judged
         findings += found
         version = said or version
         rates = replace(rates, write_gbs=gbs) if kind == "write" else replace(rates, read_gbs=gbs)
-    return Judged((rates,), findings=tuple(findings), version=version)
+    hung = any(given is not None and given.hung for given in (answer.write, answer.read))
+    return Judged((rates,), findings=tuple(findings), version=version, hung=hung)
 
 
 def _fio(
@@ -185,7 +188,8 @@ def judge_together(one: Filesystem, nodes: Sequence[str], output: Output, sizes:
             Finding(Status.UNKNOWN, f"{said}; declare `bench: {{direct: false}}` where that is known")
         )
     rates = _rates(nodes, answer, failed)
-    return Judged(rates, tuple(figures), (*findings, *_far(rates)))
+    hung = any(trouble.kind == "hung" for trouble in answer.errors)
+    return Judged(rates, tuple(figures), (*findings, *_far(rates)), hung=hung)
 
 
 def _troubles(answer: Together) -> list[Finding]:

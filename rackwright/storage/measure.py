@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from rackwright.burnin.engines import cpus_per_task
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.readiness import not_ready
 from rackwright.errors import BurninError, ConnectionFailed, WorkloadError
@@ -16,11 +12,11 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.storage import Filesystem
 from rackwright.model.storage_bench import CheckpointBench, RunsStorageBench
-from rackwright.node_programs import one_text
 from rackwright.ssh import RootShell
 from rackwright.ssh.side_by_side import side_by_side
 from rackwright.status import Status
 from rackwright.storage import checkpoint as stages
+from rackwright.storage.jobs import Jobs
 from rackwright.storage.judge import (
     Judged,
     alone_figures,
@@ -33,14 +29,10 @@ from rackwright.storage.judge import (
 from rackwright.storage.place import Place
 from rackwright.storage.plan import Sizes, checkpoint_of, spread
 from rackwright.storage.report import CheckpointResult, FilesystemResult, NodeRates
-from rackwright.workload.protocol import Manager, Output, Step, gpus_of
+from rackwright.workload.protocol import Manager
 
 Progress = Callable[[str], None]
-ALONE = "rackwright.storage.programs.alone"
-TOGETHER = "rackwright.storage.programs.together"
-CHECKPOINT = "rackwright.storage.programs.checkpoint"
-END_SECONDS = 30
-"""Between the deadline of a program and that of its job."""
+NOT_RUN = "not run, because the filesystem gave no answer in time before"
 TOGETHER_FOLDER, CHECKPOINT_FOLDER = "together", "checkpoint"
 NODES_AT_ONCE = 32
 JOBS_MOST = 16
@@ -72,6 +64,8 @@ class FilesystemRun:
         self._given, self._one, self._nodes, self._sizes = given, one, nodes, sizes
         self._only_checkpoint = only_checkpoint
         self._checkpoint = checkpoint_of(one) if one.kind.shared else None
+        self._jobs = Jobs(given.cluster, given.manager, one, sizes)
+        self._hung = False
         self._place = Place(given.cluster.name, one, given.shell, given.cluster.ssh.time_factor)
 
     def run(self) -> FilesystemResult:
@@ -180,34 +174,28 @@ class FilesystemRun:
                 raise
 
     def _alone_once(self, node: Node, folder: str) -> Judged:
-        sizes, seconds = self._sizes, self._one.bench.timeout_seconds
+        if self._hung:
+            return Judged(findings=(Finding(Status.UNKNOWN, f"{node.name} alone: {NOT_RUN}"),))
         self._given.progress(f"{self._one.name}: fio on {node.name}")
-        asked = {
-            "folder": f"{folder}/{_alone_folder(node)}",
-            "user": self._one.bench.user,
-            "seconds": seconds,
-            **sizes.settings(),
-        }
-        return judge_alone(node.name, self._step((node,), ALONE, asked), sizes, seconds)
+        output = self._jobs.alone(node, f"{folder}/{_alone_folder(node)}")
+        judged = judge_alone(node.name, output, self._sizes, self._one.bench.timeout_seconds)
+        self._hung = self._hung or (judged.hung and self._one.kind.shared)
+        return judged
 
     def _together(self, folder: str) -> Judged:
+        if self._hung:
+            return Judged(findings=(Finding(Status.UNKNOWN, f"together: {NOT_RUN}"),))
         names = [node.name for node in self._nodes]
         self._given.progress(f"{self._one.name}: {fold(names)} together")
-        role = self._nodes[0].offers(RunsStorageBench)
-        asked = {
-            "nodes": [name.split(".")[0] for name in names],
-            "folder": f"{folder}/{TOGETHER_FOLDER}",
-            "user": self._one.bench.user,
-            "seconds": self._one.bench.timeout_seconds,
-            "token": folder.rsplit("-", 1)[-1],
-            "address": self._address(self._nodes[0]),
-            "port": role.port if role is not None else 0,
-            **self._sizes.settings(),
-        }
-        return judge_together(self._one, names, self._step(self._nodes, TOGETHER, asked), self._sizes)
+        output = self._jobs.together(self._nodes, folder, f"{folder}/{TOGETHER_FOLDER}")
+        judged = judge_together(self._one, names, output, self._sizes)
+        self._hung = judged.hung
+        return judged
 
     def _checkpoints(self, result: FilesystemResult, bench: CheckpointBench, folder: str) -> FilesystemResult:
         nodes = spread(self._nodes, bench.nodes)
+        if self._hung:
+            return _against(result, Finding(Status.UNKNOWN, f"checkpoint: {NOT_RUN}"))
         if len(nodes) < bench.nodes:
             said = f"checkpoint: {len(nodes)} of {bench.nodes} nodes can take part: nothing was run"
             return _against(result, Finding(Status.UNKNOWN, said))
@@ -223,58 +211,13 @@ class FilesystemRun:
         runs: dict[str, stages.Run] = {}
         for mode in stages.MODES:
             self._given.progress(f"{self._one.name}: checkpoint, {mode}")
-            runs[mode] = stages.run_of(self._train(mode, nodes, bench, f"{folder}/{CHECKPOINT_FOLDER}"))
+            runs[mode] = stages.run_of(self._jobs.train(mode, nodes, bench, f"{folder}/{CHECKPOINT_FOLDER}"))
             if runs[mode].missing is not None or (mode == "reference" and runs[mode].last is None):
                 break
         stage, findings = stages.judge(stage, runs, bench.most_percent)
         versions = {"torch": stage.torch} if stage.torch else {}
         result = replace(result, checkpoint=stage, versions={**result.versions, **versions})
         return _against(result, *findings)
-
-    def _train(self, mode: str, nodes: tuple[Node, ...], bench: CheckpointBench, folder: str) -> Output:
-        if mode == "resume":
-            nodes = nodes[::-1]  # each rank on another node: no page cache still holds what it saved
-        role = nodes[0].offers(RunsStorageBench)
-        asked = {
-            "mode": mode,
-            "nodes": [node.name.split(".")[0] for node in nodes],
-            "addresses": [self._address(node) for node in nodes],
-            "port": role.port + 1 if role is not None else 0,
-            "ranks_per_node": bench.ranks_per_node,
-            "size": bench.size_mib * 2**20,
-            "backend": bench.backend,
-            "victim": bench.nodes * bench.ranks_per_node - 1,
-            "folder": folder,
-            "user": self._one.bench.user,
-            "seconds": self._one.bench.timeout_seconds,
-        }
-        python = role.python if role is not None else "python3"
-        return self._step(nodes, CHECKPOINT, asked, (python, "-I"), gpus=bench.backend == "nccl")
-
-    def _step(
-        self,
-        nodes: tuple[Node, ...],
-        program: str,
-        asked: dict[str, Any],
-        python: tuple[str, ...] = ("python3", "-IS"),
-        *,
-        gpus: bool = False,
-    ) -> Output:
-        """One task on each node, which starts the node's ranks itself."""
-        factor = max(self._given.cluster.ssh.time_factor, 1.0)
-        step = Step(
-            nodes=tuple(node.name for node in nodes),
-            tasks_per_node=1,
-            command=(*python, "-c", one_text(program), json.dumps(asked)),
-            timeout_seconds=math.ceil(asked["seconds"] + END_SECONDS * factor),
-            queue=self._given.cluster.burnin.partition,
-            cpus_per_task=min(cpus_per_task(node.sku, 1) for node in nodes),
-            gpus=gpus_of(nodes[0]) if gpus else (),
-        )
-        return self._given.manager.run(step)
-
-    def _address(self, node: Node) -> str:
-        return str(self._given.cluster.management_address(node))
 
 
 def _alone_folder(node: Node) -> str:

@@ -91,21 +91,25 @@ class Place:
         return ""
 
     def _removed(self, nodes: Sequence[str], name: str) -> bool:
-        left = []
-        for node in nodes:
-            for _ in range(2):  # ranks of a job that was cancelled may write for another moment
-                trouble = self._ask(node, REMOVE_SECONDS, do="remove", name=name).trouble
-                if trouble is None:
-                    break
-                time.sleep(1)
-            else:
-                left.append((node, trouble))
+        left = [(node, trouble) for node in nodes if (trouble := self._not_removed(node, name)) is not None]
         if left:
             path = posixpath.join(self.one.path, self.one.bench.folder, name)
             who = fold(node for node, _ in left)
             said = f"{who}: {path} is left: {left[0][1]}; the next bench removes it"
             self.left.append(Finding(Status.UNKNOWN, said))
         return not left
+
+    def _not_removed(self, node: str, name: str) -> str | None:
+        """Why a folder is left, or None; on a filesystem that hangs nothing is tried."""
+        for pause in (1, 0):  # ranks of a job that was cancelled may write for another moment
+            trouble = self.look((node,))[node].trouble
+            if trouble is not None:
+                return trouble
+            trouble = self._ask(node, REMOVE_SECONDS, do="remove", name=name).trouble
+            if trouble is None:
+                return None
+            time.sleep(pause)
+        return trouble
 
     def _ask(self, node: str, seconds: float, **more: object) -> Looked:
         bench = self.one.bench

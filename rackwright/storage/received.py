@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter
 
@@ -43,6 +43,8 @@ class Looked(Frozen):
 
 class FioAnswer(Frozen):
     """How fio ended on a node."""
+
+    several_lines: ClassVar[frozenset[str]] = frozenset({"output"})
 
     exit_status: int | None = None
     output: Annotated[str, Field(max_length=2**17)] = ""

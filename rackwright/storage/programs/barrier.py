@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rackwright.storage.programs.children import one_line
+
 LINE_MAX_BYTES = 4096
 LEAST_SECONDS = 0.2
 """Even past the deadline a rank that has answered is heard."""
@@ -92,7 +94,7 @@ def follow(
         try:
             answer = work[phase]()
         except Exception as error:  # noqa: BLE001 - whatever it is belongs into the answer
-            answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+            answer = {"error": one_line(error)}
         one.sendall(json.dumps(answer).encode() + b"\n")
 
 

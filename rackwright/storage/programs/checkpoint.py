@@ -26,7 +26,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from rackwright.storage.programs.children import become, say, start, wait
+from rackwright.storage.programs.children import become, one_line, say, start, wait
 
 STEPS, SAVE_EVERY = 12, 4
 TENSORS = 4
@@ -258,7 +258,7 @@ def work(asked: dict[str, Any], index: int, local: int) -> None:
             torch = importlib.import_module("torch")
             dcp = importlib.import_module("torch.distributed.checkpoint")
         except ImportError as error:
-            say({"missing": f"torch cannot be loaded: {error}"})
+            say({"missing": f"torch cannot be loaded: {one_line(error)}"})
             return
         if not hasattr(dcp, "save"):
             say({"missing": f"torch {torch.__version__} has no torch.distributed.checkpoint.save; 2.2 has"})
@@ -269,7 +269,7 @@ def work(asked: dict[str, Any], index: int, local: int) -> None:
             say({"facts": {**facts, "torch": str(torch.__version__)}})
         training.end()
     except Exception as error:
-        say({"rank": rank, "error": f"{type(error).__name__}: {error}"[:600]})
+        say({"rank": rank, "error": one_line(error)})
         raise
 
 

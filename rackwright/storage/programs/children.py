@@ -22,6 +22,12 @@ def say(document: dict[str, Any]) -> None:
     os.write(1, (MARK + json.dumps(document) + "\n").encode())
 
 
+def one_line(error: BaseException) -> str:
+    """An error in one printable line, which is all that the control node takes."""
+    text = f"{type(error).__name__}: {error}"[:500]
+    return "".join(one if one.isprintable() else " " for one in text).strip()
+
+
 def become(user: str | None) -> str | None:
     """Go on as a user for good, with no group but the user's own; why that failed, or None."""
     if user is None:
@@ -34,7 +40,7 @@ def become(user: str | None) -> str | None:
         os.setgid(entry.pw_gid)
         os.setuid(entry.pw_uid)
     except (KeyError, OSError) as error:
-        return f"cannot go on as user {user}: {error}"
+        return f"cannot go on as user {user}: {one_line(error)}"
     return None
 
 
@@ -79,7 +85,7 @@ def _answer(work: Callable[[], dict[str, Any]], writing: int) -> None:
         try:
             found = work()
         except Exception as error:  # noqa: BLE001 - whatever it is belongs into the answer
-            found = {"error": f"{type(error).__name__}: {error}"}
+            found = {"error": one_line(error)}
         data = json.dumps(found).encode()
         while data:
             data = data[os.write(writing, data) :]
@@ -99,7 +105,7 @@ def start(count: int, work: Callable[[int], None]) -> dict[int, int]:
                 work(number)
                 status = 0
             except BaseException as error:  # noqa: BLE001 - a child must not go on as its parent
-                os.write(2, f"{type(error).__name__}: {error}\n".encode()[:2000])
+                os.write(2, f"{one_line(error)}\n".encode())
             finally:
                 os._exit(status)
         children[child] = number
