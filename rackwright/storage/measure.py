@@ -16,19 +16,13 @@ from rackwright.ssh import RootShell
 from rackwright.ssh.side_by_side import side_by_side
 from rackwright.status import Status
 from rackwright.storage import checkpoint as stages
+from rackwright.storage.alone import judge_alone
 from rackwright.storage.jobs import Jobs
-from rackwright.storage.judge import (
-    Judged,
-    alone_figures,
-    judge_alone,
-    judge_floors,
-    judge_look,
-    judge_space,
-    judge_together,
-)
+from rackwright.storage.judge import Judged, alone_figures, judge_floors, judge_look, judge_space
 from rackwright.storage.place import Place
 from rackwright.storage.plan import Sizes, checkpoint_of, spread
 from rackwright.storage.report import CheckpointResult, FilesystemResult, NodeRates
+from rackwright.storage.together import judge_together
 from rackwright.workload.protocol import Manager
 
 Progress = Callable[[str], None]
