@@ -63,10 +63,11 @@ def line(document):
     return MARK + json.dumps(document) + "\n"
 
 
-def alone(write="fio-3.33-write.txt", read="fio-3.33-read.txt", **status):
-    """What a node alone answers; a status other than 0 by kind."""
+def alone(write="fio-3.33-write.txt", read="fio-3.33-read.txt", write_exit=0, read_exit=0):
+    """What a node alone answers."""
+    exits = {"write": write_exit, "read": read_exit}
     given = {
-        kind: {"exit_status": status.get(kind, 0), "output": recorded(name)}
+        kind: {"exit_status": exits[kind], "output": recorded(name)}
         for kind, name in (("write", write), ("read", read))
         if name is not None
     }
@@ -116,7 +117,9 @@ class Head:
             return done("slurm 24.11.5\n")
         if command == shlex.join(SINFO):
             states = dict.fromkeys(("w1", "w2", "w3"), "idle") | self.states
-            return done("".join(f"main|{name}|{state}|Unknown|Unknown|none\n" for name, state in states.items()))
+            return done(
+                "".join(f"main|{name}|{state}|Unknown|Unknown|none\n" for name, state in states.items())
+            )
         if command.startswith("scancel"):
             return done("")
         if stdin is not None:

@@ -77,7 +77,9 @@ def test_a_filesystem_that_returns_other_data_is_caught(tmp_path):
     found = run_together(asked_together(tmp_path), before=f"\nexec({spoil!r})\n")
     [trouble] = found.errors
     assert (trouble.node, trouble.kind) == ("b", "wrong")
-    assert trouble.text == "rank 3: read: bytes 655360 to 720896 of the file of rank 1 are not what was written"
+    assert (
+        trouble.text == "rank 3: read: bytes 655360 to 720896 of the file of rank 1 are not what was written"
+    )
     assert [phase.phase for phase in found.phases] == ["write", "read"]
 
 
