@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from rackwright.boundary import Refused, last_line
+from rackwright.boundary import Refused, last_line, printable
 from rackwright.burnin.finding import Finding
 from rackwright.model.ranges import fold
 from rackwright.model.storage import Filesystem
@@ -13,6 +13,7 @@ from rackwright.status import Status
 from rackwright.storage.fio import BROKEN
 from rackwright.storage.judge import POSSIBLE_GBS, Judged, floor_of
 from rackwright.storage.plan import Sizes
+from rackwright.storage.programs.children import MARK
 from rackwright.storage.received import Together, together_of
 from rackwright.storage.report import Figure, NodeRates
 from rackwright.workload.protocol import Output
@@ -32,7 +33,7 @@ def judge_together(one: Filesystem, nodes: Sequence[str], output: Output, sizes:
     except Refused as error:
         why = output.problem or f"the answer cannot be used: {error}"
         return Judged(findings=(Finding(Status.UNKNOWN, f"together: {why} ({last_line(output.text)})"),))
-    findings = _troubles(answer)
+    findings = [*_troubles(answer), *_printed(answer, output.text)]
     figures: list[Figure] = []
     failed: set[str] = {one.phase for one in answer.phases[-1:]} if answer.errors else set()
     for name, key in (("read", "together_read_gbs"), ("write", "together_write_gbs")):
@@ -73,6 +74,14 @@ def _troubles(answer: Together) -> list[Finding]:
             Finding(Status.UNKNOWN, f"together: {answer.errors_count - len(found)} further ranks had errors")
         )
     return found
+
+
+def _printed(answer: Together, text: str) -> list[Finding]:
+    """What a program printed before it ended, where ranks have no error of their own to show."""
+    other = [line for line in text.splitlines() if line.strip() and not line.startswith(MARK)]
+    if not other or not any(trouble.kind == "hung" for trouble in answer.errors):
+        return []
+    return [Finding(Status.UNKNOWN, f"together: the job printed: {printable(other[0], 200)}")]
 
 
 def _metadata(one: Filesystem, answer: Together, failed: set[str]) -> list[Figure]:

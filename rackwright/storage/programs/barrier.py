@@ -101,9 +101,12 @@ def follow(
 def _connected(address: str, port: int, deadline: float) -> socket.socket:
     """The first node may start later than this one."""
     while True:
+        one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        one.settimeout(5)
         try:
-            one = socket.create_connection((address, port), timeout=5)
+            one.connect((address, port))
         except OSError:
+            one.close()
             if time.monotonic() >= deadline:
                 raise
             time.sleep(0.2)

@@ -254,6 +254,13 @@ def test_what_cannot_be_known(text, why):
     assert why in found.findings[0].text
 
 
+def test_what_the_job_printed_is_shown_where_ranks_hang():
+    text = trouble("hung", "rank 3 never came to the start")
+    found = all_of("LookupError: unknown encoding\n" + text)
+    assert "together: the job printed: LookupError: unknown encoding" in [one.text for one in found.findings]
+    assert len(all_of(text).findings) == len(found.findings) - 1
+
+
 def test_without_o_direct_as_declared_nothing_is_unknown():
     given = filesystem(bench={"direct": False})
     text = changed(lambda d: d.update(direct=False))
