@@ -19,7 +19,7 @@ from rackwright.storage import checkpoint as stages
 from rackwright.storage.alone import judge_alone
 from rackwright.storage.jobs import Jobs
 from rackwright.storage.judge import Judged, alone_figures, judge_floors, judge_look, judge_space
-from rackwright.storage.place import Place
+from rackwright.storage.place import MAKE_SECONDS, Place
 from rackwright.storage.plan import Sizes, checkpoint_of, spread
 from rackwright.storage.report import CheckpointResult, FilesystemResult, NodeRates
 from rackwright.storage.together import judge_together
@@ -173,7 +173,7 @@ class FilesystemRun:
         self._given.progress(f"{self._one.name}: fio on {node.name}")
         output = self._jobs.alone(node, f"{folder}/{_alone_folder(node)}")
         judged = judge_alone(node.name, output, self._sizes, self._one.bench.timeout_seconds)
-        self._hung = self._hung or (judged.hung and self._one.kind.shared)
+        self._note_hang(judged.hung and self._one.kind.shared)
         return judged
 
     def _together(self, folder: str) -> Judged:
@@ -183,8 +183,13 @@ class FilesystemRun:
         self._given.progress(f"{self._one.name}: {fold(names)} together")
         output = self._jobs.together(self._nodes, folder, f"{folder}/{TOGETHER_FOLDER}")
         judged = judge_together(self._one, names, output, self._sizes)
-        self._hung = judged.hung
+        self._note_hang(judged.hung)
         return judged
+
+    def _note_hang(self, hung: bool) -> None:
+        if hung:
+            self._hung = True
+            self._place.remove_seconds = MAKE_SECONDS
 
     def _checkpoints(self, result: FilesystemResult, bench: CheckpointBench, folder: str) -> FilesystemResult:
         nodes = spread(self._nodes, bench.nodes)

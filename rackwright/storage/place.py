@@ -41,6 +41,7 @@ class Place:
     one: Filesystem
     shell: RootShell
     time_factor: float = 1.0
+    remove_seconds: float = REMOVE_SECONDS
     left: list[Finding] = field(default_factory=list)
     """What could not be removed."""
 
@@ -105,9 +106,10 @@ class Place:
             trouble = self.look((node,))[node].trouble
             if trouble is not None:
                 return trouble
-            trouble = self._ask(node, REMOVE_SECONDS, do="remove", name=name).trouble
-            if trouble is None:
-                return None
+            answer = self._ask(node, self.remove_seconds, do="remove", name=name)
+            trouble = answer.trouble
+            if trouble is None or answer.hung is not None:
+                return trouble
             time.sleep(pause)
         return trouble
 

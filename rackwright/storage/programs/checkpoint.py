@@ -26,7 +26,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from rackwright.storage.programs.children import become, one_line, say, start, wait
+from rackwright.storage.programs.children import Children, become, one_line, say
 
 STEPS, SAVE_EVERY = 12, 4
 TENSORS = 4
@@ -280,8 +280,8 @@ def main(asked: dict[str, Any], index: int) -> None:
         say({"rank": None, "error": wrong})
         return
     deadline = time.monotonic() + asked["seconds"]
-    children = start(asked["ranks_per_node"], lambda local: work(asked, index, local))
-    ended = wait(children, deadline + GRACE_SECONDS)
+    children = Children(asked["ranks_per_node"], lambda local: work(asked, index, local))
+    ended = children.wait(deadline + GRACE_SECONDS)
     first = index * asked["ranks_per_node"]
     say({"exits": {str(first + local): status for local, status in sorted(ended.items())}})
 

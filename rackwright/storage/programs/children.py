@@ -7,7 +7,6 @@ import os
 import pwd
 import select
 import signal
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -93,50 +92,77 @@ def _answer(work: Callable[[], dict[str, Any]], writing: int) -> None:
         os._exit(0)
 
 
-def start(count: int, work: Callable[[int], None]) -> dict[int, int]:
-    """Fork so many children; {process: its number}."""
-    sys.stdout.flush()
-    children: dict[int, int] = {}
-    for number in range(count):
-        child = os.fork()
-        if not child:
-            status = 1
-            try:
-                work(number)
-                status = 0
-            except BaseException as error:  # noqa: BLE001 - a child must not go on as its parent
-                os.write(2, f"{one_line(error)}\n".encode())
-            finally:
-                os._exit(status)
-        children[child] = number
-    return children
+class Children:
+    """Forked processes, whose output goes through this one, line by line.
 
-
-def wait(children: dict[int, int], deadline: float) -> dict[int, int | None]:
-    """Exit status of each child by its number, below 0 the signal that ended it, None: it had to be killed.
-
-    Children that do not die within two seconds of SIGKILL are in the kernel's hands and are left behind.
+    A child that the kernel holds would keep the job's output open, and with it the job.
     """
-    ended: dict[int, int | None] = {}
-    running = dict(children)
-    while running and time.monotonic() < deadline:
-        _collect(running, ended)
-        time.sleep(0.02)
-    for child in running:
-        os.kill(child, signal.SIGKILL)
-    last = time.monotonic() + 2
-    killed: dict[int, int | None] = {}
-    for number in running.values():
-        ended[number] = None
-    while running and time.monotonic() < last:
-        _collect(running, killed)
-        time.sleep(0.02)
-    return ended
+
+    def __init__(self, count: int, work: Callable[[int], None]) -> None:
+        self._running: dict[int, int] = {}
+        self._output: dict[int, bytes] = {}
+        for number in range(count):
+            reading, writing = os.pipe()
+            child = os.fork()
+            if not child:
+                _child(lambda own=number: work(own), writing)  # type: ignore[misc]
+            os.close(writing)
+            os.set_blocking(reading, False)
+            self._running[child] = number
+            self._output[reading] = b""
+
+    def wait(self, deadline: float) -> dict[int, int | None]:
+        """Exit status of each child by its number, below 0 the signal that ended it, None: it had to be killed.
+
+        Children that do not die within two seconds of SIGKILL are in the kernel's hands and are left behind.
+        """
+        ended: dict[int, int | None] = {}
+        while self._running and time.monotonic() < deadline:
+            self._collect(ended)
+            time.sleep(0.02)
+        for child in self._running:
+            os.kill(child, signal.SIGKILL)
+        ended.update(dict.fromkeys(self._running.values()))
+        last = time.monotonic() + 2
+        while self._running and time.monotonic() < last:
+            self._collect({})
+            time.sleep(0.02)
+        self._forward()
+        return ended
+
+    def _collect(self, ended: dict[int, int | None]) -> None:
+        self._forward()
+        for child in list(self._running):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                number = self._running.pop(child)
+                ended[number] = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+    def _forward(self) -> None:
+        """Whole lines of what the children have printed."""
+        for pipe, kept in self._output.items():
+            try:
+                while part := os.read(pipe, 65536):
+                    kept += part
+            except BlockingIOError:
+                pass
+            lines, newline, rest = kept.rpartition(b"\n")
+            self._output[pipe] = rest
+            data = lines + newline
+            while data:
+                data = data[os.write(1, data) :]
 
 
-def _collect(running: dict[int, int], ended: dict[int, int | None]) -> None:
-    for child in list(running):
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            number = running.pop(child)
-            ended[number] = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+def _child(work: Callable[[], None], writing: int) -> None:
+    """In the child: all output to the parent, work, end."""
+    status = 1
+    try:
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for number, target in ((0, nothing), (1, writing), (2, writing)):
+            os.dup2(target, number)
+        work()
+        status = 0
+    except BaseException as error:  # noqa: BLE001 - a child must not go on as its parent
+        os.write(2, f"{one_line(error)}\n".encode())
+    finally:
+        os._exit(status)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rackwright.storage.programs.barrier import Answer, Coordinator, follow
-from rackwright.storage.programs.children import become, say, start, wait
+from rackwright.storage.programs.children import Children, become, say
 from rackwright.storage.programs.pattern import Pattern
 
 PHASES = ("write", "read", "create", "stat", "remove", "clean")
@@ -186,11 +186,11 @@ def main(asked: dict[str, Any], index: int) -> None:
         own = index * jobs + number
         follow(address, port, token, own, Rank(asked, own).work(), deadline)
 
-    children = start(jobs, rank)
+    children = Children(jobs, rank)
     if first:
         done, missing = Coordinator(address, port, token, ranks, deadline).run(PHASES)
         say(summary(asked, done, missing))
-    wait(children, (time.monotonic() if first else deadline) + GRACE_SECONDS)
+    children.wait((time.monotonic() if first else deadline) + GRACE_SECONDS)
 
 
 if __name__ == "__main__":

@@ -151,6 +151,15 @@ def test_a_hang_in_mid_run_ends_the_bench_of_that_filesystem():
     rest = "not run, because the filesystem gave no answer in time before"
     assert found[1:] == [f"w2 alone: {rest}", f"w3 alone: {rest}", f"together: {rest}", f"checkpoint: {rest}"]
     assert len(head.jobs) == 1
+    assert head.places[-1][1]["seconds"] == 60, "five minutes are for a filesystem that answers"
+
+
+def test_a_removal_that_hangs_is_tried_once():
+    head = Head()
+    head.removed = {"hung": 300.0}
+    [text] = texts(bench(cluster_of(), shell=head), Status.UNKNOWN)
+    assert "is left: the filesystem gave no answer within 300 s; the next bench removes it" in text
+    assert [asked["do"] for _, asked in head.places].count("remove") == 1
 
 
 def test_a_folder_that_cannot_be_made_names_the_way_out():

@@ -202,14 +202,28 @@ def test_a_call_that_hangs_is_left_behind():
     assert children.in_child(lambda: os._exit(3), 5) == {"error": "the process ended without an answer"}
 
 
-def test_children_that_end_fail_and_hang():
+def test_children_that_end_fail_and_hang(capfd):
     def work(number):
+        print(f"{number} begins", flush=True)
         if number == 1:
             raise ValueError("two\nlines")
         time.sleep(60 if number == 2 else 0)
 
-    ended = children.wait(children.start(3, work), time.monotonic() + 1)
+    ended = children.Children(3, work).wait(time.monotonic() + 1)
     assert ended == {0: 0, 1: 1, 2: None}
+    printed = capfd.readouterr().out.splitlines()
+    assert sorted(printed) == ["0 begins", "1 begins", "2 begins", "ValueError: two lines"]
+
+
+def test_a_child_holds_none_of_the_output_of_the_job():
+    """Else a rank that the kernel holds would keep the job from ending."""
+    program = (
+        "import os, time; from rackwright.storage.programs.children import Children\n"
+        "Children(1, lambda number: os.fork() == 0 and time.sleep(60)).wait(time.monotonic() + 5)"
+    )
+    begun = time.monotonic()
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=30, check=True)
+    assert time.monotonic() - begun < 10
 
 
 def test_the_program_of_a_place_is_one_text_that_answers_a_look(tmp_path):
