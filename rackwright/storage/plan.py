@@ -89,7 +89,7 @@ def chosen(cluster: Cluster, name: str | None) -> tuple[Filesystem, ...]:
     if not cluster.storage:
         raise StorageError(
             f"Cluster {cluster.name} declares no filesystem.",
-            hint="declare one under `storage`: docs/storage.md",
+            hint="declare one under `storage`: docs/storage-bench.md has an example",
         )
     if name is None:
         return tuple(cluster.storage.values())
