@@ -110,6 +110,8 @@ from rackwright.roles.software.deploy import software
 from rackwright.roles.software.options import SoftwareOptions
 from rackwright.roles.spectrum_x.deploy import spectrum_x
 from rackwright.roles.spectrum_x.options import SpectrumXOptions
+from rackwright.roles.storage_bench.deploy import storage_bench
+from rackwright.roles.storage_bench.options import StorageBenchOptions
 from rackwright.roles.storage_layout.deploy import storage_layout
 from rackwright.roles.storage_layout.options import StorageLayoutOptions
 from rackwright.roles.time.deploy import time
@@ -209,6 +211,8 @@ if (o := options_for(host, "apptainer", ApptainerOptions)) is not None:
     apptainer(options=o)
 if (o := options_for(host, "hpc_stack", HpcStackOptions)) is not None:
     hpc_stack(options=o)
+if (o := options_for(host, "storage_bench", StorageBenchOptions)) is not None:
+    storage_bench(options=o)
 if (o := options_for(host, "nccl", NcclOptions)) is not None:
     nccl(options=o)
 if (o := options_for(host, "home", HomeOptions)) is not None:

@@ -7,6 +7,7 @@ RackwrightError            exit 1
 ├── RunLocked              another run holds the cluster's lock
 ├── RunFailed              plan or apply failed on at least one node
 ├── BurninError            burn-in could not be submitted or read
+├── StorageError           the storage bench cannot be run or stored
 ├── WorkloadError          the workload manager did not answer or refused
 ├── RestoreError           a backup could not be listed, fetched, decrypted or put back
 ├── ImageError             an image could not be built
@@ -98,6 +99,10 @@ class RunFailed(RackwrightError):  # noqa: N818
 
 class BurninError(RackwrightError):
     """Burn-in could not be submitted, or its output could not be read."""
+
+
+class StorageError(RackwrightError):
+    """The storage bench cannot be run as asked, or its result cannot be stored."""
 
 
 class WorkloadError(RackwrightError):

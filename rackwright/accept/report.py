@@ -15,6 +15,7 @@ from rackwright.errors import ExitCode
 from rackwright.model.ranges import fold
 from rackwright.plan.node_plan import PlanResult, changes_text
 from rackwright.status import Status
+from rackwright.storage.report import BenchReport
 from rackwright.verify.report import VerifyReport
 
 DOCUMENT_VERSION = 1
@@ -46,6 +47,8 @@ class AcceptReport:
     second_plan: PlanResult | None = None
     """None: not run, or the apply's own plan was empty already."""
     verified: VerifyReport | None = None
+    benched: BenchReport | None = None
+    """None: not run, or no filesystem is declared that can be measured."""
     burnt_in: BurninReport | None = None
     simulated: tuple[str, ...] = ()
     """Nodes whose GPUs are the lab's invention."""
@@ -102,6 +105,7 @@ class AcceptReport:
             "applied": _applied_json(self.applied) if self.applied is not None else None,
             "second_plan": plan_json(self.second_plan) if self.second_plan is not None else None,
             "verify": self.verified.to_json() if self.verified is not None else None,
+            "storage": self.benched.to_json() if self.benched is not None else None,
             "burnin": self.burnt_in.to_json() if self.burnt_in is not None else None,
             "simulated_gpus": list(self.simulated),
             "out_of_scope": [

@@ -16,6 +16,7 @@ from rackwright.accept.stages import (
     StageResult,
     Stages,
     judge_applied,
+    judge_benched,
     judge_burnt_in,
     judge_second_plan,
     judge_verified,
@@ -24,6 +25,7 @@ from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
 from rackwright.plan.node_plan import PlanResult
 from rackwright.status import Status
+from rackwright.storage.plan import is_benched
 
 Found = TypeVar("Found")
 Progress = Callable[[StageName, StageResult | None], None]
@@ -33,7 +35,7 @@ Progress = Callable[[StageName, StageResult | None], None]
 def accept(
     cluster: Cluster, stages: Stages, *, progress: Progress = lambda name, result: None
 ) -> AcceptReport:
-    """Apply, plan again, verify and burn in a cluster whose file is valid; judge the whole.
+    """Apply, plan again, verify, measure storage and burn in a cluster whose file is valid; judge the whole.
 
     A stage that fails ends the run: what comes after it is UNKNOWN, "not run". A stage that is
     UNKNOWN does not: the other nodes are worth knowing about. Errors before anything was changed
@@ -61,10 +63,15 @@ class _Run:
         else:
             second = self._stage(StageName.PLAN, stages.plan, judge_second_plan)
         verified = self._stage(StageName.VERIFY, stages.verify, judge_verified)
+        benched = None
+        if is_benched(cluster):
+            benched = self._stage(StageName.STORAGE, stages.storage, judge_benched)
         burnt_in = self._stage(StageName.BURNIN, stages.burnin, judge_burnt_in)
         versions = {"rackwright": __version__, "python": platform.python_version()}
         for group in burnt_in.groups if burnt_in is not None else ():
             versions |= group.versions
+        for result in benched.results if benched is not None else ():
+            versions |= result.versions
         return AcceptReport(
             cluster=cluster.name,
             file=str(cluster.path),
@@ -77,6 +84,7 @@ class _Run:
             applied=applied,
             second_plan=second,
             verified=verified,
+            benched=benched,
             burnt_in=burnt_in,
             simulated=tuple(node.name for node in cluster.nodes if node.simulates_gpus),
         )

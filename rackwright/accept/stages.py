@@ -1,4 +1,4 @@
-"""What accept is made of: four callables, each replaceable, and what a stage came to."""
+"""What accept is made of: five callables, each replaceable, and what a stage came to."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import PlanResult, changes_text
 from rackwright.status import Status
+from rackwright.storage.report import BenchReport
 from rackwright.verify.report import VerifyReport
 
 
@@ -22,6 +23,7 @@ class StageName(StrEnum):
     APPLY = "apply"
     PLAN = "plan again"
     VERIFY = "verify"
+    STORAGE = "storage"
     BURNIN = "burn-in"
 
 
@@ -48,6 +50,8 @@ class Stages:
     """Plans, has the plan agreed to and applies it."""
     plan: Callable[[Cluster], PlanResult]
     verify: Callable[[Cluster], VerifyReport]
+    storage: Callable[[Cluster], BenchReport]
+    """Run only where a filesystem is declared that nodes which run jobs use."""
     burnin: Callable[[Cluster], BurninReport]
 
 
@@ -93,6 +97,17 @@ def judge_verified(report: VerifyReport) -> StageResult:
         if result.status in (Status.FAIL, Status.UNKNOWN)
     )
     return StageResult(StageName.VERIFY, report.status, report.verdict.removeprefix("verify: "), said)
+
+
+def judge_benched(report: BenchReport) -> StageResult:
+    """The report's own status."""
+    said = tuple(
+        f"{finding.status.value}: {finding.text}"
+        for result in report.results
+        for finding in result.findings
+        if finding.status is not Status.OUT_OF_SCOPE
+    )
+    return StageResult(StageName.STORAGE, report.status, report.verdict.removeprefix("storage bench: "), said)
 
 
 def judge_burnt_in(report: BurninReport) -> StageResult:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rackwright.accept.chart import chart_of
 from rackwright.accept.report import AcceptReport
+from rackwright.accept.storage_chart import bars_of
 from rackwright.burnin.report import bytes_text
 from rackwright.claims.check import CheckResult
 from rackwright.errors import RackwrightError
@@ -52,6 +53,7 @@ def html(report: AcceptReport) -> str:
     results = report.verified.results if report.verified is not None else ()
     troubled = [Line(r.role, r.check, nodes, r.status, r.evidence) for r, nodes in folded(results)]
     groups = report.burnt_in.groups if report.burnt_in is not None else ()
+    filesystems = report.benched.results if report.benched is not None else ()
     return render(
         "report/report.html.j2",
         report=report,
@@ -66,6 +68,7 @@ def html(report: AcceptReport) -> str:
         out_of_scope=[line for line in troubled if line.status is Status.OUT_OF_SCOPE],
         passes=_passes([result for result in results if result.status is Status.PASS]),
         groups=[(group, chart_of(group), fold(group.nodes)) for group in groups],
+        filesystems=[(one, bars_of(one), fold(one.nodes)) for one in filesystems],
         bytes_text=bytes_text,
         fold=fold,
         started=report.started.strftime("%Y-%m-%d %H:%M:%S UTC"),

@@ -42,6 +42,7 @@ _COMMANDS = {
     "why": "Explain the state of a node and what to do about it.",
     "health": "Probe the nodes' hardware and compare it with the declared SKU.",
     "fabric": "Show the declared cabling, and compare it with what is there.",
+    "storage": "Show declared filesystems, and measure them against floors.",
     "burnin": "Measure the workers alone and together against floors.",
     "accept": "Validate, apply, verify and burn in; one verdict and a report.",
     "path": "Print the folder of the shipped deploys, templates or roles.",

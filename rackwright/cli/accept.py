@@ -26,7 +26,7 @@ def accept_command(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply without asking for confirmation.")] = False,
 ) -> None:
-    """Validate, apply, plan again, verify and burn in; one verdict and a report.
+    """Validate, apply, plan again, verify, measure storage and burn in; one verdict and a report.
 
     Exit status: 0 ACCEPTED, 3 REJECTED, 4 UNDECIDED (something is UNKNOWN), 1 the cluster file is
     wrong.

@@ -12,6 +12,7 @@ from rackwright.cli.burnin_view import show_burnin
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
+from rackwright.cli.storage_view import show_bench
 from rackwright.cli.terminal import STYLES, Console, wide_console
 from rackwright.cli.verify_view import show_verify
 from rackwright.drift.install import update_digests
@@ -19,6 +20,8 @@ from rackwright.engine.run import Applied, apply, plan
 from rackwright.model.cluster import Cluster
 from rackwright.plan.node_plan import PlanResult
 from rackwright.status import Status
+from rackwright.storage.report import BenchReport
+from rackwright.storage.run import bench
 from rackwright.verify import VerifyReport, verify
 
 
@@ -32,7 +35,13 @@ class Acceptance:
 
     def stages(self) -> Stages:
         """The real stages, each showing its progress on stderr and its result on stdout."""
-        return Stages(apply=self._apply, plan=self._plan, verify=self._verify, burnin=self._burnin)
+        return Stages(
+            apply=self._apply,
+            plan=self._plan,
+            verify=self._verify,
+            storage=self._storage,
+            burnin=self._burnin,
+        )
 
     def show_stage(self, name: StageName, result: StageResult | None) -> None:
         """One line when a stage has ended."""
@@ -70,6 +79,12 @@ class Acceptance:
         with Console(stderr=True).status("asking the nodes ..."):
             report = verify(cluster)
         show_verify(report, wide_console())
+        return report
+
+    def _storage(self, cluster: Cluster) -> BenchReport:
+        with Console(stderr=True).status("storage bench ...") as status:
+            report = bench(cluster, progress=lambda text: status.update(f"storage bench: {text} ..."))
+        show_bench(report, wide_console())
         return report
 
     def _burnin(self, cluster: Cluster) -> BurninReport:

@@ -102,6 +102,7 @@ class _Reading:
             nodes=self._nodes(),
             quota=section.quota,
             floor=section.floor,
+            bench=section.bench,
             min_free_percent=_FREE_PERCENT.get(section.purpose, 5.0) if free is None else free,
             min_free_files_percent=section.min_free_files_percent,
             stat_seconds=section.stat_seconds,

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from rackwright.model.options import Frozen
 from rackwright.model.storage import FilesystemKind, FilesystemPurpose, Quota, StorageFloor
+from rackwright.model.storage_bench import StorageBench
 from rackwright.model.types import NodeRole
 
 
@@ -51,6 +52,9 @@ class FilesystemSection(Frozen):
     quota: Quota | None = Field(default=None, description="Limits of each user.")
     floor: StorageFloor | None = Field(
         default=None, description="Rates below which `rackwright storage bench` fails."
+    )
+    bench: StorageBench = Field(
+        default_factory=StorageBench, description="What `rackwright storage bench` writes and how."
     )
     min_free_percent: float | None = Field(
         default=None,

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from rackwright.model.options import Frozen
 from rackwright.model.sku import Source
+from rackwright.model.storage_bench import StorageBench
 from rackwright.model.text import mistake
 from rackwright.model.types import NetworkPurpose
 
@@ -148,6 +149,7 @@ class Filesystem(Frozen):
     min_free_files_percent: float = 5.0
     stat_seconds: float = 5.0
     """How long a stat of `path` may take."""
+    bench: StorageBench = StorageBench()
 
     @property
     def server_nodes(self) -> tuple[str, ...]:

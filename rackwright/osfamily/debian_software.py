@@ -107,6 +107,9 @@ SOFTWARE = {
     "mpi": Names(("openmpi-bin",), paths={"library": "libmpi.so.40", "programs": "/usr/bin"}),
     "mpi-dev": Names(("libopenmpi-dev", "gcc", "g++", "libc6-dev")),
     "mpi4py": Names(("python3-mpi4py", "python3-numpy")),
+    # packages.debian.org, read 2026-11-26: fio 3.33 in Debian 12, 3.39 in 13; Ubuntu takes Debian's
+    "fio": Names(("fio",)),
+    "torch": Names(("python3-torch",)),
     # hwloc and libevent are the OS's; autotools for a source without configure
     "mpi-build": Names(
         (

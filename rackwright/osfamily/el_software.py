@@ -102,6 +102,9 @@ SOFTWARE = {
     ),
     "mpi-dev": Names(("openmpi-devel", "gcc", "gcc-c++", "glibc-devel")),
     "mpi4py": Names(("python3-mpi4py-openmpi", "python3-numpy")),
+    # unconfirmed: the engine's own package as Oracle Linux 9 and Fedora have it since 2021
+    "fio": Names(("fio", "fio-engine-libaio")),
+    "torch": Names(()),
     "mpi-build": Names(
         (
             *(

@@ -11,6 +11,7 @@ import pytest
 from rackwright.accept import Stages, Verdict, accept
 from rackwright.accept.chart import chart_of
 from rackwright.accept.stages import StageName, judge_applied
+from rackwright.accept.storage_chart import bars_of
 from rackwright.accept.write import default_folder, html, write_report
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.floors import Floor
@@ -23,9 +24,11 @@ from rackwright.errors import BurninError, ExitCode, RackwrightError, RunLocked
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import ApplyResult, NodeOutcome, NodePlan, PlannedOperation, PlanResult
 from rackwright.status import Status
+from rackwright.storage.report import BenchReport, CheckpointResult, Figure, FilesystemResult
 from rackwright.verify import VerifyReport
 from tests.factories import make_cluster
 from tests.unit.burnin import recorded
+from tests.unit.storage.sites import cluster_of, filesystem
 
 NODES = ("head1", "worker1", "worker2")
 OPERATION = PlannedOperation("base", "Write /etc/hosts", (Change("file", "/etc/hosts", "a", "b"),), ("cp",))
@@ -72,6 +75,21 @@ def burnt_in(*findings, **changes):
     )
 
 
+def benched(*findings, **changes):
+    figures = (
+        Figure("read_gbs", "read, one node alone", "GB/s", 4.0, 5.0, "w2"),
+        Figure("together_read_gbs", "read, 3 nodes together", "GB/s", 9.0, None),
+        Figure("metadata_ops", "create, stat and remove together", "ops/s", 1200.0, 100.0),
+    )
+    result = FilesystemResult(
+        "data", "nfs", "data", "/data", nodes=("w1", "w2", "w3"), figures=figures, findings=findings,
+        mounted="10.9.0.2:/srv/data (nfs4)", versions={"fio": "3.33"},
+        checkpoint=CheckpointResult(("w1", "w2"), 4, 8 * 2**20, "gloo", 60.0, 3, save_seconds=(0.3,)),
+    )  # fmt: skip
+    now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    return BenchReport("test", "test.yaml", "0" * 64, (replace(result, **changes),), now, 9.0)
+
+
 @pytest.fixture
 def run():
     """Accept with good stages, some replaced: a value to return or an exception to raise."""
@@ -88,8 +106,11 @@ def run():
 
             return work
 
-        good = {"apply": applied(), "plan": planned(), "verify": verified(), "burnin": burnt_in()} | replaced
-        report = accept(make_cluster(), Stages(**{name: stage(name, value) for name, value in good.items()}))
+        cluster = replaced.pop("cluster", None) or make_cluster()
+        good = {
+            "apply": applied(), "plan": planned(), "verify": verified(), "storage": benched(), "burnin": burnt_in(),
+        } | replaced  # fmt: skip
+        report = accept(cluster, Stages(**{name: stage(name, value) for name, value in good.items()}))
         return report, ran
 
     return accepted
@@ -300,3 +321,59 @@ def test_chart_is_drawn_inside_its_frame():
     assert chart.y_ticks[-1].label == "200"
     assert chart.x_ticks[-1].label == "128 MiB"
     assert chart_of(burnt_in(measurements=()).groups[0]) is None
+
+
+def with_storage(run, **replaced):
+    return run(cluster=cluster_of(), **replaced)
+
+
+def test_storage_is_a_stage_where_nodes_that_run_jobs_use_a_filesystem(run):
+    report, ran = with_storage(run)
+    assert ran == ["apply", "plan", "verify", "storage", "burnin"]
+    assert [stage.name.value for stage in report.stages][3:] == ["verify", "storage", "burn-in"]
+    assert report.verdict is Verdict.ACCEPTED
+    assert report.versions["fio"] == "3.33"
+    assert report.to_json()["storage"]["filesystems"][0]["name"] == "data"
+    only_read = cluster_of(filesystem(read_only=True))
+    without, ran = run(cluster=only_read)
+    assert "storage" not in ran
+    assert without.to_json()["storage"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict", "burnt_in", "says"),
+    [
+        (benched(Finding(Status.FAIL, "under the floor")), Verdict.REJECTED, False, "FAIL: under the floor"),
+        (benched(Finding(Status.UNKNOWN, "no answer")), Verdict.UNDECIDED, True, "UNKNOWN: no answer"),
+        (benched(Finding(Status.WARN, "no floor")), Verdict.ACCEPTED, True, "WARN: no floor"),
+        (BurninError("Slurm does not answer"), Verdict.UNDECIDED, True, "Slurm does not answer"),
+    ],
+)
+def test_what_storage_decides(run, given, verdict, burnt_in, says):
+    report, ran = with_storage(run, storage=given)
+    assert report.verdict is verdict
+    assert ("burnin" in ran) is burnt_in
+    [stage] = [one for one in report.stages if one.name is StageName.STORAGE]
+    assert stage.details == (says,)
+
+
+def test_storage_on_the_page(run):
+    text = html(with_storage(run, storage=benched(Finding(Status.FAIL, "<b>&")))[0])
+    page = Page(text)
+    assert not page.open
+    assert "Storage: data (/data)" in text
+    assert "&lt;b&gt;&amp;" in text
+    assert "4 ranks save 8 MiB each in 0.3 s, 0.5 % of the 60 s between two saves" in text
+    assert text.count("<rect ") == 3
+
+
+def test_bars():
+    bars = bars_of(benched().results[0])
+    slow, fast, metadata = bars.bars
+    assert (slow.under, slow.value) == (True, "4 GB/s")
+    assert slow.width < fast.width == metadata.width == 330.0, "each unit has its scale"
+    assert slow.floor == round(bars.left + 330 * 5 / 9, 1)
+    assert fast.floor is None
+    assert bars_of(replace(benched().results[0], figures=())) is None
+    zero = replace(benched().results[0], figures=(Figure("read_gbs", "read", "GB/s", 0.0),))
+    assert bars_of(zero).bars[0].width == 0.0

@@ -1,0 +1,17 @@
+"""Brings a node to what the storage_bench role declares."""
+
+from __future__ import annotations
+
+from pyinfra.api.deploy import deploy
+
+from rackwright.data import site_of
+from rackwright.operations import packages
+from rackwright.roles.storage_bench.options import StorageBenchOptions
+
+
+@deploy("storage_bench")
+def storage_bench(options: StorageBenchOptions) -> None:
+    """The programs; they run in jobs alone."""
+    packages.installed(
+        name="Install the programs of the storage bench", packages=options.packages(site_of().node)
+    )

@@ -1,0 +1,52 @@
+"""What the storage_bench role claims of a node: the programs are there and can do what the bench needs."""
+
+from __future__ import annotations
+
+import re
+
+from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.packages import installed
+from rackwright.roles.storage_bench.options import StorageBenchOptions
+
+ENGINES = "timeout 20 fio --enghelp"
+TORCH = "timeout 120 %s -I -c %s"
+ASK_TORCH = (
+    "import torch, torch.distributed as d, torch.distributed.checkpoint as c; "
+    "print(torch.__version__, d.is_available() and d.is_gloo_available(), hasattr(c, 'save'))"
+)
+_TORCH = re.compile(r"([0-9][0-9A-Za-z.+_-]{0,60}) (True|False) (True|False)")
+
+
+def _packages(context: CheckContext[StorageBenchOptions]) -> str:
+    return installed(context, context.options.packages(context.node))
+
+
+def _engines(context: CheckContext[StorageBenchOptions]) -> str:
+    """`fio --enghelp` lists the engines, one a line, after a heading."""
+    found = {line.strip() for line in context.output(ENGINES).splitlines() if line.startswith("\t")}
+    if not found:
+        raise Undetermined("`fio --enghelp` lists no engine")
+    wanted = {one.bench.engine for one in context.node.filesystems if not one.read_only}
+    if missing := sorted(wanted - found):
+        fail(f"fio has no engine {', '.join(missing)}")
+    return f"fio has {', '.join(sorted(wanted))}"
+
+
+def _torch(context: CheckContext[StorageBenchOptions]) -> str:
+    printed = context.output(TORCH, context.options.python, ASK_TORCH).strip()
+    match = _TORCH.fullmatch(printed)
+    if match is None:
+        raise Undetermined(f"{context.options.python} printed {printed!r}")
+    version, gloo, saves = match.groups()
+    if gloo == "False":
+        fail(f"torch {version} has no gloo")
+    if saves == "False":
+        fail(f"torch {version} has no torch.distributed.checkpoint.save; 2.2 has")
+    return f"torch {version}"
+
+
+CHECKS = (
+    Check("the programs of the storage bench are installed", _packages),
+    Check("fio has the declared engines", _engines),
+    Check("PyTorch can save checkpoints", _torch, applies=lambda node, options: options.has_torch),
+)

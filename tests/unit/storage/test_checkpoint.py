@@ -1,0 +1,105 @@
+"""The checkpoint stage: three runs recorded from torch 2.13 with four ranks, and what is wrong with others."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackwright.status import Status
+from rackwright.storage.checkpoint import KILLED, MODES, judge, run_of
+from rackwright.storage.programs.children import MARK
+from rackwright.storage.report import CheckpointResult
+from rackwright.workload.protocol import Output
+from tests.unit.answers import is_harmless
+from tests.unit.storage.sites import line, recorded
+
+STAGE = CheckpointResult(
+    nodes=("w1", "w2"), ranks=4, rank_bytes=8 * 2**20, backend="gloo", interval_seconds=60.0, killed_rank=3
+)
+TEXTS = {mode: recorded(f"checkpoint-2.13-{mode}.txt") for mode in MODES}
+
+
+def judged(most_percent=None, **texts):
+    runs = {
+        mode: run_of(Output(text, 0, "the step"))
+        for mode, text in (TEXTS | texts).items()
+        if text is not None
+    }
+    return judge(STAGE, runs, most_percent)
+
+
+def edited(mode, change):
+    """A recorded run whose results were changed."""
+    lines = []
+    for text in TEXTS[mode].splitlines():
+        if text.startswith(MARK):
+            document = json.loads(text.removeprefix(MARK))
+            change(document)
+            text = MARK + json.dumps(document)
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def facts(**changes):
+    def change(document):
+        if "facts" in document and "digests" in document["facts"]:
+            document["facts"].update(changes)
+
+    return change
+
+
+def test_the_recorded_runs_pass():
+    result, findings = judged()
+    assert findings == ()
+    assert (result.loaded, result.torch, len(result.save_seconds)) == ("step-4", "2.13.0+cpu", 3)
+    assert 16 * 2**20 < result.partial_bytes < 4 * 8.1 * 2**20, "what the rank that died left"
+    assert result.seconds == max(result.save_seconds)
+    assert result.percent == 100 * result.seconds / 60
+    assert result.save_gbs == 4 * 8 * 2**20 / result.seconds / 1e9
+
+
+def test_the_rank_died_in_mid_write():
+    run = run_of(Output(TEXTS["break"], 0))
+    assert run.exits == {0: 1, 1: 1, 2: 1, 3: KILLED}
+    assert [one.saved for one in run.facts] == ["step-4"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "status", "text"),
+    [
+        ({"resume": edited("resume", facts(matches=False))}, "FAIL", "the checksums of step-4 are not those that were saved"),
+        ({"resume": edited("resume", facts(digests=["0" * 64] * 4))}, "FAIL", "ends in another state than training without a break"),
+        ({"resume": edited("resume", facts(loaded="step-8"))}, "FAIL", "step-8 was loaded, and step-4 was the last whole save"),
+        ({"resume": line({"rank": 0, "error": "CheckpointException: missing"})}, "FAIL", "the run `resume` failed: rank 0: CheckpointException"),
+        ({"resume": line({"rank": 0, "error": "RuntimeError: Connection closed"})}, "UNKNOWN", "the run `resume` failed: rank 0: RuntimeError"),
+        ({"resume": line({"exits": {"0": None, "1": 0}})}, "UNKNOWN", "ranks 0 did not end in time"),
+        ({"resume": edited("resume", facts(partial={}))}, "UNKNOWN", "whether it died in mid-write is not known"),
+        ({"resume": None}, "UNKNOWN", "the run `resume` did not take place"),
+        ({"break": edited("break", lambda d: d.get("exits", {}).update({"3": 0}) if "3" in d.get("exits", {}) else None)}, "UNKNOWN",
+         "rank 3 was not killed while it wrote (it ended with 0)"),
+        ({"break": line({"exits": {"3": -9}})}, "UNKNOWN", "the first save did not end"),
+        ({"reference": line({"missing": "torch cannot be loaded: No module named 'torch'"})}, "UNKNOWN",
+         "torch cannot be loaded: No module named 'torch'; see `storage_bench.torch`"),
+        ({"reference": ""}, "UNKNOWN", "the run `reference` failed: no answer (nothing)"),
+        ({"reference": f"{MARK}{{\n"}, "UNKNOWN", "the answer cannot be used"),
+    ],
+)  # fmt: skip
+def test_what_is_against_it(texts, status, text):
+    _, findings = judged(**texts)
+    assert any(found.status == status and text in found.text for found in findings), findings
+
+
+def test_the_share_of_the_interval_is_judged_where_it_is_declared():
+    result, _ = judged()
+    assert judged(most_percent=result.percent + 1)[1] == ()
+    [found] = judged(most_percent=result.percent / 2)[1]
+    assert found.status is Status.FAIL
+    assert "% of the 60 s between two saves; at most" in found.text
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
+def test_whatever_a_node_prints_is_unknown_and_printable(text):
+    _, findings = judged(reference=f"{MARK}{text}\n")
+    assert all(found.status is Status.UNKNOWN and is_harmless(found.text) for found in findings)
+    assert findings
