@@ -19,7 +19,7 @@ from rackwright.storage import checkpoint as stages
 from rackwright.storage.alone import judge_alone
 from rackwright.storage.jobs import Jobs
 from rackwright.storage.judge import Judged, alone_figures, judge_floors, judge_look, judge_space
-from rackwright.storage.place import MAKE_SECONDS, Place
+from rackwright.storage.place import HUNG_SECONDS, Place
 from rackwright.storage.plan import Sizes, checkpoint_of, spread
 from rackwright.storage.report import CheckpointResult, FilesystemResult, NodeRates
 from rackwright.storage.together import judge_together
@@ -189,7 +189,7 @@ class FilesystemRun:
     def _note_hang(self, hung: bool) -> None:
         if hung:
             self._hung = True
-            self._place.remove_seconds = MAKE_SECONDS
+            self._place.remove_seconds = HUNG_SECONDS
 
     def _checkpoints(self, result: FilesystemResult, bench: CheckpointBench, folder: str) -> FilesystemResult:
         nodes = spread(self._nodes, bench.nodes)

@@ -26,9 +26,10 @@ PROGRAM = "rackwright.storage.programs.place"
 ANSWERS_AT_ONCE = 64
 START_SECONDS = 20
 """To start Python on a busy node."""
-MAKE_SECONDS = 60
 REMOVE_SECONDS = 300
 """A bench that was interrupted may have left a million files."""
+HUNG_SECONDS = 60
+"""To remove what is on a filesystem that did not answer before."""
 STAT_SHARE = 4
 """A look is a few calls, each of which may take as long as a stat."""
 
@@ -68,7 +69,7 @@ class Place:
                 for node in nodes:
                     answer = self._ask(
                         node,
-                        REMOVE_SECONDS if before else MAKE_SECONDS,
+                        REMOVE_SECONDS,
                         do="make",
                         name=name,
                         inner=list(inner),
