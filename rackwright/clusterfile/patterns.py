@@ -215,7 +215,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
     r"^(/|[A-Za-z0-9][A-Za-z0-9._/-]{0,99})$": (
         "Not a suite of an apt archive; `/` is a flat one.",
-        "bookworm",
+        "stable",
     ),
     r"^[A-Za-z0-9._/:-]{0,200}$": ("Not a value of BeeGFS' settings: one word.", "native"),
     r"^(tune|sys|conn|quota|log)[A-Za-z0-9]{1,60}$": (
