@@ -241,7 +241,7 @@ def test_the_files():
     plan = planned(cluster, head(cluster))
     assert plan.error is None
     assert content(plan, texts.CONF) == (
-        f"{HEADER}[nfsd]\nthreads=64\nudp=n\ntcp=y\nvers3=n\nvers4=y\nvers4.0=n\nvers4.1=y\nvers4.2=y\nrdma=n\n\n"
+        f"{HEADER}[nfsd]\nthreads=64\nudp=n\ntcp=y\nvers2=n\nvers3=n\nvers4=y\nvers4.0=n\nvers4.1=y\nvers4.2=y\nrdma=n\n\n"
         "[mountd]\nmanage-gids=y\n"
     )
     assert content(plan, "/etc/systemd/system/nfs-server.service.d/rackwright.conf") == (
@@ -272,7 +272,7 @@ def test_rdma_lease_grace_and_groups_are_in_the_settings():
     options = NfsServerOptions(lease_seconds=20, grace_seconds=25, groups_of_server=False, threads=3)
     text = texts.conf(head(served(nfs(rdma=True), server=options)), options)
     assert text == (
-        f"{HEADER}[nfsd]\nthreads=3\nudp=n\ntcp=y\nvers3=n\nvers4=y\nvers4.0=n\nvers4.1=y\nvers4.2=y\nrdma=y\n"
+        f"{HEADER}[nfsd]\nthreads=3\nudp=n\ntcp=y\nvers2=n\nvers3=n\nvers4=y\nvers4.0=n\nvers4.1=y\nvers4.2=y\nrdma=y\n"
         "rdma-port=20049\nlease-time=20\ngrace-time=25\n\n[mountd]\nmanage-gids=n\n"
     )
 
