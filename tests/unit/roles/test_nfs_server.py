@@ -241,7 +241,7 @@ def test_the_files():
     plan = planned(cluster, head(cluster))
     assert plan.error is None
     assert content(plan, texts.CONF) == (
-        f"{HEADER}[nfsd]\nthreads=64\nudp=n\ntcp=y\nvers2=n\nvers3=n\nvers4=y\nvers4.0=n\nvers4.1=y\nvers4.2=y\nrdma=n\n\n"
+        f"{HEADER}[nfsd]\nthreads=64\nudp=n\ntcp=y\nvers2=n\nvers3=n\nvers4=y\nvers4.0=n\nvers4.1=y\nvers4.2=y\n\n"
         "[mountd]\nmanage-gids=y\n"
     )
     assert content(plan, "/etc/systemd/system/nfs-server.service.d/rackwright.conf") == (
