@@ -13,11 +13,11 @@ from tests.racks.site import Site
 
 HEAD, WORKERS = "head1", ("worker1", "worker2")
 APPLY_SECONDS = 3000
-SHARED = ("/shared/home", "/shared/data", "/shared/software")
+SHARED = ("/shared/home", "/shared/data", "/shared/software", "/shared/ckpt")
 _DECLARED = """\
 version: 1
 cluster: {name: "", domain: store.test}
-defaults: {os: debian-13, platform: vm, sku: three-drives, lab: {cpus: 2, memory_mib: 1536}}
+defaults: {os: debian-13, platform: vm, sku: three-drives, lab: {cpus: 2, memory_mib: 2048}}
 networks:
   management: {purpose: management, cidr: 10.89.0.0/24, gateway: 10.89.0.1}
 ssh:
@@ -35,7 +35,7 @@ skus:
     sockets: 1
     cores_per_socket: 2
     threads_per_core: 1
-    memory_mib: 1536
+    memory_mib: 2048
     numa_nodes: 1
     nics: [{purpose: management, kind: ethernet, speed_gbps: 10}]
     nvme: [{count: 3, size_gb: 2}]
@@ -51,6 +51,28 @@ storage:
     path: /shared/software
     read_only: true
     nodes: "worker[1-2]"
+  ckpt:
+    kind: nfs
+    purpose: checkpoint
+    servers: [head1]
+    export: /srv/ckpt
+    path: /shared/ckpt
+    nodes: "worker[1-2]"
+    floor:
+      read_gbs: 0.0001
+      write_gbs: 0.0001
+      together_read_gbs: 0.0001
+      together_write_gbs: 0.0001
+      metadata_ops: 1
+      source: {text: "lab floor: what an emulated machine passes and a broken server does not", read: 2026-11-26}
+    bench:
+      size_mib: 32
+      block_kib: 1024
+      jobs: 2
+      files: 50
+      timeout_seconds: 600
+      user: ada
+      checkpoint: {size_mib: 8, ranks_per_node: 2, nodes: 2, interval_seconds: 600}
   scratch: {kind: local, purpose: scratch, path: /scratch, nodes: "worker[1-2]"}
 nodes:
   - nodes: head1
@@ -83,10 +105,13 @@ roles:
   nfs_server: {}
   nfs_client: {}
   home: {}
+  scratch: {quota_gib: 1}
+  storage_bench: {torch: true}
   munge: {}
   mariadb: {}
   slurm:
     memory_headroom_mib: 64
+    private_tmp_dir: /scratch/slurm
     partitions:
       main: {nodes: "worker[1-2]", default: true, max_time: 1-00:00:00}
     accounts:
