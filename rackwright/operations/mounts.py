@@ -6,11 +6,14 @@ from collections.abc import Generator, Sequence
 from shlex import quote
 
 from pyinfra.api.command import StringCommand
+from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
+from rackwright.data import site_of
 from rackwright.facts.mounts import MountTable
 from rackwright.facts.units import Unit, UnitState
+from rackwright.facts.users import User, UserState
 from rackwright.model.storage import Mount
 from rackwright.mounts import (
     MountEntry,
@@ -53,6 +56,8 @@ def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
     stale: UnitState = host.get_fact(Unit, unit=other)
     table: dict[str, tuple[MountEntry, ...]] = host.get_fact(MountTable, paths=(fs.path,))
     entry = live(table.get(fs.path, ()))
+    if fs.path not in table:
+        _keep_own_login(fs.path)
     commands: list[str] = []
     if stale.file_state.startswith("enabled"):
         record(Change("unit", other, stale.file_state, "disabled"))
@@ -80,6 +85,17 @@ def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
         host.noop(f"{fs.path} is as declared")
         return
     yield StringCommand(f"sh -ec {quote(chr(10).join(('systemctl daemon-reload', *commands)))}")
+
+
+def _keep_own_login(path: str) -> None:
+    """Refuses to hide the home, and so the keys, of the login by which this run came: it would be the last one."""
+    login = site_of().cluster.ssh.user
+    account: UserState | None = host.get_fact(User, user=login)
+    if account is not None and (account.home == path or account.home.startswith(f"{path}/")):
+        raise OperationError(
+            f"{path} would hide {account.home}, the home of {login}, with which rackwright logs in; give {login} a home "
+            f"on the node's own disk, e.g. `usermod --move-home --home /var/lib/{login} {login}` as another user"
+        )
 
 
 def _anew(mount: Mount, entry: MountEntry | None, there: UnitState, stale: UnitState) -> str | None:

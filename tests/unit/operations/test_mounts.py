@@ -36,6 +36,8 @@ class Shown(LocalShell):
 
     units: ClassVar[dict[str, str]] = {}
     table: ClassVar[str] = ""
+    home: ClassVar[str] = "/var/lib/admin"
+    """Of rackwright's own login."""
 
     def execute(self, command, arguments):
         text = str(command)
@@ -45,6 +47,8 @@ class Shown(LocalShell):
             answer = f"printf %s {shlex.quote(Shown.units[name])}"
         elif "mountinfo" in text:
             answer = f"printf %s {shlex.quote(Shown.table)}"
+        elif "getent passwd" in text:
+            answer = f"echo admin:x:1000:1000::{Shown.home}:/bin/bash; echo admin; echo admin"
         elif "systemctl" not in text:
             answer = "echo absent"
         return LocalShell.execute(self, answer, {})
@@ -174,3 +178,17 @@ DECLARED = "declared(mounts_of(node, node.options['nfs_client']))"
 def test_files_come_before_what_reads_them(tmp_path, by_use, names):
     found = operations(tmp_path, MISSING, MISSING, [], by_use=by_use, what="declared", call=DECLARED)
     assert [one.name for one in found] == names
+
+
+@pytest.mark.parametrize("home", ["/home/admin", "/home"])
+def test_the_home_of_rackwright_s_own_login_is_never_hidden(tmp_path, monkeypatch, home):
+    monkeypatch.setattr(Shown, "home", home)
+    Shown.units = {"home.automount": MISSING, "home.mount": MISSING}
+    Shown.table = f"{ROOT}\n"
+    cluster = served(nfs())
+    one = cluster.model_copy(update={"nodes": (cluster.by_name["gpu1"],)})
+    plan = LocalRun(one, tmp_path, Shown).plan(DEPLOY.format(what="mounted", call=MOUNTED))["gpu1"]
+    assert plan.error is not None
+    assert f"/home would hide {home}, the home of admin" in plan.error
+    # what is mounted there already hides nothing more
+    assert operations(tmp_path, RUNS, IDLE, [AUTOFS]) == ()
