@@ -344,25 +344,6 @@ SUITES = (
         smoke=("tests/racks/slurm_services", "-m", "lab and smoke"),
     ),
     Suite(
-        name="backup",
-        proves="A head that was emptied gets its job history, accounts and queue back from an encrypted backup; one in use is "
-        "not overwritten; a restore that was killed is run again.",
-        paths=(
-            *_ENGINE,
-            *_RACKS,
-            *_SLURM_RACK,
-            "rackwright/backup",
-            "rackwright/cli/restore.py",
-            "rackwright/restore",
-            "rackwright/secrets",
-            "roles/backup",
-            "templates/backup",
-            "tests/racks/backup",
-        ),
-        tests=("tests/racks/backup", "-m", "lab"),
-        smoke=("tests/racks/backup", "-m", "lab and smoke"),
-    ),
-    Suite(
         name="hostile-users",
         proves="A user of a node cannot drain it through the kernel's log, become root on the head from a worker, have "
         "root write or expose a file through a planted link, take another user's folder, or see other users' jobs.",
@@ -532,6 +513,38 @@ SUITES = (
         ),
         tests=("tests/racks/fabric", "tests/racks/infiniband_sim", "-m", "lab"),
         smoke=("tests/racks/fabric/test_cabling.py", "-m", "lab"),
+        limit_seconds=7200,
+    ),
+    Suite(
+        name="storage",
+        proves="On virtual machines, NFS is served and mounted as declared after power cuts in any order, a dead server hangs nothing "
+        "and jobs go on when it is back; drives of scratch are replaced, quotas hold, checkpoints outlive a killed rank, and no "
+        "slurmctld starts without its state. Users of a directory log in while it is down; an emptied head gets its job history, "
+        "accounts and queue back from an encrypted backup.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "rackwright/backup",
+            "rackwright/certificates",
+            "rackwright/cli/restore.py",
+            "rackwright/cli/storage.py",
+            "rackwright/image",
+            "rackwright/mounts.py",
+            "rackwright/restore",
+            "rackwright/secrets",
+            "rackwright/storage",
+            "rackwright/verify",
+            "rackwright/workload",
+            "roles",
+            "templates",
+            "tests/racks/accounts",
+            "tests/racks/backup",
+            "tests/racks/slurm_jobs.py",
+            "tests/racks/storage",
+            "tests/racks/verified.py",
+        ),
+        tests=("tests/racks/storage", "tests/racks/accounts", "tests/racks/backup", "-m", "lab"),
+        smoke=("tests/racks/backup", "-m", "lab and smoke"),
         limit_seconds=7200,
     ),
     Suite(
