@@ -187,6 +187,18 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a valid name: lower-case letters, digits and `_`, a letter first, at most 63 characters.",
         "slurmdbd_password",
     ),
+    r"^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*)?$": (
+        f"Not a folder below the mount point: {_FILE_RULE}, no slash first or last.",
+        "bench",
+    ),
+    r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$": (
+        "Not a valid name: letters, digits, `_`, `.` and `-`, at most 64 characters.",
+        "ada",
+    ),
+    r"^[A-Za-z][A-Za-z0-9-]{0,62}$": (
+        "Not an attribute of LDAP: letters, digits and `-`, a letter first.",
+        "sshPublicKey",
+    ),
     r"^[0-7]{3}$": ("Not a mode of a folder: three octal digits.", "700"),
     r"^([A-Za-z0-9_][A-Za-z0-9._-]*/)+$": (
         f"Not a folder of a bucket: {_FILE_RULE}, and a slash last.",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rackwright.clusterfile.report import Report
 from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import written_on
 from rackwright.model.ranges import fold
 from rackwright.model.storage import on_a_filesystem, scratch_of
+from rackwright.model.written_folders import written_on
 
 
 def warn_about_boot_disks(report: Report, cluster: Cluster) -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from rackwright.model.options import Frozen
+from rackwright.model.strings import UserName
 from rackwright.model.text import mistake
 
 ALIGNMENT_KIB = 4
@@ -86,9 +87,8 @@ class StorageBench(Frozen):
         pattern=r"^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*)?$",
         description="Folder below the mount point in which the bench makes its own, e.g. `bench` or a user's home.",
     )
-    user: str | None = Field(
+    user: UserName | None = Field(
         default=None,
-        pattern=r"^[a-z_][a-z0-9_-]{0,31}$",
         description="User of the nodes as whom files are written. None: root, which an NFS export with root_squash "
         "lets write nothing.",
     )

@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import RuntimeOptions
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import WritesBelow, WrittenFolder
 from rackwright.model.strings import NodePath, PackageFile, Sha256
 from rackwright.model.types import NodeRole
+from rackwright.model.written_folders import WritesBelow, WrittenFolder
 
 
 class ApptainerOptions(RuntimeOptions, WritesBelow):

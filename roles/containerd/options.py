@@ -9,10 +9,11 @@ from pydantic import Field
 
 from rackwright.containers import DaemonOptions, registry_problems, source_problems
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import NeedsForwarding, WritesBelow, WritesUnitFiles, WrittenFolder
+from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
 from rackwright.model.services import FetchesFromOutside
 from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
+from rackwright.model.written_folders import WritesBelow, WrittenFolder
 
 
 class ContainerdOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, WritesUnitFiles, WritesBelow):

@@ -8,12 +8,13 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import WritesUnitFiles, written_on
+from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.storage import Filesystem, MakesFilesystems, scratch_of
 from rackwright.model.strings import GroupName, NodePath, Slug
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
+from rackwright.model.written_folders import written_on
 from rackwright.roles.dataset_cache.paths import CACHE, FILL, TIMER, UNITS
 
 Relative = Annotated[

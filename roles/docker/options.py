@@ -17,16 +17,11 @@ from rackwright.containers import (
     user_problems,
 )
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import (
-    ComparesGroups,
-    NeedsForwarding,
-    WritesBelow,
-    WritesUnitFiles,
-    WrittenFolder,
-)
+from rackwright.model.interfaces import ComparesGroups, NeedsForwarding, WritesUnitFiles
 from rackwright.model.services import FetchesFromOutside
 from rackwright.model.strings import Identifier, NodePath, UserName
 from rackwright.model.types import NodeRole
+from rackwright.model.written_folders import WritesBelow, WrittenFolder
 
 
 class DockerOptions(

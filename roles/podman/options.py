@@ -10,9 +10,10 @@ from pydantic import Field, model_validator
 
 from rackwright.containers import AddressPool, PullingOptions, pool_problems, registry_problems
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import DeclaresUsers, NeedsForwarding, WritesBelow, WrittenFolder
+from rackwright.model.interfaces import DeclaresUsers, NeedsForwarding
 from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
+from rackwright.model.written_folders import WritesBelow, WrittenFolder
 
 SUBIDS = 65536
 """Subordinate ids of one user: as many as an image may use."""

@@ -8,11 +8,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import SetsJobEnvironment, WritesUnitFiles, written_on
+from rackwright.model.interfaces import SetsJobEnvironment, WritesUnitFiles
 from rackwright.model.options import RoleOptions
 from rackwright.model.storage import Filesystem, scratch_of
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
+from rackwright.model.written_folders import written_on
 from rackwright.roles.scratch.paths import BIN, JOBS, SWEEP, TIMER, UNITS, USERS
 
 PROJECT_IDS = 67_108_864

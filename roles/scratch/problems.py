@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import BoundsHooks, written_on
+from rackwright.model.interfaces import BoundsHooks
 from rackwright.model.ranges import fold
 from rackwright.model.storage import MakesFilesystems, on_a_filesystem, scratch_of
+from rackwright.model.written_folders import written_on
 from rackwright.roles.scratch.options import ScratchOptions
 from rackwright.workload.lookup import declared_on
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rackwright.model.interfaces import BoundsHooks, WritesBelow, WritesUnitFiles, WrittenFolder
+from rackwright.model.interfaces import BoundsHooks, WritesUnitFiles
 from rackwright.model.types import NodeRole
+from rackwright.model.written_folders import WritesBelow, WrittenFolder
 from rackwright.roles.slurm.sections import STATE_UNIT_FILES
 
 if TYPE_CHECKING:

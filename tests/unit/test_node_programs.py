@@ -105,7 +105,9 @@ def test_what_a_text_could_not_hold_is_refused(text):
         _literal("a.b", text)
 
 
-@pytest.mark.parametrize("entry", ENTRIES[: -len(OF_ROLES)])  # a role's program is one text
+@pytest.mark.parametrize(
+    "entry", [one for one in ENTRIES if one not in OF_ROLES]
+)  # a role's program is one text
 def test_modules_stand_there_as_they_are(entry):
     folder = Path(rackwright.__file__).parents[1]
     assert len(package_files(entry)) == len(sources(entry))

@@ -111,8 +111,6 @@ FREE = {
     "LldpOptions.networks[]": NAME_IN_THE_FILE,
     "LnetNetwork.network": NAME_IN_THE_FILE,
     "CephfsClientOptions.access{key}": NAME_IN_THE_FILE,
-    "MetaServers.nodes": NODES,
-    "StorageServers.nodes": NODES,
     "EfaOptions.networks[]": NAME_IN_THE_FILE,
     "IrdmaOptions.networks[]": NAME_IN_THE_FILE,
     "NcclOptions.networks[]": NAME_IN_THE_FILE,

@@ -20,8 +20,8 @@ from tests.unit.roles.fake_host import planned
 EXAMPLES = cluster_files("example-*.yaml")
 each = pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 
-KEPT_OFF = {"fabricmanager", "gpudirect", "imex"}
-"""Roles that only keep their daemon off where a node's GPUs have no need of it."""
+KEPT_OFF = {"fabricmanager", "gpudirect", "home", "imex"}
+"""Roles that only keep their daemon off where a node's GPUs have no need of it, or leave their work to a server."""
 
 
 @pytest.fixture(scope="module")
