@@ -46,10 +46,7 @@ class MountingOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
         return unit_files(node, self)
 
     def problems(self, cluster: Cluster) -> Iterator[Problem]:
-        """Nothing to mount, and nodes that cannot mount."""
-        if not cluster.running(self.role):
-            kinds = " or ".join(sorted(self.mounts_kinds))
-            yield "", f"No node mounts a filesystem of the kind {kinds}.", "declare it under `storage`"
+        """Nodes that cannot mount."""
         for node in cluster.running(self.role, self):
             why = why_node_lacks(node, Capability.NETWORK_FILESYSTEMS)
             if why is not None and (one := next(iter(self.mounted(node)), None)) is not None:
@@ -59,6 +56,12 @@ class MountingOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
                     f"leave it out of `storage.{one.name}.nodes`",
                 )
                 return
+
+    def warnings(self, cluster: Cluster) -> Iterator[Problem]:
+        """Nothing to mount."""
+        if not cluster.running(self.role):
+            kinds = " or ".join(sorted(self.mounts_kinds))
+            yield "", f"No node mounts a filesystem of the kind {kinds}.", "declare it under `storage`"
 
 
 def options_of(filesystem: Filesystem, own: tuple[str, ...] = ()) -> tuple[str, ...]:

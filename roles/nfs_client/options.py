@@ -8,20 +8,19 @@ from typing import ClassVar
 from pydantic import Field
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import HoldsPackages, WritesUnitFiles
-from rackwright.model.options import RoleOptions
-from rackwright.model.platforms import Capability, why_lacking
-from rackwright.model.storage import Filesystem, FilesystemKind, Mount, MountsFilesystems
+from rackwright.model.interfaces import HoldsPackages
+from rackwright.model.storage import Filesystem, FilesystemKind, Mount
 from rackwright.model.strings import PackageName, Version
-from rackwright.mounts import mounted_by, unit_files
+from rackwright.mount_roles import MountingOptions
 from rackwright.roles.nfs_client.mount_options import MOST_CONNECTIONS, options, shown, values
 
 Trouble = tuple[str, str, str | None]
 
 
-class NfsClientOptions(RoleOptions, HoldsPackages, MountsFilesystems, WritesUnitFiles):
+class NfsClientOptions(MountingOptions, HoldsPackages):
     """How nodes mount what `storage:` declares with `kind: nfs` or `kind: vast`. Options of one filesystem are there."""
 
+    role: ClassVar[str] = "nfs_client"
     mounts_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.NFS, FilesystemKind.VAST})
 
     connections: int = Field(
@@ -52,10 +51,6 @@ class NfsClientOptions(RoleOptions, HoldsPackages, MountsFilesystems, WritesUnit
         "`remoteports`.",
     )
 
-    def runs_on(self, node: Node) -> bool:
-        """Where such a filesystem is mounted."""
-        return super().runs_on(node) and bool(mounted_by(node, self.mounts_kinds))
-
     def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
         """One server, or with VAST several that the first one stands for."""
         given = options(filesystem, self.connections, self.transfer_kib)
@@ -69,30 +64,22 @@ class NfsClientOptions(RoleOptions, HoldsPackages, MountsFilesystems, WritesUnit
             shown=shown(filesystem, given),
         )
 
-    def unit_files(self, node: Node) -> tuple[str, ...]:
-        """Mount and automount units."""
-        return unit_files(node, self)
-
     def held_packages(self, node: Node) -> tuple[str, ...]:
         """VAST's client."""
         return tuple(self.vast_packages) if self.uses_vast(node) else ()
 
     def uses_vast(self, node: Node) -> bool:
         """Whether it mounts anything that takes VAST's client."""
-        return any(_takes_vastnfs(one) for one in mounted_by(node, self.mounts_kinds))
+        return any(_takes_vastnfs(one) for one in self.mounted(node))
 
     def uses_rdma(self, node: Node) -> bool:
         """Whether it mounts anything by RDMA."""
-        return any(one.rdma for one in mounted_by(node, self.mounts_kinds))
+        return any(one.rdma for one in self.mounted(node))
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
-        """Platforms that mount nothing, versions that need rpcbind, mounts of one server that contradict each other."""
-        nodes = cluster.running("nfs_client", self)
-        for node in nodes:
-            if (why := why_lacking(node.platform, Capability.NETWORK_FILESYSTEMS)) is not None:
-                yield "", f"nfs_client cannot run on {node.name}: {why}.", "take the role from such nodes"
-                break
-        mounted = {one.name: one for node in nodes for one in mounted_by(node, self.mounts_kinds)}
+        """Those of every such role, versions that need rpcbind, mounts of one server that contradict each other."""
+        yield from super().problems(cluster)
+        mounted = {one.name: one for node in cluster.running(self.role, self) for one in self.mounted(node)}
         for one in mounted.values():
             yield from self._version(one)
             if _takes_vastnfs(one) and not self.vast_packages:

@@ -145,7 +145,7 @@ def test_refused():
     )
     assert [one[1] for one in problems(nowhere)] == ["There is no network nowhere."]
     unused = mounting_site({"lustre_client": PLAIN})
-    assert [one[1] for one in PLAIN.problems(unused)] == ["No node mounts a filesystem of the kind lustre."]
+    assert [one[1] for one in PLAIN.warnings(unused)] == ["No node mounts a filesystem of the kind lustre."]
 
 
 def test_one_lnet_network_is_on_one_network():

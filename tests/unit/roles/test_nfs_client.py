@@ -154,8 +154,8 @@ def test_a_container_mounts_nothing():
     assert problems(nfs(), platform=Platform.CONTAINER) == [
         (
             "",
-            "nfs_client cannot run on gpu1: a container neither mounts nor serves network filesystems.",
-            "take the role from such nodes",
+            "gpu1 cannot mount home: a container neither mounts nor serves network filesystems.",
+            "leave it out of `storage.home.nodes`",
         )
     ]
 
