@@ -119,6 +119,7 @@ def accepted(file: Path, data: Any, addition: str) -> Cluster:
             return load_cluster(file)
         except ClusterFileError as error:
             wrong = {as_path(problem.path) for problem in error.problems}
+            assert places, f"refused without any addition: {error}"
         refused = below(places, wrong)
         while not refused:  # a text elsewhere in the section made it wrong
             wrong = {path[:-1] for path in wrong}
