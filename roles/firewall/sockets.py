@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Literal
 
@@ -122,7 +122,8 @@ def judge(sockets: Iterable[Socket], listeners: Sequence[Declared], cluster: Clu
     networks = {str(entry.address): entry.network for entry in node.addresses}
     wrong, unseen = [], []
     declared = of_users = local = 0
-    for socket in sockets:
+    for found in sockets:
+        socket = _of_kernel(found, listeners)
         if socket.local:
             local += 1
         elif socket.of_user:
@@ -136,6 +137,17 @@ def judge(sockets: Iterable[Socket], listeners: Sequence[Declared], cluster: Clu
         else:
             declared += 1
     return Verdict(tuple(dict.fromkeys(wrong)), tuple(unseen), declared, of_users, local)
+
+
+def _of_kernel(socket: Socket, listeners: Sequence[Declared]) -> Socket:
+    """A socket without a process is the kernel's where one of the kernel's is declared: nfsd's has an inode of its own.
+
+    Seen on Debian 13 with Linux 6.12. Where none is declared, it may be that of a process that hides.
+    """
+    if socket.programs:
+        return socket
+    as_kernel = replace(socket, programs=(KERNEL,))
+    return as_kernel if any(_fits(as_kernel, one.listener) for one in listeners) else socket
 
 
 def _wrong(

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 
+from rackwright.boundary import last_line
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.packages import installed
 from rackwright.roles.storage_bench.options import StorageBenchOptions
 
 ENGINES = "timeout 20 fio --enghelp"
-TORCH = "timeout 120 %s -I -c %s"
+TORCH = "timeout %s %s -I -c %s"
+TORCH_SECONDS = 120
+"""To load PyTorch from a cold disk; times `ssh.time_factor`."""
 ASK_TORCH = (
     "import torch, torch.distributed as d, torch.distributed.checkpoint as c; "
     "print(torch.__version__, d.is_available() and d.is_gloo_available(), hasattr(c, 'save'))"
 )
+_TIMED_OUT = 124
+"""Of timeout(1)."""
 _TORCH = re.compile(r"([0-9][0-9A-Za-z.+_-]{0,60}) (True|False) (True|False)")
 
 
@@ -33,7 +38,14 @@ def _engines(context: CheckContext[StorageBenchOptions]) -> str:
 
 
 def _torch(context: CheckContext[StorageBenchOptions]) -> str:
-    printed = context.output(TORCH, context.options.python, ASK_TORCH).strip()
+    seconds = TORCH_SECONDS * context.cluster.ssh.time_factor
+    result = context.host.run(TORCH, str(seconds), context.options.python, ASK_TORCH)
+    if result.rc == _TIMED_OUT:
+        raise Undetermined(f"{context.options.python} did not load torch within {seconds} s")
+    if result.rc != 0:
+        said = last_line(result.stdout, result.stderr)
+        raise Undetermined(f"{context.options.python} cannot load torch: status {result.rc}, {said}")
+    printed = result.stdout.strip()
     match = _TORCH.fullmatch(printed)
     if match is None:
         raise Undetermined(f"{context.options.python} printed {printed!r}")
@@ -48,5 +60,11 @@ def _torch(context: CheckContext[StorageBenchOptions]) -> str:
 CHECKS = (
     Check("the programs of the storage bench are installed", _packages),
     Check("fio has the declared engines", _engines),
-    Check("PyTorch can save checkpoints", _torch, applies=lambda node, options: options.has_torch),
+    Check(
+        "PyTorch can save checkpoints",
+        _torch,
+        applies=lambda node, options: options.has_torch,
+        live=True,  # seconds of CPU: not beside the commands that are sent ahead
+        timeout_seconds=TORCH_SECONDS + 30,
+    ),
 )

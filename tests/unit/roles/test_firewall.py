@@ -369,6 +369,17 @@ def test_a_job_that_inherited_a_socket_of_its_step_opened_nothing():
     assert verdict(INHERITED, node="gpu1").wrong == ()
 
 
+def test_a_socket_of_nfsd_has_an_inode_and_no_process():
+    """As ss shows it on Debian 13 with Linux 6.12 (2026-11-26); without the declaration nobody can tell whose it is."""
+    nfsd = line("", "0.0.0.0:2049")
+    assert len(verdict(nfsd).unseen) == 1
+    found = verdict(nfsd, Listener("kernel", (2049, 2049)))
+    assert (found.wrong, found.unseen, found.declared) == ((), (), 1)
+    assert len(verdict(line("", "0.0.0.0:2050"), Listener("kernel", (2049, 2049))).unseen) == 1
+    (said,) = verdict(line("nc", "0.0.0.0:2049"), Listener("kernel", (2049, 2049))).wrong
+    assert said == "nothing declares nc on every address, tcp port 2049"
+
+
 @pytest.mark.parametrize(
     "printed", ["State Recv-Q", "tcp LISTEN 0 5 nowhere 0.0.0.0:*", "tcp LISTEN 0 5 x.y:80 *:*"]
 )

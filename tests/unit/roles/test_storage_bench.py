@@ -110,5 +110,7 @@ def test_pytorch_can_save_checkpoints():
     assert result(TORCH, {asks: "2.6.0 False True\n"}, own) == ("FAIL", "torch 2.6.0 has no gloo")
     assert result(TORCH, {asks: "hello\n"}, own)[0] == "UNKNOWN"
     assert result(TORCH, {asks: (1, "", "ModuleNotFoundError: No module named 'torch'")}, own)[0] == "UNKNOWN"
+    slow = result(TORCH, {asks: (124, "", "")}, own)
+    assert slow == ("UNKNOWN", f"{OWN} did not load torch within 120 s")
     assert TORCH not in claimed(ROLE, CHECKS, worker(bench_site()))
     assert TORCH in claimed(ROLE, CHECKS, worker(bench_site(own)))
