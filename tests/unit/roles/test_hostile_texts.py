@@ -119,7 +119,8 @@ def accepted(file: Path, data: Any, addition: str) -> Cluster:
             return load_cluster(file)
         except ClusterFileError as error:
             wrong = {as_path(problem.path) for problem in error.problems}
-            assert places, f"refused without any addition: {error}"
+        if not places:
+            raise AssertionError(f"refused without any addition: {wrong}")
         refused = below(places, wrong)
         while not refused:  # a text elsewhere in the section made it wrong
             wrong = {path[:-1] for path in wrong}
