@@ -229,7 +229,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Not a suite of an apt archive; `/` is a flat one.",
         "stable",
     ),
-    r"^[A-Za-z0-9._/:-]{0,200}$": ("Not a value of BeeGFS' settings: one word.", "native"),
+    r"^[A-Za-z0-9._-]{0,200}$": ("Not a value of BeeGFS' settings: one word.", "native"),
     r"^(tune|sys|conn|quota|log)[A-Za-z0-9]{1,60}$": (
         "Not a setting of BeeGFS' client.",
         "tuneFileCacheType",

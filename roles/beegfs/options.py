@@ -31,7 +31,7 @@ _NEXT_CLIENT = 100
 """From the UDP port of one mount's client to the next."""
 _INNER = frozenset(NetworkPurpose) - {NetworkPurpose.EXTERNAL}
 _ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
-Setting = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._/:-]{0,200}$")]
+Setting = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,200}$")]
 SettingName = Annotated[str, StringConstraints(pattern=r"^(tune|sys|conn|quota|log)[A-Za-z0-9]{1,60}$")]
 _OWN = frozenset(
     {

@@ -72,6 +72,16 @@ def table(text):
     return {asked(MountTable().command(("/home",))): text}
 
 
+def test_what_waits_for_a_server_that_is_away_is_unknown():
+    """Seen on the storage rack: the first use after a boot, while the server is down."""
+    autofs = f"{ROOT}0 0 0:0 / /home rw - autofs systemd-1 rw\n"
+    said = ("UNKNOWN", "/home waits for its server, and is not mounted yet")
+    assert judge(MOUNTED, probe(HUNG) | table(autofs)) == said
+    # without the automounter nothing waits: it is not mounted
+    assert judge(MOUNTED, probe(HUNG) | table(ROOT)) == ("FAIL", "/home is not mounted")
+    assert judge(MOUNTED, probe(HUNG) | table(ROOT + HOME))[0] == "PASS"
+
+
 @pytest.mark.parametrize(
     ("text", "result"),
     [
