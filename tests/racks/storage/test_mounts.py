@@ -18,7 +18,7 @@ _TYPE = "findmnt -no FSTYPE {path} | tail -n 1"
 
 
 def power(site: Site, node: str, action: str) -> None:
-    site.cli("lab", "switch", node, action, "--file", str(site.file))
+    site.cli("lab", "power", node, action, "--file", str(site.file))
 
 
 def all_mounted(site: Site) -> None:
@@ -55,7 +55,7 @@ def test_every_mount_is_there_after_a_power_cut_in_any_order(rack: Site, order: 
         power(rack, node, "off")
     if order == "all at once":
         running = [
-            rack.start("lab", "switch", node, "on", "--file", str(rack.file)) for node in (HEAD, *WORKERS)
+            rack.start("lab", "power", node, "on", "--file", str(rack.file)) for node in (HEAD, *WORKERS)
         ]
         for one in running:
             assert one.wait(1200).status == 0
