@@ -130,7 +130,7 @@ def damage(place: str, backup: Backup) -> list[str]:
             wrong.append(f"{path} cannot be read: {error.strerror}")
             continue
         if (size, digest) != (part["size"], part["sha256"]):
-            wrong.append(f"{path} is not the file of the manifest: {size} bytes, sha256 {digest[:12]}")
+            wrong.append(f"{path} does not match the manifest: {size} bytes, sha256 {digest[:12]}")
     return wrong
 
 

@@ -115,8 +115,8 @@ def _run(declared: dict[str, Any], mode: str, now: float) -> str:
     if own is None:
         if there and mode != "--anew":
             why = (
-                f"{declared['place']} holds backups of an earlier installation of {declared['node']}: put one back with "
-                f"`rackwright restore`, or begin anew with: {places.PROGRAM} --anew"
+                f"{declared['place']} holds backups of an earlier installation of {declared['node']}: restore one with "
+                f"`rackwright restore`, or start over with: {places.PROGRAM} --anew"
             )
             if mode == "--first":
                 _note(declared, now, why=why)
@@ -141,7 +141,7 @@ def _alone() -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            sys.exit("another backup of this node is being made")
+            sys.exit("another backup of this node is running")
         yield
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 _GAUGES = {
-    "last_success_timestamp_seconds": ("success", "When the newest backup was begun."),
-    "last_attempt_timestamp_seconds": ("attempt", "When a backup was last begun, whatever came of it."),
+    "last_success_timestamp_seconds": ("success", "When the newest backup started."),
+    "last_attempt_timestamp_seconds": ("attempt", "When a backup last started, whether or not it succeeded."),
     "duration_seconds": ("seconds", "How long the newest backup took."),
     "size_bytes": ("size", "Size of the newest backup, compressed and encrypted."),
     "count": ("count", "Backups of this installation in the place."),

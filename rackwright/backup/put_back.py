@@ -90,7 +90,7 @@ def _receive(spool: str, size: int, sha256: str, stream: IO[bytes]) -> None:
             digest.update(chunk)
             left -= len(chunk)
     if left or digest.hexdigest() != sha256:
-        raise Failure(f"the part did not arrive whole: {left} of {size} bytes are missing")
+        raise Failure(f"the part arrived incomplete: {left} of {size} bytes are missing")
 
 
 def _load(command: str, content: IO[bytes]) -> str:
@@ -163,7 +163,7 @@ def _alone() -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Failure("an earlier step of a restore still goes on here: wait for its end") from None
+            raise Failure("an earlier restore step is still running here: wait until it ends") from None
         for name in os.listdir(places.RESTORE):  # of a step that was killed
             if name.endswith(".gz"):
                 os.unlink(os.path.join(places.RESTORE, name))

@@ -39,5 +39,5 @@ def is_loaded(context: CheckContext[RoleOptions], module: str, version: str | No
     if not there:
         raise Undetermined(f"the loaded module {module} does not name its version")
     if there != version:
-        fail(f"{module} {there} is loaded, not {version}: it is replaced by a reboot")
+        fail(f"{module} {there} is loaded, not {version}: a reboot replaces it")
     return f"{module} {there} is loaded"

@@ -1,4 +1,4 @@
-"""Asks filesystems on a node for a sign of life, each in a process of its own that is left behind if it hangs."""
+"""Probes filesystems on a node, each in a separate process that is left behind if it hangs."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def answers(text: str, filesystems: tuple[Filesystem, ...]) -> dict[str, Answer]
         return {one.path: _answer(found[one.path]) for one in filesystems}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Undetermined(
-            f"what the node printed of its filesystems cannot be read: {text[:80]!r}"
+            f"cannot parse what the node printed about its filesystems: {text[:80]!r}"
         ) from error
 
 

@@ -1,6 +1,6 @@
 """What roles claim of declared filesystems: mounted as declared, answering, writable, with room.
 
-Nothing here waits for a filesystem: each is asked by a process of its own, and one that hangs is UNKNOWN, by name, within
+Nothing here waits for a filesystem: a separate process probes each, and one that hangs is reported by name as UNKNOWN within
 its deadline.
 """
 
@@ -84,7 +84,7 @@ def is_as_declared(context: Context) -> str:
         path = mount.filesystem.path
         entry = live(table.get(path, ()))
         if entry is None and answers[path].hangs and path in table:
-            silent.append(f"{path} waits for its server, and is not mounted yet")
+            silent.append(f"{path} is not mounted yet: it waits for its server")
             continue
         if entry is None:
             wrong.append(f"{path} is not mounted")
@@ -106,12 +106,12 @@ def can_be_written(context: Context) -> str:
     for one in filesystems:
         answer = found[one.path]
         if answer.error == "EROFS" or answer.writes is False:
-            fail(f"{one.path} cannot be written: {answer.text or 'the server refuses its users'}")
+            fail(f"{one.path} is not writable: {answer.text or 'the server refuses its users'}")
         if answer.error in ("ENOSPC", "EDQUOT"):
-            fail(f"{one.path} has no room for a file: {answer.text}")
+            fail(f"{one.path} has no space for a file: {answer.text}")
         said = _trouble(one, answer)
         if said is None and answer.writes is None:
-            said = f"{one.path}: the server squashes root, and no folder of a user is there to ask for"
+            said = f"{one.path}: the server squashes root, and there is no user folder to test instead"
         unknown += [said] if said is not None else []
     if unknown:
         raise Undetermined("; ".join(unknown))
@@ -136,9 +136,9 @@ def room_of(context: Context, filesystems: tuple[Filesystem, ...]) -> str:
         said.append(f"{one.path} has {' and '.join(text for text, _, _ in shares)}")
         for text, free, least in shares:
             if free < least / 2:
-                fail(f"{one.path} has {text}, and {least:g} % are declared")
+                fail(f"{one.path} has {text}, less than the declared {least:g} %")
             if free < least:
-                low.append(f"{one.path} has {text}, and {least:g} % are declared")
+                low.append(f"{one.path} has {text}, less than the declared {least:g} %")
     if silent:
         raise Undetermined("; ".join(silent))
     if low:
@@ -174,7 +174,7 @@ def checks(role: str) -> tuple[Check, ...]:
     seconds = _LONGEST_DEADLINE + _EXTRA_SECONDS
     return (
         Check(
-            f"{role} mounts are declared to systemd and start at boot",
+            f"{role} mount units are as declared and start at boot",
             units_are_as_declared,
             applies=mounted,
             needs=_NEEDS,
@@ -196,7 +196,7 @@ def checks(role: str) -> tuple[Check, ...]:
             timeout_seconds=seconds,
         ),
         Check(
-            f"{role} filesystems can be written",
+            f"{role} filesystems are writable",
             can_be_written,
             applies=_writable,
             needs=_NEEDS,

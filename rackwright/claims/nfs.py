@@ -49,6 +49,6 @@ def daemons_run(
     for units in (units for wanted, units in groups if wanted):
         active = next((unit for unit in units if state_of(context, unit).active), None)
         if active is None:
-            fail(f"{' or '.join(units)} does not run: no filesystem with this security can be used")
+            fail(f"{' or '.join(units)} is not running: filesystems with this security cannot be used")
         said.append(f"{active} runs")
     return ", ".join(said)

@@ -1,4 +1,4 @@
-"""Runs a little Python on a node in a process of its own, which is left behind if a filesystem holds it up."""
+"""Runs a short Python program on a node in a separate process, which is left behind if a filesystem blocks it."""
 
 from __future__ import annotations
 
@@ -73,4 +73,4 @@ def run(context: CheckContext[RoleOptions], what: str, text: str, *arguments: st
             raise AnswerError(str(found["error"]), str(found["text"]))
         return found["said"]
     except (ValueError, KeyError, AttributeError) as error:
-        raise Undetermined(f"what the node printed of {what} cannot be read: {printed[:80]!r}") from error
+        raise Undetermined(f"cannot parse what the node printed about {what}: {printed[:80]!r}") from error

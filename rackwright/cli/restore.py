@@ -26,17 +26,17 @@ Source = Annotated[
     typer.Option(
         "--from",
         metavar="BACKUP",
-        help="A backup's name, or the path of a folder that --fetch has made. The newest if not given.",
+        help="Name of a backup, or path of a folder that --fetch made. Default: the newest.",
     ),
 ]
 Fetch = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Copy the backup, still encrypted, to this folder, and do no more."),
+    typer.Option(metavar="FOLDER", help="Copy the backup, still encrypted, to this folder and stop."),
 ]
 Confirm = Annotated[
     str | None,
     typer.Option(
-        metavar="CLUSTER", help="The cluster's name, instead of typing it, where state is destroyed."
+        metavar="CLUSTER", help="The cluster's name, instead of a prompt, if the restore destroys state."
     ),
 ]
 
@@ -45,21 +45,24 @@ def restore_command(
     file: ClusterFile,
     source: Source = None,
     node: Annotated[
-        str | None, typer.Option(metavar="HEAD", help="Only this head; all that have backups if not given.")
+        str | None, typer.Option(metavar="HEAD", help="Only this head. Default: all heads that have backups.")
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the head's backups, and do nothing.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Only list the head's backups.")] = False,
     fetch: Fetch = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask; not enough where state is destroyed.")
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Do not ask for confirmation; not enough if the restore destroys state."
+        ),
     ] = False,
     confirm: Confirm = None,
 ) -> None:
-    """Put back what a head cannot be rebuilt from: job history, accounts, the queue, whatever its roles back up.
+    """Restore what the cluster file cannot rebuild on a head: job history, accounts, the queue, all that its roles back up.
 
     Apply first, so that the programs are there. On a head with a queue, job history or undeclared accounts it asks for the
     cluster's name. Safe to interrupt: run it again.
 
-    Exit status: 0 done, 2 declined, 1 it failed: run it again.
+    Exit status: 0 done, 2 declined, 1 failed: run it again.
     """
     cluster = load_cluster(file)
     heads = _heads(cluster, node)
@@ -92,7 +95,7 @@ def _heads(cluster: Cluster, limit: str | None) -> tuple[Node, ...]:
     others = [node.name for node in asked if node not in heads]
     if others or not asked:
         raise RackwrightError(
-            f"{fold(others) or 'This cluster'} has nothing to put back.",
+            f"{fold(others) or 'This cluster'} has nothing to restore.",
             hint=f"one of: {names}" if heads else "no role of this cluster backs anything up",
         )
     return tuple(asked)
@@ -137,13 +140,13 @@ def _agree(restoring: Restoring, yes: bool, confirm: str | None) -> bool:
             "restore asks for confirmation, and standard input is not a terminal.",
             hint="read the lines above and run again with --yes",
         )
-    return typer.confirm("Put that back?", default=False)
+    return typer.confirm("Restore that?", default=False)
 
 
 def _show(restoring: Restoring) -> None:
     for target in restoring.targets:
         parts = ", ".join(part.about for part in target.parts)
-        say(f"{target.backup} is put back on {target.node.name}: {parts}", err=True)
+        say(f"restore {target.backup} to {target.node.name}: {parts}", err=True)
     if restoring.stopped:
         say(
             "stopped meanwhile: " + ", ".join(f"{unit} on {node}" for node, unit in restoring.stopped),
@@ -156,7 +159,7 @@ def _show(restoring: Restoring) -> None:
             say(f"{node}: destroyed: {line}", err=True)
     for node, lines in restoring.unknown.items():
         for line in lines:
-            say(f"{node}: not known whether anything is destroyed: {line}", err=True)
+            say(f"{node}: cannot tell whether anything is destroyed: {line}", err=True)
 
 
 def _typed(cluster: Cluster, confirm: str | None) -> None:

@@ -17,16 +17,14 @@ from rackwright.storage.run import bench
 from rackwright.storage.shown import show_json
 
 storage_app = typer.Typer(
-    help="Filesystems: as declared, and what they reach.",
+    help="Declared filesystems, and the rates they reach.",
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
-Name = Annotated[
-    str | None, typer.Option("--fs", metavar="NAME", help="Only this filesystem; all of them if left out.")
-]
+Name = Annotated[str | None, typer.Option("--fs", metavar="NAME", help="Only this filesystem. Default: all.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
 
 
@@ -56,8 +54,8 @@ def bench_command(
 ) -> None:
     """Measure filesystems through the workload manager, each node alone and all together, against their floors.
 
-    It writes into a folder of its own below each mount point and removes it. Exit status: 0 the floors are reached, 3
-    one is not or data is wrong, 4 something is UNKNOWN.
+    It writes to a separate folder below each mount point and removes it. Exit status: 0 all floors are reached, 3 a floor
+    is missed or data is wrong, 4 something is UNKNOWN.
     """
     _run(file, name, limit, quick=quick, only_checkpoint=False, as_json=as_json)
 
@@ -66,10 +64,10 @@ def bench_command(
 def checkpoint_command(
     file: ClusterFile, name: Name = None, limit: Limit = None, as_json: AsJson = False
 ) -> None:
-    """Save checkpoints with PyTorch, kill a rank in mid-write, and resume from the save before.
+    """Save checkpoints with PyTorch, kill a rank in mid-write, and resume from the previous save.
 
-    Exit status: 0 training resumed and came to the same state, 3 it did not or a save takes too long, 4 something is
-    UNKNOWN.
+    Exit status: 0 training resumed and reached the same state, 3 it did not, or a save takes too long, 4 something
+    is UNKNOWN.
     """
     _run(file, name, limit, quick=False, only_checkpoint=True, as_json=as_json)
 

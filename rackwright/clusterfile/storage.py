@@ -129,8 +129,8 @@ class _Reading:
         if kind in _ONE_SERVER and len(self.section.servers) > 1:
             self._add(
                 "servers",
-                f"{kind.value} has one server here.",
-                "name the address that moves between them; `kind: vast` takes several",
+                f"{kind.value} takes one server.",
+                "name their floating address, or use `kind: vast`, which takes several",
             )
         if self.section.purpose is FilesystemPurpose.STATE and not kind.shared:
             self._add("kind", "A local filesystem cannot hold state that heads share.", "e.g. `kind: nfs`")
@@ -153,7 +153,7 @@ class _Reading:
             return
         kind = self.section.kind
         if kind not in _RDMA:
-            self._add("rdma", f"`rdma` is not declared for {kind.value} here.", "remove it")
+            self._add("rdma", f"`rdma` cannot be declared for {kind.value}.", "remove it")
         elif not network.kind.rdma:
             fabrics = [one.name for one in self.networks.values() if one.kind.rdma]
             hint = (

@@ -48,7 +48,7 @@ def path_mistake(path: str, *, mounted: bool = True) -> tuple[str, str | None] |
     if not _PATH.fullmatch(path):
         return f"{path[:60]!r} is not a valid absolute path.", "e.g. `/home`: no slash at the end, no `..`"
     if mounted and path in _SYSTEM:
-        return f"Nothing is mounted over {path}.", "e.g. `/home`"
+        return f"Cannot mount over {path}.", "e.g. `/home`"
     return None
 
 
@@ -66,13 +66,13 @@ def check_paths(report: Report, filesystems: Mapping[str, Filesystem]) -> None:
             line, _ = report.document.position(("storage", other.name, "path"))
             where = f"{other.name} (line {line}) on {fold(both)}"
             if one.path == other.path:
-                report.add(path, f"{one.path} is the path of {where} too.", "mount each on a path of its own")
+                report.add(path, f"{one.path} is also the path of {where}.", "mount each on a separate path")
             elif one.path.startswith(f"{other.path}/") or other.path.startswith(f"{one.path}/"):
                 report.add(
                     path,
-                    f"{one.path} and {other.path} of {where} are one below the other: while the outer one is away, the "
-                    "inner one is too.",
-                    "mount each on a path of its own, and link to it",
+                    f"{one.path} and {other.path} of {where} are nested: while the outer one is away, the inner one is "
+                    "too.",
+                    "mount each on a separate path, and link to it",
                 )
         checked.append(one)
 
@@ -140,7 +140,7 @@ def _check_own_drives(report: Report, cluster: Cluster, one: Filesystem) -> None
             ):
                 report.add(
                     ("storage", one.name, "path"),
-                    f"{one.path} and {path}, which {name} has on its own drives, are in each other's way.",
-                    "mount each on a path of its own",
+                    f"{one.path} conflicts with {path}, which {name} has on its own drives.",
+                    "mount each on a separate path",
                 )
                 return

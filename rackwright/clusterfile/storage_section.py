@@ -14,7 +14,7 @@ class FilesystemSection(Frozen):
     """One filesystem."""
 
     kind: FilesystemKind = Field(description="Kind of filesystem; `local`: on each node's own drives.")
-    purpose: FilesystemPurpose = Field(description="What it is for; decides how it is mounted and judged.")
+    purpose: FilesystemPurpose = Field(description="Purpose; decides how it is mounted and checked.")
     path: str = Field(description="Folder it is mounted on, the same on every node, e.g. /home.")
     servers: tuple[str, ...] = Field(
         default=(),
@@ -32,24 +32,27 @@ class FilesystemSection(Frozen):
     )
     network: str | None = Field(
         default=None,
-        description="Network by which clients reach servers that are nodes. None: `management`'s.",
+        description="Network over which clients reach servers that are nodes. None: the management network.",
     )
     rdma: bool = Field(default=False, description="Over RDMA, on a network that has it.")
     options: tuple[str, ...] = Field(
-        default=(), description="Mount options, over those of kind and purpose, e.g. [nconnect=8, noatime]."
+        default=(),
+        description="Mount options, overriding those of kind and purpose, e.g. [nconnect=8, noatime].",
     )
     read_only: bool = Field(default=False, description="Mounted read-only.")
     automount: bool = Field(
         default=True,
-        description="Mounted by the first access, so that nodes and servers boot in any order. false: at boot.",
+        description="Mount on first access, so that nodes and servers boot in any order. false: at boot.",
     )
     nodes: str | None = Field(
         default=None, description="NodeSet of the nodes that use it. None: see `roles`."
     )
     roles: tuple[NodeRole, ...] | None = Field(
-        default=None, min_length=1, description="Node roles whose nodes use it. Both left out: every node."
+        default=None,
+        min_length=1,
+        description="Node roles whose nodes use it. Without `nodes` and `roles`: every node.",
     )
-    quota: Quota | None = Field(default=None, description="Limits of each user.")
+    quota: Quota | None = Field(default=None, description="Limits for each user.")
     floor: StorageFloor | None = Field(
         default=None, description="Rates below which `rackwright storage bench` fails."
     )
@@ -66,7 +69,7 @@ class FilesystemSection(Frozen):
         default=5.0,
         ge=0,
         le=90,
-        description="Free inodes, likewise; not judged where the filesystem has no limit.",
+        description="Free inodes, likewise; not checked where the filesystem has no limit.",
     )
     stat_seconds: float = Field(
         default=5.0, gt=0, le=60, description="How long a stat of the mount point may take."

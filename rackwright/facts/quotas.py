@@ -32,7 +32,7 @@ class Limits:
     def __str__(self) -> str:
         parts = [f"{self.kib} KiB" if self.kib else "", f"{self.files} files" if self.files else ""]
         parts += ["soft limits" if self.kib_soft or self.files_soft else ""]
-        return ", ".join(filter(None, parts)) or "no limit"
+        return ", ".join(filter(None, parts)) or "unlimited"
 
 
 @dataclass(frozen=True)

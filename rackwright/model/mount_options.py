@@ -128,17 +128,17 @@ _NUMBERS: Mapping[str, tuple[int, int]] = {
 _ELSEWHERE: Mapping[str, str] = {
     "ro": "write `read_only: true`",
     "rdma": "write `rdma: true`",
-    "_netdev": "the mount unit waits for the network already",
-    "nofail": "a mount unit stops no boot",
+    "_netdev": "the mount unit already waits for the network",
+    "nofail": "a mount unit never blocks the boot",
     "auto": "write `automount: true`",
     "noauto": "write `automount: true`",
-    "user": "root alone mounts what is declared",
-    "tcp": "TCP is what NFS uses; write `rdma: true` for RDMA",
+    "user": "only root mounts declared filesystems",
+    "tcp": "NFS uses TCP; write `rdma: true` for RDMA",
     "udp": "NFSv4 has no UDP",
     "addr": "name the server under `servers`",
-    "users": "root alone mounts what is declared",
-    "secret": "name the secret in the role's options; it does not belong into the cluster file",
-    "bg": "write `automount: true`: the first access mounts it, and a server that is away stops no boot",
+    "users": "only root mounts declared filesystems",
+    "secret": "name the secret in the role's options; it does not belong in the cluster file",
+    "bg": "write `automount: true`: the first access mounts it, and a server that is away never blocks the boot",
     "usrquota": "write `quota:`",
     "prjquota": "declare it for the filesystem of `storage_layout`",
 }
@@ -150,11 +150,11 @@ def option_mistakes(kind: FilesystemKind, options: tuple[str, ...]) -> Iterator[
     for index, option in enumerate(options):
         name, _, value = option.partition("=")
         if not OPTION.fullmatch(option):
-            yield index, f"{option!r} is not a mount option.", "e.g. `nconnect=8`; each in an item of its own"
+            yield index, f"{option!r} is not a mount option.", "e.g. `nconnect=8`; one item per option"
         elif name.startswith("x-systemd.") or name in _ELSEWHERE or option == "proto=rdma":
             hint = _ELSEWHERE.get(name, "write `rdma: true`" if name == "proto" else None)
-            systemd = "a mount unit does not read what fstab does: use the keys of the filesystem"
-            yield index, f"`{name}` cannot be set by an option.", hint or systemd
+            systemd = "a mount unit ignores fstab options: use the keys of the filesystem"
+            yield index, f"`{name}` cannot be set in `options`.", hint or systemd
         elif name in seen:
             yield index, f"`{name}` is set twice.", None
         elif (wrong := _unknown(kind, name, value, has_value="=" in option)) is not None:
@@ -169,7 +169,7 @@ def _unknown(
 ) -> tuple[str, str | None] | None:
     if kind is FilesystemKind.LOCAL:
         return (
-            "A local filesystem has no options here.",
+            "A local filesystem takes no options here.",
             "declare `mount_options` of the role storage_layout",
         )
     known = _GENERAL | _OF[kind]

@@ -59,16 +59,16 @@ class FilesystemPurpose(StrEnum):
 class Quota(Frozen):
     """Limits of what one user may keep on a filesystem; hard limits."""
 
-    gib: int | None = Field(default=None, ge=1, le=2**32, description="GiB of each user.")
-    files: int | None = Field(default=None, ge=1, le=2**40, description="Files and folders of each user.")
-    users: dict[str, Quota] = Field(default_factory=dict, description="Limits of single users, by name.")
+    gib: int | None = Field(default=None, ge=1, le=2**32, description="GiB per user.")
+    files: int | None = Field(default=None, ge=1, le=2**40, description="Files and folders per user.")
+    users: dict[str, Quota] = Field(default_factory=dict, description="Limits for individual users, by name.")
 
     @model_validator(mode="after")
     def _limits_something(self) -> Quota:
         if self.gib is None and self.files is None and not self.users:
             raise mistake("A quota needs `gib`, `files` or both.", "e.g. `quota: {gib: 100, files: 1000000}`")
         if any(one.users for one in self.users.values()):
-            raise mistake("The limits of one user have no `users`.")
+            raise mistake("The limits of one user cannot contain `users`.")
         return self
 
     def of(self, user: str) -> Quota:
@@ -196,7 +196,7 @@ class ServesFilesystems:
     serves_kinds: ClassVar[frozenset[FilesystemKind]]
 
     def roots(self, filesystem: Filesystem) -> tuple[str, ...]:
-        """Nodes whose root keeps its rights on a filesystem that it serves; of all other clients root is `nobody`."""
+        """Nodes whose root is not squashed on a filesystem that this role serves; on all others root becomes `nobody`."""
         raise NotImplementedError
 
 

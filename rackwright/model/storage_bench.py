@@ -53,12 +53,12 @@ class StorageBench(Frozen):
         default=4096,
         ge=1,
         le=2**24,
-        description="MiB that each job writes and reads. More than the cache of the server, where its drives count.",
+        description="MiB that each job writes and reads. Larger than the server's cache, to measure its drives.",
     )
     block_kib: int = Field(
-        default=4096, ge=4, le=2**16, description="KiB of one read or write; a multiple of 4."
+        default=4096, ge=4, le=2**16, description="KiB per read or write; a multiple of 4."
     )
-    jobs: int = Field(default=4, ge=1, le=256, description="Jobs side by side on each node, a file each.")
+    jobs: int = Field(default=4, ge=1, le=256, description="Parallel jobs on each node, one file each.")
     engine: Literal["psync", "libaio", "io_uring"] = Field(
         default="psync", description="fio's ioengine for one node alone."
     )
@@ -66,12 +66,12 @@ class StorageBench(Frozen):
         default=1,
         ge=1,
         le=1024,
-        description="fio's iodepth: I/O of each job in flight; needs libaio or io_uring.",
+        description="fio's iodepth: I/Os in flight per job; needs libaio or io_uring.",
     )
     direct: bool = Field(
         default=True,
-        description="O_DIRECT, past the page cache of the node. false where the filesystem has none: the page cache "
-        "may then serve what a node alone reads.",
+        description="Use O_DIRECT, which bypasses the node's page cache. false where the filesystem does not support it: "
+        "the page cache may then serve what a node alone reads.",
     )
     files: int = Field(
         default=1000, ge=1, le=10**6, description="Files that each job makes, looks up and removes."
@@ -80,7 +80,7 @@ class StorageBench(Frozen):
         default=4,
         ge=1,
         le=10**5,
-        description="Nodes that are measured alone, one after the other; all of them are measured together.",
+        description="Number of nodes measured alone, one after the other; all nodes are measured together.",
     )
     folder: str = Field(
         default="",
@@ -89,8 +89,8 @@ class StorageBench(Frozen):
     )
     user: UserName | None = Field(
         default=None,
-        description="User of the nodes as whom files are written. None: root, which an NFS export with root_squash "
-        "lets write nothing.",
+        description="User on the nodes who writes the files. None: root, which cannot write to an NFS export with "
+        "root_squash.",
     )
     timeout_seconds: int = Field(
         default=900, ge=30, le=86400, description="How long each job of the bench may take."

@@ -30,7 +30,7 @@ def module_available(site: Site, module: str, *, after_reboot: bool = False) -> 
         want="built",
         write=(
             f"depmod {of}; ({read}) 2>/dev/null || "
-            f'{{ echo "there is no module {module} for kernel "{of}": the client has none that fits it" >&2; exit 1; }}'
+            f'{{ echo "there is no module {module} for kernel "{of}": the client has none that matches" >&2; exit 1; }}'
         ),
         after_reboot=after_reboot,
     )

@@ -128,7 +128,7 @@ def opened(folder: Path, part: dict[str, Any]) -> Opened:
             ) from None
         raise RestoreError(f"{path} cannot be decrypted: {error}.", hint="use another backup") from None
     if not sink.ended:
-        raise RestoreError(f"{path} holds no whole gzip stream.", hint="use another backup")
+        raise RestoreError(f"{path} does not contain a complete gzip stream.", hint="use another backup")
     return Opened(part["name"], path, sink.size, sink.digest.hexdigest())
 
 

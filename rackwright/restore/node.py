@@ -67,7 +67,7 @@ class Nodes:
         )
         if ran.exit_status == 3:
             raise RestoreError(
-                f"{node} has no settings of backups.",
+                f"{node} has no backup settings.",
                 hint=f"apply first: rackwright apply {self._cluster.path}",
             )
         if ran.exit_status != 0:
@@ -80,7 +80,7 @@ class Nodes:
             )
         listed = found.get("backups") if isinstance(found, dict) else None
         if not isinstance(listed, list) or any(map(_is_strange, listed)):
-            raise RestoreError(f"{node} does not list its backups in a form that can be read.")
+            raise RestoreError(f"{node} printed a list of backups that cannot be parsed.")
         broken = tuple(printable(str(one), 300) for one in found.get("broken") or ())
         return Listing(str(found.get("place")), tuple(listed), broken)
 
@@ -99,7 +99,7 @@ class Nodes:
         if ran.exit_status != 0:
             raise RestoreError(
                 f"{node}: {step['step']} of the restore failed: {last_line(ran.stdout, ran.stderr)}.",
-                hint="repair that and run it again",
+                hint="fix that and run it again",
             )
         return ran.stdout
 
@@ -110,8 +110,8 @@ class Nodes:
             ran = feed(client, command, chain([program], chunks), sudo=self._sudo, timeout=_LOAD_SECONDS)
         if ran.exit_status != 0:
             raise RestoreError(
-                f"{node}: {step['part']['about']} was not put back: {last_line(ran.stdout, ran.stderr)}.",
-                hint="repair that and run it again",
+                f"{node}: {step['part']['about']} was not restored: {last_line(ran.stdout, ran.stderr)}.",
+                hint="fix that and run it again",
             )
         return last_line(ran.stdout)
 

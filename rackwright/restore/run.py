@@ -70,8 +70,8 @@ def restore(
         ready = [(target, _opened(target, nodes, Path(scratch), notice)) for target in targets]
         if compared(cluster, targets, nodes).needs_typing and not restoring.needs_typing:
             raise RestoreError(
-                f"{limit} has come into use meanwhile. Nothing was changed.",
-                hint="run it again, and see what it lists",
+                f"{limit} has come into use in the meantime. Nothing was changed.",
+                hint="run it again and check what it lists",
             )
         return _Work(cluster, nodes, notice, lost).put_back(ready)
 
@@ -134,13 +134,13 @@ class _Work:
         if self.lost:
             raise RestoreError(
                 f"Another run took the lock of {self.cluster.name}: {self.lost[0].rstrip('.')}.",
-                hint="once that has ended, run the restore again",
+                hint="run the restore again once that has ended",
             )
 
     def _part(self, target: Target, part: BackupPart, content: Opened) -> str:
         self._still_locked()
         name = target.node.name
-        self.notice(f"{name}: putting back {part.about}, {content.size} bytes compressed")
+        self.notice(f"{name}: restoring {part.about}, {content.size} bytes compressed")
         step = {"step": "part", "part": part.to_json(), "size": content.size, "sha256": content.sha256}
         return f"{name}: {part.about}: {self.nodes.put_back(name, step, content.chunks())}"
 
@@ -152,7 +152,7 @@ class _Work:
                 status, said = self._answers(node.name, unit.answers)
             if status != 0:
                 raise RestoreError(
-                    f"{node.name}: everything was put back, and {unit.unit} does not serve: {said}.",
+                    f"{node.name}: everything was restored, but {unit.unit} does not respond: {said}.",
                     hint=f"see `journalctl -u {unit.unit}` there, then run the restore again",
                 )
 

@@ -67,7 +67,7 @@ def find_targets(
     """The backup of each head: the newest, or the named one where there is one head."""
     if source is not None and len(heads) > 1:
         raise RestoreError(
-            f"--from names one backup, and there are {len(heads)} heads to put back.",
+            f"--from names one backup, but there are {len(heads)} heads to restore.",
             hint=f"name the head as well: --node {heads[0].name}",
         )
     return tuple(_target(cluster, node, source, nodes) for node in heads)
@@ -109,7 +109,7 @@ def _parts(cluster: Cluster, node: Node, manifest: dict[str, Any]) -> tuple[Back
     there = {part["name"] for part in manifest["parts"]}
     if missing := [part.about for part in declared if part.name not in there]:
         raise RestoreError(
-            f"The backup {manifest['name']} lacks what {node.name} is declared to have: {', '.join(missing)}.",
+            f"The backup {manifest['name']} lacks parts that {node.name} declares: {', '.join(missing)}.",
             hint="use a backup that has it: rackwright restore FILE --list",
         )
     return declared
@@ -122,7 +122,7 @@ def compared(cluster: Cluster, targets: tuple[Target, ...], nodes: Nodes) -> Res
             status, _, said = nodes.ask(target.node.name, part.ready)
             if status != 0:
                 raise RestoreError(
-                    f"{target.node.name} cannot take back {part.about}: {said}.",
+                    f"{target.node.name} cannot restore {part.about}: {said}.",
                     hint=f"apply first, so that the programs are there: rackwright apply {cluster.path}",
                 )
     stopped = tuple((node.name, unit.unit) for node, unit in stopped_units(cluster))

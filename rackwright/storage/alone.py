@@ -25,7 +25,7 @@ def judge_alone(node: str, output: Output, sizes: Sizes, seconds: int) -> Judged
     try:
         answer = result_of(ALONE, output.text)
     except Refused as error:
-        why = output.problem or f"its answer cannot be used: {error}"
+        why = output.problem or f"unusable answer: {error}"
         return Judged(findings=(Finding(Status.UNKNOWN, f"{node} alone: {why} ({last_line(output.text)})"),))
     if answer.error is not None:
         return Judged(findings=(Finding(Status.UNKNOWN, f"{node} alone: {answer.error}"),))
@@ -34,7 +34,7 @@ def judge_alone(node: str, output: Output, sizes: Sizes, seconds: int) -> Judged
     for kind, given in (("write", answer.write), ("read", answer.read)):
         if given is None:
             findings += (
-                [] if findings else [Finding(Status.UNKNOWN, f"{node} alone: fio did not run to {kind}")]
+                [] if findings else [Finding(Status.UNKNOWN, f"{node} alone: fio did not reach {kind}")]
             )
             continue
         gbs, found, said = _fio(node, "write" if kind == "write" else "read", given, sizes, seconds)
@@ -56,7 +56,9 @@ def _fio(
     if given.hung:
         return (
             None,
-            against(Status.UNKNOWN, f"no end within {seconds} s: the filesystem hangs, or is far too slow"),
+            against(
+                Status.UNKNOWN, f"did not end within {seconds} s: the filesystem hangs, or is far too slow"
+            ),
             None,
         )
     try:
@@ -66,7 +68,7 @@ def _fio(
     if run.error == WRONG_DATA:
         return (
             None,
-            against(Status.FAIL, f"what is read is not what was written: {run.complaint}"),
+            against(Status.FAIL, f"data read is not the data written: {run.complaint}"),
             run.version,
         )
     if run.error or given.exit_status:

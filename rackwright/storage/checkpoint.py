@@ -40,7 +40,7 @@ class Run:
         """Why it came to nothing."""
         late = sorted(rank for rank, status in self.exits.items() if status is None)
         hung = f"ranks {', '.join(map(str, late))} did not end in time" if late else ""
-        return self.problem or (self.errors[0] if self.errors else hung) or "it came to no end"
+        return self.problem or (self.errors[0] if self.errors else hung) or "it did not end"
 
 
 def run_of(output: Output) -> Run:
@@ -48,7 +48,7 @@ def run_of(output: Output) -> Run:
     try:
         lines = results_of(LINE, output.text)
     except Refused as error:
-        return Run(problem=f"the answer cannot be used: {error}")
+        return Run(problem=f"unusable answer: {error}")
     exits = {
         int(rank): status
         for line in lines
@@ -83,7 +83,7 @@ def judge(
             return result, (_lost(mode, run),)
     reference, broken, resumed = runs["reference"].last, runs["break"].facts[0], runs["resume"].last
     if reference is None or resumed is None:  # the loop above has returned then
-        return result, (_unknown("a run has no facts"),)
+        return result, (_unknown("a run reported no facts"),)
     result = replace(
         result,
         torch=resumed.torch,
@@ -117,7 +117,7 @@ def _lost(mode: str, run: Run) -> Finding:
 def _compared(result: CheckpointResult, reference: Facts, broken: Facts, resumed: Facts) -> list[Finding]:
     found = []
     if resumed.loaded != broken.saved:
-        said = f"checkpoint: {resumed.loaded} was loaded, and {broken.saved} was the last whole save"
+        said = f"checkpoint: {resumed.loaded} was loaded, but {broken.saved} was the last complete save"
         found.append(Finding(Status.FAIL, said))
     if not resumed.partial:
         found.append(
@@ -128,14 +128,15 @@ def _compared(result: CheckpointResult, reference: Facts, broken: Facts, resumed
     if resumed.matches is not True:
         found.append(
             Finding(
-                Status.FAIL, f"checkpoint: the checksums of {resumed.loaded} are not those that were saved"
+                Status.FAIL,
+                f"checkpoint: the checksums of {resumed.loaded} differ from those that were saved",
             )
         )
     if resumed.digests != reference.digests:
-        text = "checkpoint: training that resumed ends in another state than training without a break"
+        text = "checkpoint: training that resumed ends in a different state from uninterrupted training"
         found.append(Finding(Status.FAIL, text))
     if len(resumed.digests) != result.ranks:
-        found.append(_unknown(f"{len(resumed.digests)} of {result.ranks} ranks gave a checksum"))
+        found.append(_unknown(f"{len(resumed.digests)} of {result.ranks} ranks returned a checksum"))
     return found
 
 
@@ -146,7 +147,7 @@ def _share(result: CheckpointResult, most_percent: float | None) -> list[Finding
         return []
     said = (
         f"checkpoint: a save takes {result.seconds:.3g} s, {result.percent:.3g} % of the {result.interval_seconds:g} s "
-        f"between two saves; at most {most_percent:g} % are declared"
+        f"between two saves; the declared maximum is {most_percent:g} %"
     )
     return [Finding(Status.FAIL, said)]
 

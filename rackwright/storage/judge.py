@@ -59,14 +59,14 @@ def judge_space(
     if look.free_bytes - needed < kept:
         said = (
             f"{node}: {one.path} has {_gib(look.free_bytes)} free; the bench needs {_gib(needed)}, and "
-            f"{_gib(kept)} ({one.min_free_percent:g} %) are kept free: nothing was written"
+            f"{_gib(kept)} ({one.min_free_percent:g} %) must stay free: nothing was written"
         )
         return Finding(Status.UNKNOWN, f"{said}; lower `bench.size_mib`, or run with --quick")
     made = (sizes.files + 4) * sizes.jobs * writers
     kept_files = int(look.files * one.min_free_files_percent / 100)
     if look.files and look.free_files - made < kept_files:
         said = f"{node}: {one.path} has {look.free_files} free inodes; the bench makes {made}"
-        return Finding(Status.UNKNOWN, f"{said}, and {kept_files} are kept free: nothing was written")
+        return Finding(Status.UNKNOWN, f"{said}, and {kept_files} must stay free: nothing was written")
     return None
 
 
@@ -113,7 +113,7 @@ def judge_floors(
         if missing:
             found.append(
                 Finding(
-                    Status.UNKNOWN, f"a floor is declared for {', '.join(missing)}, and there is no figure"
+                    Status.UNKNOWN, f"a floor is declared for {', '.join(missing)}, but there is no figure"
                 )
             )
     return tuple(found)

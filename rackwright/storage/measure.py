@@ -26,7 +26,7 @@ from rackwright.storage.together import judge_together
 from rackwright.workload.protocol import Manager
 
 Progress = Callable[[str], None]
-NOT_RUN = "not run, because the filesystem gave no answer in time before"
+NOT_RUN = "not run: the filesystem did not answer in time before"
 TOGETHER_FOLDER, CHECKPOINT_FOLDER = "together", "checkpoint"
 NODES_AT_ONCE = 32
 JOBS_MOST = 16

@@ -78,7 +78,7 @@ class Place:
                     if answer.trouble is None:
                         made[node] = posixpath.join(self.one.path, self.one.bench.folder, name)
                     else:
-                        said = f"{node}: no folder can be made on {self.one.path}: {answer.trouble}"
+                        said = f"{node}: cannot make a folder on {self.one.path}: {answer.trouble}"
                         self.left.append(Finding(Status.UNKNOWN, f"{said}{self._hint(answer)}"))
                 yield made
             finally:
@@ -97,7 +97,7 @@ class Place:
         if left:
             path = posixpath.join(self.one.path, self.one.bench.folder, name)
             who = fold(node for node, _ in left)
-            said = f"{who}: {path} is left: {left[0][1]}; the next bench removes it"
+            said = f"{who}: {path} was left behind: {left[0][1]}; the next bench removes it"
             self.left.append(Finding(Status.UNKNOWN, said))
         return not left
 
@@ -134,4 +134,4 @@ class Place:
             return result_of(LOOKED, result.stdout)
         except Refused as error:
             said = last_line(result.stdout, result.stderr)
-            return Looked(error=f"no answer that can be used ({error}): {said}")
+            return Looked(error=f"unusable answer ({error}): {said}")

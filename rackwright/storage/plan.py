@@ -66,7 +66,7 @@ def out_of_scope(cluster: Cluster, one: Filesystem) -> str | None:
     if one.read_only:
         return "it is mounted read-only, and the bench has to write"
     if one.purpose is FilesystemPurpose.STATE:
-        return "services keep their state on it, which the load of a bench would stall"
+        return "services keep their state on it, and the load of a bench would stall them"
     if not users_of(cluster, one):
         return "no node that runs jobs uses it"
     return None
@@ -108,7 +108,7 @@ def limited(cluster: Cluster, nodes: tuple[Node, ...], limit: str | None) -> tup
 
 
 def spread(nodes: tuple[Node, ...], count: int) -> tuple[Node, ...]:
-    """At most so many nodes, evenly over all of them, so that they are of different racks."""
+    """At most this number of nodes, spread evenly so that they come from different racks."""
     if len(nodes) <= count:
         return nodes
     return tuple(nodes[number * len(nodes) // count] for number in range(count))

@@ -37,7 +37,7 @@ class Looked(Frozen):
     def trouble(self) -> str | None:
         """Why it was not done, or None."""
         if self.hung is not None:
-            return f"the filesystem gave no answer within {self.hung:g} s"
+            return f"the filesystem did not answer within {self.hung:g} s"
         return printable(self.error, 300) if self.error is not None else None
 
 
@@ -141,7 +141,7 @@ def result_of(adapter: Adapter[T], text: str) -> T:
     """The only result in an output; Refused where there is none, or several."""
     found = results_of(adapter, text)
     if len(found) != 1:
-        raise Refused(f"it holds {len(found)} results, not one")
+        raise Refused(f"it contains {len(found)} results, not one")
     return found[0]
 
 

@@ -51,7 +51,7 @@ def under_way(cluster: str, run: str) -> Iterator[None]:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(handle, fcntl.LOCK_EX)
     except OSError as error:
-        raise StorageError(f"The run cannot be noted at {path}: {error.strerror}.") from error
+        raise StorageError(f"The run cannot be recorded at {path}: {error.strerror}.") from error
     try:
         yield
     finally:

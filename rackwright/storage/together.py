@@ -31,7 +31,7 @@ def judge_together(one: Filesystem, nodes: Sequence[str], output: Output, sizes:
     try:
         answer = together_of(output.text, nodes)
     except Refused as error:
-        why = output.problem or f"the answer cannot be used: {error}"
+        why = output.problem or f"unusable answer: {error}"
         return Judged(findings=(Finding(Status.UNKNOWN, f"together: {why} ({last_line(output.text)})"),))
     findings = [*_troubles(answer), *_printed(answer, output.text)]
     figures: list[Figure] = []
@@ -44,9 +44,7 @@ def judge_together(one: Filesystem, nodes: Sequence[str], output: Output, sizes:
             continue
         value = phase.done / phase.seconds / 1e9
         if value > POSSIBLE_GBS * len(nodes):
-            said = (
-                f"together: {name}: {value:.3g} GB/s is more than {len(nodes)} nodes can: not a measurement"
-            )
+            said = f"together: {name}: {value:.3g} GB/s is more than {len(nodes)} nodes can reach: not a measurement"
             findings.append(Finding(Status.UNKNOWN, said))
             continue
         figures.append(Figure(key, f"{name}, {len(nodes)} nodes together", "GB/s", value, floor_of(one, key)))

@@ -76,7 +76,7 @@ def _admin(site: Site, user: AdminUser, options: AccessOptions) -> None:
         groups=user.groups,
         shell=user.shell,
         home=home,
-        # below a declared filesystem its server makes them: root of a client may be nobody there
+        # below a declared filesystem its server makes them: root of a client may be squashed there
         create_home=shared is None or not home.startswith(f"{shared.path}/"),
     )
     # who was removed and is back has an account that expired; who is not there yet will be made open

@@ -36,11 +36,11 @@ class Bind(Frozen):
     """The login with which nodes read the directory. Its password is in the secrets store, never in the cluster file."""
 
     dn: DistinguishedName = Field(
-        description="Who reads, e.g. `cn=reader,dc=example,dc=com`: an account without any other right."
+        description="DN to bind as, e.g. `cn=reader,dc=example,dc=com`: an account without any other rights."
     )
     stored_as: SecretName = Field(
         description="Name of the password in the secrets store, e.g. `directory_reader`: put it there with `rackwright "
-        "secrets put`. It is never generated. Every node has a copy that root reads."
+        "secrets put`. It is never generated. Every node has a copy that only root can read."
     )
 
 
@@ -50,8 +50,8 @@ class AccountsOptions(RoleOptions, AddsLogins):
     servers: tuple[ServerUri, ...] = Field(
         min_length=1,
         max_length=8,
-        description="Servers in the order in which they are asked, `ldaps://HOST[:PORT]` or `ldap://HOST[:PORT]`; all "
-        "of one scheme. With `ldap` the connection is encrypted by StartTLS before anything is said.",
+        description="Servers in the order in which they are tried, `ldaps://HOST[:PORT]` or `ldap://HOST[:PORT]`; all "
+        "with the same scheme. With `ldap`, StartTLS encrypts the connection before anything is sent.",
     )
     base: Base = Field(description="Where searches begin, e.g. `dc=example,dc=com`.")
     user_base: Base | None = Field(default=None, description="Where users are. None: below `base`.")
@@ -67,7 +67,7 @@ class AccountsOptions(RoleOptions, AddsLogins):
         "the same numbers; with `kind: ad` only.",
     )
     bind: Bind | None = Field(
-        default=None, description="None: nodes read anonymously, and everyone else can as well."
+        default=None, description="None: nodes read anonymously, and so can everyone else."
     )
     ca_file: Path | None = Field(
         default=None,
@@ -98,15 +98,15 @@ class AccountsOptions(RoleOptions, AddsLogins):
     sudo_groups: tuple[DirectoryGroup, ...] = Field(
         default=(),
         description="Groups of the directory whose members may become root; without a password, as there are none. "
-        "They never log in host-based, nor with keys of their homes, which root of another node may have written.",
+        "They cannot log in host-based, nor with keys in their homes, which root of another node may have written.",
     )
 
     min_id: int = Field(
         default=10_000,
         ge=FIRST_PERSON,
         le=2_147_483_647,
-        description="Smallest uid and gid of the directory; entries with other numbers do not exist for the nodes. "
-        "Outside of the numbers of declared users.",
+        description="Smallest uid and gid in the directory; nodes ignore entries with other numbers. Declared users must "
+        "be outside the range.",
     )
     max_id: int = Field(default=2_147_483_647, ge=FIRST_PERSON, le=2_147_483_647, description="Largest one.")
     home: HomeTemplate | None = Field(
@@ -120,7 +120,7 @@ class AccountsOptions(RoleOptions, AddsLogins):
         "ones where root may write.",
     )
     shell: NodePath | None = Field(
-        default=None, description="Login shell of all. None: as the directory has it."
+        default=None, description="Login shell of all users. None: as the directory has it."
     )
     ssh_key_attribute: Attribute | None = Field(
         default="sshPublicKey",
@@ -131,26 +131,26 @@ class AccountsOptions(RoleOptions, AddsLogins):
         default=5400,
         ge=60,
         le=604_800,
-        description="How long an entry counts without asking again (entry_cache_timeout; 5400 is SSSD's own). While no "
-        "server answers, older ones count too.",
+        description="How long an entry is valid before it is looked up again (entry_cache_timeout; 5400 is SSSD's own). While "
+        "no server answers, older entries stay valid.",
     )
     cache_passwords: bool = Field(
         default=False,
-        description="Keep hashes of passwords that were right, so that `su` and consoles take them while no server "
+        description="Keep hashes of accepted passwords, so that `su` and consoles accept them while no server "
         "answers (cache_credentials).",
     )
     deadline_seconds: int = Field(
         default=8,
         ge=2,
         le=60,
-        description="How long servers that do not answer may delay a lookup, all together; after that the cache answers "
-        "at once. Shared by one more than there are servers, a second each at least.",
+        description="How long servers that do not answer may delay a lookup in total; after that the cache answers at "
+        "once. Split into one share more than there are servers, at least a second each.",
     )
     retry_seconds: int = Field(
         default=60,
         ge=10,
         le=3600,
-        description="When servers that did not answer are asked again; four times as long at most after several "
+        description="How long until servers that did not answer are retried; at most four times as long after several "
         "attempts (offline_timeout, offline_timeout_max).",
     )
     probe_user: DirectoryUser | None = Field(
@@ -161,7 +161,7 @@ class AccountsOptions(RoleOptions, AddsLogins):
     def _fits_together(self) -> Self:
         if len({uri.partition(":")[0] for uri in self.servers}) > 1:
             raise mistake(
-                "The servers are of both schemes, ldap and ldaps.", "write all of them as `ldaps://HOST`"
+                "The servers use both schemes, ldap and ldaps.", "write all of them as `ldaps://HOST`"
             )
         if len(set(self.servers)) < len(self.servers):
             raise mistake("A server is listed more than once.", "remove it")
@@ -170,20 +170,20 @@ class AccountsOptions(RoleOptions, AddsLogins):
         ways = [bool(self.allowed_groups), self.access_filter is not None, self.everyone]
         if sum(ways) != 1:
             raise mistake(
-                "Nothing says who may log in."
+                "Who may log in is not declared."
                 if not any(ways)
                 else "Of `allowed_groups`, `access_filter` and `everyone` only one can be declared.",
                 "e.g. `allowed_groups: [hpc-users]`",
             )
         if self.expiry is not None and self.access_filter is None:
-            raise mistake("`expiry` is read with `access_filter` only.", "e.g. `access_filter: (uid=*)`")
+            raise mistake("`expiry` works only with `access_filter`.", "e.g. `access_filter: (uid=*)`")
         if self.numbers == "sid" and self.kind != "ad":
             raise mistake("Only Active Directory has SIDs.", "declare `kind: ad`, or leave `numbers` out")
         if self.max_id < self.min_id:
             raise mistake(f"`max_id` {self.max_id} is below `min_id` {self.min_id}.", "swap them")
         if self.deadline_seconds <= len(self.servers):
             raise mistake(
-                f"{self.deadline_seconds} s are too few for {len(self.servers)} servers, of which each takes a second.",
+                f"{self.deadline_seconds} s is too short for {len(self.servers)} servers, each of which takes a second.",
                 f"e.g. `deadline_seconds: {2 * (len(self.servers) + 1)}`",
             )
         return self

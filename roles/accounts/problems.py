@@ -32,7 +32,7 @@ def _one_directory(options: AccountsOptions, cluster: Cluster) -> Iterator[Probl
             if other.identity[name] != value:
                 yield (
                     name,
-                    f"`{name}` is another one on {node.name}: users would have other numbers there, or not exist.",
+                    f"`{name}` differs on {node.name}: users would have other numbers there, or not exist.",
                     f"declare {', '.join(options.identity)} once, for all nodes",
                 )
                 return
@@ -46,7 +46,7 @@ def _trust(options: AccountsOptions, cluster: Cluster) -> Iterator[Problem]:
             if node.offers(IssuesCertificates) is None:
                 yield (
                     "",
-                    f"Nothing says which CA signed the servers' certificates: {node.name} does not run the role site_ca.",
+                    f"Which CA signed the servers' certificates is not declared: {node.name} does not run the role site_ca.",
                     "give `ca_file`, declare `public_ca: true`, or run site_ca on every node",
                 )
                 return
@@ -84,7 +84,7 @@ def _groups(options: AccountsOptions) -> Iterator[Problem]:
             if group in texts.HIDDEN_GROUPS:
                 yield (
                     f"{field}[{index}]",
-                    f"{group} is a group of the nodes: one of the directory with this name does not exist for them.",
+                    f"{group} is a local group of the nodes, which ignore a directory group with this name.",
                     "use another group of the directory",
                 )
 
@@ -109,13 +109,17 @@ def _numbers(options: AccountsOptions, cluster: Cluster) -> Iterator[Problem]:
 def warnings_of(options: AccountsOptions, cluster: Cluster) -> Iterator[Problem]:
     """What is allowed and rarely meant."""
     if options.bind is None:
-        yield "bind", "The nodes read the directory without a login, as everyone else can.", "declare `bind`"
+        yield (
+            "bind",
+            "The nodes read the directory without a login, and so can everyone else.",
+            "declare `bind`",
+        )
     if options.allowed_groups:
         for index, group in enumerate(options.sudo_groups):
             if group not in options.allowed_groups:
                 yield (
                     f"sudo_groups[{index}]",
-                    f"Members of {group} may become root and, unless they are in another allowed group, not log in.",
+                    f"Members of {group} may become root but, unless they are in another allowed group, cannot log in.",
                     f"add {group} to `allowed_groups`",
                 )
     for node in cluster.running("accounts", options):

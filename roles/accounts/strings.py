@@ -1,4 +1,4 @@
-"""Text types of the accounts role: what stands in sssd.conf, sshd's settings and sudoers, and means nothing more there."""
+"""Text types of the accounts role: values that sssd.conf, sshd's settings and sudoers take literally."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def _settings(context: Context) -> str:
     as_rendered(context, {texts.CA_FILE: texts.ca_text(context.cluster, options)})
     more = context.output("find %s -name %s", texts.SNIPPETS, "*.conf").split()
     if more:
-        fail(f"{', '.join(sorted(more))} changes SSSD's settings, and nothing declares it")
+        fail(f"{', '.join(sorted(more))} changes SSSD's settings but is not declared")
     return f"{texts.CONF}, and no other file"
 
 
@@ -126,14 +126,14 @@ def _no_overlap(context: Context) -> str:
         raise Undetermined("`getent -s files passwd` does not print root")
     if wrong := local_in_range(local, options.min_id, options.max_id):
         named = ", ".join(f"{one.name} ({one.uid})" for one in wrong[:_NAMED_MAX])
-        fail(f"users of the node's own have numbers of the directory: {named}")
+        fail(f"local users have numbers of the directory: {named}")
     persons = [one.name for one in local.values() if one.uid >= FIRST_PERSON and one.uid != NOBODY]
     both = sorted(_directory_users(context, persons)) if persons else []
     if both:
         raise Warned(
-            f"the node and the directory both have {', '.join(both[:_NAMED_MAX])}: the node's own count"
+            f"the node and the directory both have {', '.join(both[:_NAMED_MAX])}: the local ones take precedence"
         )
-    return f"{len(local)} users of the node's own"
+    return f"{len(local)} local users"
 
 
 def _directory_users(context: Context, names: tuple[str, ...] | list[str]) -> dict[str, Entry]:
@@ -153,7 +153,7 @@ def _sudo(context: Context) -> str:
     for group in options.sudo_groups:
         result = context.host.run("timeout 45 getent -s sss group %s", group)
         if result.rc == _SOME_MISSING:
-            fail(f"the directory has no group {group}, whose members are to become root")
+            fail(f"the directory has no group {group}, whose members should become root")
         if result.rc != 0:
             raise Undetermined(f"`getent group {group}`: {result.stderr.strip() or f'status {result.rc}'}")
         for member in members_of(str(result.stdout))[:_NAMED_MAX]:
@@ -240,8 +240,8 @@ CHECKS: tuple[Check, ...] = (
         applies=_has_probe,
         live=True,
     ),
-    Check("sshd asks the directory for keys of its users alone", _keys, live=True),
-    Check("users of the node's own have no number and no name of the directory", _no_overlap, live=True),
+    Check("sshd asks the directory for keys of its users only", _keys, live=True),
+    Check("local users share no number and no name with the directory", _no_overlap, live=True),
     Check("the directory's groups that may become root are as declared", _sudo, live=True),
     Check("users of the workload manager exist", _jobs, applies=_has_job_users, live=True),
     Check(

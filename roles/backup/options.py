@@ -43,15 +43,15 @@ class BackupOptions(BacksUp, RoleOptions):
 
     place: NodePath = Field(
         description="Folder on the head, e.g. below the path of a declared filesystem, which has to be mounted. Backups "
-        "are in a folder of it with the cluster's name, which is root's alone."
+        "go into a subfolder with the cluster's name, which only root can access."
     )
     every: str = Field(
         default="*-*-* 02:30:00",
-        description="When a backup is made, as systemd's OnCalendar takes it (systemd.time(7)), e.g. `hourly`.",
+        description="When a backup is made, in systemd's OnCalendar format (systemd.time(7)), e.g. `hourly`.",
     )
-    keep: int = Field(default=14, ge=2, le=10_000, description="How many of the newest backups are kept.")
+    keep: int = Field(default=14, ge=2, le=10_000, description="Number of newest backups to keep.")
     keep_weekly: int = Field(
-        default=8, ge=0, le=1000, description="Of how many further weeks the newest backup is kept."
+        default=8, ge=0, le=1000, description="Number of further weeks of which the newest backup is kept."
     )
     recipients: tuple[str, ...] = Field(
         default=(),
@@ -59,7 +59,7 @@ class BackupOptions(BacksUp, RoleOptions):
         "key that is kept offline.",
     )
     max_age_hours: float = Field(
-        default=30, gt=0, le=10_000, description="`verify` fails once the newest backup is older."
+        default=30, gt=0, le=10_000, description="`verify` fails if the newest backup is older than this."
     )
     textfile_dir: NodePath = Field(
         default=places.TEXTFILES,
@@ -96,7 +96,7 @@ class BackupOptions(BacksUp, RoleOptions):
     def _keeps_files(cls, place: str) -> str:
         if any(is_below(place, folder) for folder in _SYSTEM):
             raise mistake(
-                f"{place} is no folder for backups: it is the system's, or emptied at boot.",
+                f"{place} is not usable for backups: it belongs to the system or is emptied at boot.",
                 "e.g. `/srv/backup`",
             )
         return place
@@ -127,7 +127,7 @@ class BackupOptions(BacksUp, RoleOptions):
                 yield (
                     "place",
                     f"{self.place} is on {found.name}, a scratch filesystem.",
-                    "use one that is kept",
+                    "use a filesystem whose files are kept",
                 )
         if self.every.lower() in _TOO_RARE and self.max_age_hours < 24 * 28:
             yield (

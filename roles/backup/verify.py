@@ -109,7 +109,7 @@ def _whole(context: CheckContext[BackupOptions]) -> str:
     if missing := [part.about for part in parts_of(context.cluster, context.node) if part.name not in there]:
         fail(f"{newest['name']} lacks {', '.join(missing)}")
     if set(newest.get("recipients", ())) != recipients:
-        fail(f"{newest['name']} is encrypted to other recipients than the declared {len(recipients)}")
+        fail(f"{newest['name']} is encrypted to recipients other than the declared {len(recipients)}")
     for name, count in sorted(found.get("headers", {}).items()):
         if count != len(recipients):
             fail(

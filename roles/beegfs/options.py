@@ -64,13 +64,14 @@ class BeegfsOptions(MountingOptions, ServesFilesystems, HoldsPackages, Listens, 
     )
     settings: dict[SettingName, Setting] = Field(
         default_factory=dict,
-        description="Further settings of the client, as beegfs-client.conf has them, e.g. {tuneFileCacheType: native}.",
+        description="Further settings of the client, as in beegfs-client.conf, e.g. {tuneFileCacheType: native}.",
     )
     build_minutes: int = Field(
-        default=20, ge=1, le=240, description="Limit of building the module, in minutes."
+        default=20, ge=1, le=240, description="Time limit for building the module, in minutes."
     )
     server: Servers | None = Field(
-        default=None, description="Servers on nodes of the cluster, BeeGFS 8. None: they are outside."
+        default=None,
+        description="Servers on nodes of the cluster, BeeGFS 8. None: they are outside the cluster.",
     )
 
     @field_validator("settings")
@@ -140,7 +141,7 @@ class BeegfsOptions(MountingOptions, ServesFilesystems, HoldsPackages, Listens, 
         return f"{FOLDER}/rackwright-{filesystem.name}.conf"
 
     def client_port(self, node: Node, filesystem: Filesystem) -> int:
-        """UDP port of the client: each mount is a client with a port of its own."""
+        """UDP port of the client: each mount is a client with a separate port."""
         place = [one.name for one in self.mounted(node)].index(filesystem.name)
         return CLIENT_PORT + _NEXT_CLIENT * place
 
@@ -231,7 +232,7 @@ class BeegfsOptions(MountingOptions, ServesFilesystems, HoldsPackages, Listens, 
         if len(served) != 1:
             yield (
                 "server",
-                f"These servers are of one filesystem, and {len(served)} name a node of the cluster as their server.",
+                f"These servers belong to one filesystem, but {len(served)} name a node of the cluster as their server.",
                 "one with `kind: beegfs, servers: [NODE]` under `storage`",
             )
         for key, group, folders in (
@@ -245,7 +246,7 @@ class BeegfsOptions(MountingOptions, ServesFilesystems, HoldsPackages, Listens, 
                 yield (
                     "server",
                     f"{node.name} cannot run BeeGFS' servers here: {why}.",
-                    "name a virtual machine, or hardware",
+                    "name a virtual machine or a physical node",
                 )
                 break
         if server.tls and served:
@@ -268,7 +269,7 @@ class BeegfsOptions(MountingOptions, ServesFilesystems, HoldsPackages, Listens, 
                 if made_below(cluster.by_name[name], folder) is None:
                     yield (
                         key,
-                        f"{folder} of {name} is on no filesystem of its own.",
+                        f"{folder} of {name} is not on a separate filesystem.",
                         "declare one under `roles.storage_layout.filesystems`",
                     )
                     return

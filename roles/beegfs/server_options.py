@@ -20,7 +20,7 @@ class ServerGroup(Frozen):
     """Nodes that run one kind of server."""
 
     nodes: str = Field(
-        description="NodeSet; their order gives their numeric IDs from 1 on, so new ones are added at the end."
+        description="NodeSet; numeric IDs follow its order from 1 on, so add new nodes at the end."
     )
     rdma: bool = Field(default=True, description="Whether clients may use RDMA; TCP is always offered.")
 

@@ -88,7 +88,7 @@ _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
     Check("BeeGFS is installed as declared and held", _installed, needs=_NEEDS),
     Check("BeeGFS' settings are as declared", _settings, needs=_NEEDS),
-    Check("the secret of BeeGFS' nodes is as stored, and root's alone", _secret, needs=_NEEDS),
+    Check("the secret of BeeGFS' nodes is as stored, and only root can read it", _secret, needs=_NEEDS),
     Check("BeeGFS' servers run and start at boot", _servers_run, needs=_NEEDS, applies=_serves),
     Check("the folders of BeeGFS' servers are prepared", _prepared, needs=_NEEDS, applies=_serves),
     Check("BeeGFS' module is there for the declared kernel", _built, needs=_NEEDS, applies=_mounts),

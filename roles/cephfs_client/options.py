@@ -48,8 +48,8 @@ class CephAccess(Frozen):
     )
     recover_session: Literal["no", "clean"] = Field(
         default="no",
-        description="What a client does that the servers have evicted. `no`: its files give errors until it is mounted "
-        "again. `clean`: it connects again and drops what was not yet written, and file locks.",
+        description="What a client does after the servers have evicted it. `no`: its files give errors until it is mounted "
+        "again. `clean`: it reconnects and drops unwritten data and file locks.",
     )
 
     @property
@@ -153,18 +153,18 @@ class CephfsClientOptions(MountingOptions, HoldsPackages):
                 if not _ADDRESS.fullmatch(server.address):
                     yield (
                         "",
-                        f"{server.name} of {one.name} is a DNS name, and the kernel shows the address instead.",
+                        f"{server.name} of {one.name} is a DNS name, but the kernel shows the address instead.",
                         f"write its address, or declare `access.{one.name}.fsid`",
                     )
         elif self.archive is None and node.os.ceph is not None and node.os.ceph < _NEW_SYNTAX:
             yield (
                 f"access.{one.name}.fsid",
-                f"ceph-common {node.os.ceph} of {node.os}, which {node.name} runs, mounts by monitors alone.",
+                f"ceph-common {node.os.ceph} of {node.os}, which {node.name} runs, mounts by monitors only.",
                 "leave `fsid` out, or declare `archive`",
             )
         if self.archive is None and node.os.ceph is None:
             yield (
                 "archive",
-                f"The archives of {node.os}, which {node.name} runs, have no ceph-common that is known here.",
+                f"The archives of {node.os}, which {node.name} runs, have no known ceph-common.",
                 "declare the site's copy of Ceph's own",
             )

@@ -49,7 +49,7 @@ def parse_status(text: str) -> dict[str, bool]:
         ) is not None and instance:
             found[instance] = match[1] == "true"
     if not found:
-        raise Undetermined(f"the kernel shows no client of Ceph: {text.strip()[:80]!r}")
+        raise Undetermined(f"the kernel shows no Ceph client: {text.strip()[:80]!r}")
     return found
 
 
@@ -64,7 +64,7 @@ _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
     Check("the Ceph client is installed as declared", _installed, needs=_NEEDS),
     Check("the module ceph is there for the declared kernel", _module, needs=_NEEDS),
-    Check("the keys of CephFS are as supplied, and root's alone", _keys, needs=_NEEDS),
+    Check("the keys of CephFS are as supplied, and only root can read them", _keys, needs=_NEEDS),
     *mounts.checks("CephFS"),
     # after the mounts, whose first use makes the client
     Check("Ceph's servers have not evicted this client", _session, needs=_NEEDS, live=True),

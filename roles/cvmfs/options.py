@@ -82,14 +82,16 @@ class CvmfsOptions(RoleOptions, WritesUnitFiles):
     )
     direct: bool = Field(
         default=False,
-        description="Whether nodes may ask the replicas themselves when no proxy answers. A rack of nodes that do so is "
-        "a burden for public replicas.",
+        description="Whether nodes may contact the replicas directly when no proxy answers. A rack that does so is a "
+        "burden for public replicas.",
     )
     cache: NodePath = Field(default="/var/lib/cvmfs", description="Folder of the cache, e.g. on scratch.")
     cache_mib: int = Field(
         default=20000, ge=1000, le=10_000_000, description="MiB that the cache may take (CVMFS_QUOTA_LIMIT)."
     )
-    timeout_seconds: int = Field(default=5, ge=1, le=60, description="For one proxy or replica to answer.")
+    timeout_seconds: int = Field(
+        default=5, ge=1, le=60, description="Time for one proxy or replica to answer."
+    )
 
     @field_validator("proxies")
     @classmethod
@@ -143,7 +145,7 @@ class CvmfsOptions(RoleOptions, WritesUnitFiles):
             if under is not None and under.kind.shared:
                 yield (
                     "cache",
-                    f"{self.cache} is on {under.name}, which nodes share: each needs a cache of its own.",
+                    f"{self.cache} is on {under.name}, which nodes share: each node needs a separate cache.",
                     "e.g. `cache: /scratch/cvmfs` on the node's own drives",
                 )
                 return

@@ -30,7 +30,7 @@ def run(command: str, name: str, settings: dict[str, Any]) -> int:
     """One command; exit status."""
     if name and name not in settings["datasets"]:
         raise CacheMistake(
-            f"there is no dataset {name!a}; there are {', '.join(sorted(settings['datasets']))}"
+            f"there is no dataset {name!a}; declared: {', '.join(sorted(settings['datasets']))}"
         )
     if command == "path":
         return _path(settings, name)

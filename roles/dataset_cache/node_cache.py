@@ -39,7 +39,7 @@ def locked(name: str, state: str = STATE, seconds: float = 0.0) -> Iterator[None
                 break
             except BlockingIOError:
                 if time.monotonic() >= end:
-                    raise CacheMistake(f"another process is at work on {name}") from None
+                    raise CacheMistake(f"another process is working on {name}") from None
                 time.sleep(0.2)
         yield
     finally:
@@ -114,7 +114,7 @@ class Cache:
             removed = clear(bin_folder, _REMOVE_SECONDS)
             if not removed.is_complete:
                 raise CacheMistake(
-                    f"{name} is not removed whole: {'; '.join(removed.left) or 'it takes too long'}"
+                    f"{name} was not fully removed: {'; '.join(removed.left) or 'it takes too long'}"
                 )
 
     def make_room(self, name: str) -> None:
@@ -132,13 +132,13 @@ class Cache:
             if free >= 0:
                 return
             if reader := reader_of(self.path(one)):
-                busy.append(f"{one} is read by process {reader}")
+                busy.append(f"{one} is in use by process {reader}")
                 continue
             self.drop(one)
             free += there[one]
         if free < 0:
             why = f": {'; '.join(busy)}" if busy else ""
-            raise CacheMistake(f"there is no room for {name}: {-free / GIB:.1f} GiB are missing{why}")
+            raise CacheMistake(f"no room for {name}: {-free / GIB:.1f} GiB short{why}")
 
     def fetched(self, name: str) -> float:
         """When it was asked for last."""

@@ -57,7 +57,7 @@ def _copy(cache: Cache, name: str) -> None:
         )
     except subprocess.TimeoutExpired:
         raise CacheMistake(
-            f"{name}: {command[0]} took longer than `fetch_hours`; a later fetch goes on"
+            f"{name}: {command[0]} took longer than `fetch_hours`; the next fetch resumes"
         ) from None
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1][:300]
@@ -91,11 +91,11 @@ def _accept(cache: Cache, name: str) -> None:
     size = size_of(target)
     if size > declared["gib"] * GIB:
         cache.drop(name)
-        raise CacheMistake(f"{name} has {size / GIB:.1f} GiB, and {declared['gib']} are declared")
+        raise CacheMistake(f"{name} has {size / GIB:.1f} GiB, but {declared['gib']} are declared")
     try:
         sums = seal(target, cache.group, cache.settings["group"] is None)
         if not sums:
-            raise FilesMistake("its source holds no files")
+            raise FilesMistake("its source has no files")
         if declared["checksums"] is not None:
             wanted = read_sums(os.path.join(target, declared["checksums"]))
             if wrong := list(compared(sums, wanted, whole=False)):
@@ -110,7 +110,7 @@ def _accept(cache: Cache, name: str) -> None:
 
 
 def fill(cache: Cache) -> int:
-    """What is kept comes, what is no longer declared goes; exit status. One that fails does not stop the others."""
+    """Fetch the datasets that are kept and remove undeclared ones; exit status. One that fails does not stop the others."""
     failed = 0
     for name in cache.names():
         if name not in cache.settings["datasets"]:

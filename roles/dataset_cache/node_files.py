@@ -46,7 +46,7 @@ def sum_of(path: str) -> str:
 
 
 def seal(top: str, group: int, readable_by_all: bool) -> dict[str, str]:
-    """Give a tree to root, to be read alone, and sum its files. FilesMistake where something is no file, folder or link."""
+    """Give a tree to root, to be read alone, and sum its files. FilesMistake for anything but files, folders and links."""
     sums = {}
     folder_mode, file_mode = (0o755, 0o644) if readable_by_all else (0o750, 0o640)
     for name, found in walk(top):

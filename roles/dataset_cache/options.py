@@ -35,13 +35,13 @@ class Dataset(Frozen):
     remote: Remote | None = Field(
         default=None, description="Instead of both: where rclone finds it, e.g. `store:datasets/imagenet`."
     )
-    size_gib: int = Field(ge=1, le=2**20, description="GiB that it may take; a larger one is refused.")
+    size_gib: int = Field(ge=1, le=2**20, description="GiB that it may take; a larger one is rejected.")
     keep: bool = Field(
         default=False, description="Fetched by a timer and never removed to make room for another one."
     )
     checksums: Relative | None = Field(
         default=None,
-        description="File in it with the SHA-256 of its files, as sha256sum prints them; what differs is refused.",
+        description="File in it with the SHA-256 of its files, as sha256sum prints them; a dataset that differs is rejected.",
     )
 
     @model_validator(mode="after")
@@ -71,8 +71,8 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
         default=None,
         ge=1,
         le=2**30 - 1,
-        description="Project of XFS that the kernel holds to that limit too (mount option prjquota). None: the program "
-        "alone keeps it.",
+        description="XFS project on which the kernel enforces that limit too (mount option prjquota). None: only the "
+        "program enforces it.",
     )
     datasets: dict[Slug, Dataset] = Field(min_length=1, description="Datasets by name.")
     group: GroupName | None = Field(
@@ -80,8 +80,8 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
     )
     rclone_config: NodePath = Field(
         default="/root/.config/rclone/rclone.conf",
-        description="rclone's configuration, root's alone, with the store and its credentials; the site or another role "
-        "writes it.",
+        description="rclone's configuration with the store and its credentials, readable only by root; the site or "
+        "another role writes it.",
     )
     fetch_hours: int = Field(default=12, ge=1, le=168, description="How long fetching one dataset may take.")
 
@@ -117,7 +117,7 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
                 names = ", ".join(one.name for one in found)
                 yield (
                     "filesystem",
-                    f"{node.name} uses several filesystems for scratch: {names}.",
+                    f"{node.name} uses several scratch filesystems: {names}.",
                     "name one of them",
                 )
                 return
@@ -130,12 +130,16 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
             if one.size_gib > self.limit_gib:
                 yield (
                     f"datasets.{name}.size_gib",
-                    f"{name} has {one.size_gib} GiB, and the cache {self.limit_gib}.",
+                    f"{name} takes {one.size_gib} GiB, but the cache has only {self.limit_gib}.",
                     None,
                 )
         kept = sum(one.size_gib for one in self.datasets.values() if one.keep)
         if kept > self.limit_gib:
-            yield "limit_gib", f"What is kept has {kept} GiB, and the cache {self.limit_gib}.", None
+            yield (
+                "limit_gib",
+                f"Kept datasets take {kept} GiB, but the cache has only {self.limit_gib}.",
+                None,
+            )
 
     def _unmounted(self, nodes: Iterable[Node]) -> Iterable[tuple[str, str, str | None]]:
         for name, one in self.datasets.items():
@@ -167,6 +171,6 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
                     seen.add(one.option)
                     yield (
                         "",
-                        f"`{one.option}` is {one.path}, in the cache of datasets.",
-                        "give it a folder of its own",
+                        f"`{one.option}` is {one.path}, inside the dataset cache.",
+                        "give it a separate folder",
                     )

@@ -31,7 +31,7 @@ def _listing(context: Context) -> tuple[dict[str, str], int]:
         states = {str(name): str(one["state"]) for name, one in found["datasets"].items()}
         return states, int(found["bytes"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Undetermined(f"what the node printed of its datasets cannot be read: {error!r}") from error
+        raise Undetermined(f"cannot parse what the node printed about its datasets: {error!r}") from error
 
 
 def _kept(context: Context) -> str:
@@ -42,17 +42,17 @@ def _kept(context: Context) -> str:
     if missing := [name for name in kept if states[name] == "missing"]:
         fail(f"{', '.join(missing)} is not here; `journalctl -u {paths.FILL}` says why")
     if coming := [name for name in kept if states[name] == "incomplete"]:
-        raise Warned(f"{', '.join(coming)} is not whole yet; `journalctl -u {paths.FILL}` says why")
+        raise Warned(f"{', '.join(coming)} is not complete yet; `journalctl -u {paths.FILL}` says why")
     return ", ".join(kept)
 
 
 def _below_limit(context: Context) -> str:
     states, held = _listing(context)
     if more := sorted(states.keys() - context.options.datasets.keys()):
-        raise Warned(f"{', '.join(more)} is in the cache, and not declared; the timer removes it")
+        raise Warned(f"{', '.join(more)} is in the cache but not declared; the timer removes it")
     limit = context.options.limit_gib
     if held > limit * _GIB:
-        fail(f"the cache holds {held / _GIB:.1f} GiB, and {limit} are declared")
+        fail(f"the cache holds {held / _GIB:.1f} GiB, but {limit} are declared")
     whole = [name for name, state in states.items() if state == "complete"]
     return f"{held / _GIB:.1f} of {limit} GiB: {', '.join(whole) or 'nothing yet'}"
 
@@ -80,7 +80,7 @@ CHECKS = (
         lambda context: runs(context, paths.TIMER),
         applies=lambda node, options: options.keeps,
     ),
-    Check("the kept datasets are whole", _kept, applies=lambda node, options: options.keeps, live=True),
-    Check("rclone's configuration is root's alone", _credentials, applies=_has_remote),
-    Check("the dataset cache keeps its limit", _below_limit, live=True, timeout_seconds=180),
+    Check("the kept datasets are complete", _kept, applies=lambda node, options: options.keeps, live=True),
+    Check("only root can access rclone's configuration", _credentials, applies=_has_remote),
+    Check("the dataset cache stays within its limit", _below_limit, live=True, timeout_seconds=180),
 )

@@ -140,7 +140,7 @@ def judge(sockets: Iterable[Socket], listeners: Sequence[Declared], cluster: Clu
 
 
 def _of_kernel(socket: Socket, listeners: Sequence[Declared]) -> Socket:
-    """A socket without a process is the kernel's where one of the kernel's is declared: nfsd's has an inode of its own.
+    """A socket without a process counts as the kernel's where a kernel socket is declared: nfsd's has an inode.
 
     Seen on Debian 13 with Linux 6.12. Where none is declared, it may be that of a process that hides.
     """

@@ -52,10 +52,10 @@ class GpfsClientOptions(MountingOptions, HoldsPackages, ReservesMemory, Listens)
         default=None,
         ge=64,
         description="Its cache in pinned memory, MiB, as the cluster sets it for the node (mmchconfig pagepool=): "
-        "compared, and kept out of what Slurm gives to jobs. None: neither.",
+        "compared, and subtracted from the memory that Slurm gives to jobs. None: neither.",
     )
     build_minutes: int = Field(
-        default=20, ge=1, le=240, description="Limit of building the kernel layer, in minutes."
+        default=20, ge=1, le=240, description="Time limit for building the kernel layer, in minutes."
     )
 
     def held_packages(self, node: Node) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class GpfsClientOptions(MountingOptions, HoldsPackages, ReservesMemory, Listens)
         return (Listener("mmfsd", (_PORT, _PORT), "tcp", inner),)
 
     def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
-        """By the filesystem's name. Not by /dev/NAME, which is no device that systemd knows, so that it would wait for it."""
+        """By the filesystem's name, not by /dev/NAME: systemd does not know that device and would wait for it."""
         name = filesystem.fsname or ""
         options = options_of(filesystem)
         return Mount(
@@ -96,7 +96,7 @@ class GpfsClientOptions(MountingOptions, HoldsPackages, ReservesMemory, Listens)
         if cluster.mirrors.files is None:
             yield (
                 "packages",
-                "IBM's packages come from the site's mirror, and no `mirrors.files` is declared.",
+                "IBM's packages come from the site's mirror, but `mirrors.files` is not declared.",
                 "put them there, e.g. `mirrors: {files: http://mirror.example.com/files}`",
             )
         if "gpfs.base" not in self.held_packages(cluster.primary):

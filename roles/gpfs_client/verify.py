@@ -24,7 +24,7 @@ def _has_pagepool(node: Node, options: GpfsClientOptions) -> bool:
 
 
 def _asked(context: Context, command: str) -> str:
-    """What a command prints; a node that is no member fails, by name."""
+    """What a command prints; a node that is not a member fails by name."""
     result = context.host.run(command)
     if readings.NO_MEMBER in result.stdout + result.stderr:
         fail(
@@ -59,7 +59,7 @@ def _daemon(context: Context) -> str:
     (row, *_) = readings.rows(_asked(context, readings.STATE), "")
     state = readings.field(row, "state")
     if state != "active":
-        fail(f"the daemon is {state}, not active: `mmgetstate`, /var/adm/ras/mmfs.log.latest")
+        fail(f"the daemon is {state}, not active: see `mmgetstate` and /var/adm/ras/mmfs.log.latest")
     return f"{readings.field(row, 'nodeName')} is active"
 
 
@@ -79,9 +79,7 @@ def _pagepool(context: Context) -> str:
             if not value.isdecimal():
                 raise Undetermined(f"pagepool is {value!r}")
             if int(value) != wanted * _MIB:
-                fail(
-                    f"pagepool is {int(value) // _MIB} MiB, not {wanted}: jobs are given what is left of the memory"
-                )
+                fail(f"pagepool is {int(value) // _MIB} MiB, not {wanted}: jobs get the rest of the memory")
             return f"{wanted} MiB"
     raise Undetermined("mmdiag names no pagepool")
 

@@ -28,7 +28,7 @@ def home(options: HomeOptions) -> None:
             content=one_text("rackwright.roles.home.node"),
         )
         files.file(
-            name="Write whose homes it makes",
+            name="Write the list of homes",
             path=paths.SETTINGS,
             content=layout.settings(site.cluster, site.node, options),
         )
@@ -57,7 +57,7 @@ def home(options: HomeOptions) -> None:
         one.kind is FilesystemKind.NFS for one in layout.filesystems(site.node)
     ):
         settings.setting(
-            name="Let SELinux pass homes on NFS",
+            name="Let SELinux allow homes on NFS",
             target="SELinux boolean use_nfs_home_dirs",
             read="if selinuxenabled; then getsebool use_nfs_home_dirs; else echo 'use_nfs_home_dirs --> on'; fi",
             want="use_nfs_home_dirs --> on",
@@ -68,7 +68,9 @@ def home(options: HomeOptions) -> None:
 def _members(options: HomeOptions) -> None:
     """The timer that makes homes of new members of groups; without groups there is none."""
     if not options.groups:
-        units.unit(name="Look for no members of groups", unit=paths.TIMER, running=False, enabled=False)
+        units.unit(
+            name="Stop looking for new members of groups", unit=paths.TIMER, running=False, enabled=False
+        )
     for path, content in host.loop(layout.units(options).items()):  # type: ignore[no-untyped-call]
         if content is None:
             files.absent(name=f"Remove {path}", path=path)

@@ -40,7 +40,9 @@ def check_folder(folder: str) -> None:
         raise RefusedError(f"{folder} is not a folder")
     if found.st_uid != ROOT_UID or found.st_mode & 0o022:
         mode = stat.S_IMODE(found.st_mode)
-        raise RefusedError(f"{folder} has mode {mode:o} and belongs to uid {found.st_uid}: not root's alone")
+        raise RefusedError(
+            f"{folder} has mode {mode:o} and belongs to uid {found.st_uid}: only root may own and write it"
+        )
 
 
 def fault(folder: str, user: str, uid: int, mode: int) -> str | None:

@@ -19,23 +19,24 @@ class HomeOptions(RoleOptions, MakesHomes, WritesUnitFiles):
 
     skeleton: NodePath | None = Field(
         default="/etc/skel",
-        description="Folder on the node that makes the homes, copied into each new one; never over files. None: they start empty.",
+        description="Folder on the node that makes the homes, copied into each new one; it never overwrites "
+        "files. None: homes start empty.",
     )
     mode: str = Field(
         default="700",
         pattern=r"^[0-7]{3}$",
-        description="Of each home, octal; set again where it differs. 700: other users see nothing.",
+        description="Mode of each home, octal; reset where it differs. 700: other users see nothing.",
     )
     groups: tuple[GroupName, ...] = Field(
         default=(),
-        description="Groups of a directory whose members get homes, too: the node that makes homes looks every "
+        description="Groups of a directory whose members also get homes: the node that makes homes looks every "
         "`every_minutes`, and has to know these users (role `accounts`). Homes of members who leave stay.",
     )
     every_minutes: int = Field(default=5, ge=1, le=1440, description="How often it looks for new members.")
     made_on: str | None = Field(
         default=None,
         description="Node that makes homes on a filesystem whose server is outside of the cluster, or that has no single one "
-        "(lustre, beegfs, ...), through its mount: the server has to let its root be root (no_root_squash). None: the "
+        "(lustre, beegfs, ...), through its mount: the server must not squash its root (no_root_squash). None: the "
         "site makes them.",
     )
 

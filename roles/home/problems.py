@@ -86,17 +86,17 @@ def _cannot_have_quotas(node: Node, folder: str, one: Filesystem) -> tuple[str, 
     makes, path = node.offers(MakesFilesystems), layout.quota_on(node, one, HomeOptions())
     if makes is None or path is None:
         return (
-            f"storage.{one.name} has a quota, and no role makes the filesystem of {folder} on {node.name}.",
+            f"storage.{one.name} has a quota, but no role makes the filesystem of {folder} on {node.name}.",
             f"declare it under `roles.storage_layout.filesystems`, e.g. `{folder}: {{on: data, mount_options: [uquota]}}`",
         )
     if (kind := makes.made_filesystems(node)[path]) != "xfs":
         return (
-            f"storage.{one.name} has a quota, and {path} on {node.name} is {kind}: quotas are set on xfs alone.",
-            "its quota files would have to be made while it is not mounted; declare `type: xfs`, or take the quota away",
+            f"storage.{one.name} has a quota, but {path} on {node.name} is {kind}: quotas are set only on xfs.",
+            "its quota files would have to be made while it is not mounted; declare `type: xfs`, or remove the quota",
         )
     if _COUNTS.isdisjoint(makes.made_options(node)[path]):
         return (
-            f"storage.{one.name} has a quota, and {path} on {node.name} is mounted without `uquota`.",
+            f"storage.{one.name} has a quota, but {path} on {node.name} is mounted without `uquota`.",
             "add it to `mount_options` under `roles.storage_layout.filesystems`, and unmount it once: a remount is too late",
         )
     return None

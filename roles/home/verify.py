@@ -68,9 +68,7 @@ def _quotas(context: Context) -> str:
         found.append(_quota(context, one, path))
     if not found:
         servers = ", ".join(server.name for one in elsewhere for server in one.servers)
-        raise NotInScope(
-            f"the quotas of {elsewhere[0].name} are its servers' ({servers}), which are not set from here"
-        )
+        raise NotInScope(f"the quotas of {elsewhere[0].name} are managed on its servers ({servers})")
     return "; ".join(found)
 
 
@@ -79,9 +77,9 @@ def _quota(context: Context, one: Filesystem, path: str) -> str:
     quota = one.quota
     there = context.fact(UserQuotas, path, may_be_empty=True)
     if there is None:
-        fail(f"{path} counts no quotas of users: it is not mounted, or without uquota")
+        fail(f"{path} has no accounting of user quotas: it is not mounted, or mounted without uquota")
     if not there.enforced:
-        fail(f"{path} counts quotas of users and enforces none")
+        fail(f"{path} accounts user quotas but does not enforce them")
     if quota is None:
         raise Undetermined(f"{one.name} declares no quota")
     users = {uid: Limits(*given) for uid, given in layout.limits(context.cluster, one).items()}
@@ -200,7 +198,7 @@ def _has_users(node: Node, options: HomeOptions) -> bool:
 
 CHECKS: tuple[Check, ...] = (
     Check(
-        "homes of declared users are made, each its user's alone",
+        "homes of declared users exist and belong to them",
         _made,
         applies=_makes,
         live=True,

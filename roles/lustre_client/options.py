@@ -74,11 +74,11 @@ class LustreClientOptions(MountingOptions, HoldsPackages):
     )
     networks: dict[NetName, LnetNetwork] = Field(
         default_factory=dict,
-        description="LNet networks, e.g. `{o2ib: {network: fabric}}`. One that a filesystem's servers are on and that is "
-        "not named here has the interfaces of the filesystem's network.",
+        description="LNet networks, e.g. `{o2ib: {network: fabric}}`. A network of a filesystem's servers that is not "
+        "listed here uses the interfaces of the filesystem's network.",
     )
     build_minutes: int = Field(
-        default=40, ge=1, le=240, description="Limit of building the modules, in minutes."
+        default=40, ge=1, le=240, description="Time limit for building the modules, in minutes."
     )
 
     @property
@@ -158,7 +158,7 @@ class LustreClientOptions(MountingOptions, HoldsPackages):
                 if nets[net].network != one.network:
                     yield (
                         f"networks.{net}",
-                        f"{one.name} has LNet's network {net} on {one.network}, and another filesystem on {nets[net].network}.",
+                        f"LNet's network {net} is on {one.network} for {one.name}, but on {nets[net].network} for another one.",
                         f"declare it, e.g. `networks: {{{net}: {{network: {one.network}}}}}`",
                     )
 
@@ -168,7 +168,7 @@ class LustreClientOptions(MountingOptions, HoldsPackages):
                 if not _NID.fullmatch(server.address):
                     yield (
                         "",
-                        f"{server.name} of {one.name} is a DNS name, and the kernel shows the address instead.",
+                        f"{server.name} of {one.name} is a DNS name, but the kernel shows the address instead.",
                         f"write its address under `storage.{one.name}.servers`",
                     )
         yield from self._of_two(node)
@@ -177,7 +177,7 @@ class LustreClientOptions(MountingOptions, HoldsPackages):
             if net.startswith("o2ib") and not network.kind.rdma:
                 yield (
                     f"networks.{net}",
-                    f"LNet's network {net} needs RDMA, and {network.name} is {network.kind.value}.",
+                    f"LNet's network {net} needs RDMA, but {network.name} is {network.kind.value}.",
                     f"e.g. `networks: {{{net}: {{network: fabric}}}}`",
                 )
             elif not any(one.net == net for one in self.interfaces(cluster, node)):
@@ -196,6 +196,6 @@ class LustreClientOptions(MountingOptions, HoldsPackages):
         if self.modules == "prebuilt" and declared_kernel(cluster, node) is None:
             yield (
                 "modules",
-                f"Prebuilt modules fit one kernel, and {node.name} declares none.",
+                f"Prebuilt modules fit one kernel, but {node.name} declares none.",
                 "name it in `roles.kernel.release`, or write `modules: dkms`",
             )

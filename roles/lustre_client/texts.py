@@ -19,7 +19,7 @@ _BROKEN = re.compile(r"check '(?P<name>[^']+)': (?P<why>.+)")
 
 
 def conf(cluster: Cluster, node: Node, options: LustreClientOptions) -> str:
-    """LNet's networks, each interface a member of its own: that is what multi-rail takes."""
+    """LNet's networks, each interface a separate member, as multi-rail requires."""
     nets: dict[str, list[Interface]] = {}
     for one in options.interfaces(cluster, node):
         nets.setdefault(one.net, []).append(one)

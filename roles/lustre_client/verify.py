@@ -39,7 +39,7 @@ def _nids(context: Context) -> str:
     if down := [f"{nid} is {found[nid]}" for nid in wanted if found[nid] != "up"]:
         fail("; ".join(down))
     if more := sorted(set(found) - set(wanted)):
-        raise Warned(f"LNet has {', '.join(more)} too, which nothing declares; a reboot removes it")
+        raise Warned(f"LNet has {', '.join(more)} too, which is not declared; a reboot removes it")
     return ", ".join(wanted)
 
 

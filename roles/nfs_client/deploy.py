@@ -34,9 +34,9 @@ def nfs_client(options: NfsClientOptions) -> None:
         )
     files.file(name=f"Write {texts.IDMAPD}", path=texts.IDMAPD, content=wanted[texts.IDMAPD] or "")
     if (modules := wanted[texts.MODULES_LOAD]) is not None:
-        files.file(name="Name RDMA's module to load at boot", path=texts.MODULES_LOAD, content=modules)
+        files.file(name="Load the RDMA module at boot", path=texts.MODULES_LOAD, content=modules)
     else:
-        files.absent(name="Load no module of RDMA for NFS at boot", path=texts.MODULES_LOAD)
+        files.absent(name="Stop loading the RDMA module for NFS at boot", path=texts.MODULES_LOAD)
     if options.uses_rdma(site.node):
         settings.setting(
             name="Load rpcrdma",

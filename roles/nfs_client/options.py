@@ -27,28 +27,28 @@ class NfsClientOptions(MountingOptions, HoldsPackages):
         default=8,
         ge=1,
         le=MOST_CONNECTIONS,
-        description="TCP connections to each server, which its mounts share (`nconnect`, nfs(5); Linux 5.3). One "
-        "connection is one queue of one port and fills no 100 Gb/s; Oracle's oci-hpc has 16.",
+        description="TCP connections to each server, shared by its mounts (`nconnect`, nfs(5); Linux 5.3). One connection "
+        "uses one queue of one port and cannot fill 100 Gb/s; Oracle's oci-hpc uses 16.",
     )
     transfer_kib: int = Field(
         default=1024,
         ge=4,
         le=16384,
-        description="KiB that one read or write carries at most (`rsize`, `wsize`); a server may allow less.",
+        description="Maximum KiB per read or write (`rsize`, `wsize`); a server may allow less.",
     )
     slots: int = Field(
         default=128,
         ge=2,
         le=1024,
         description="Requests in flight to a server: sunrpc's `tcp_max_slot_table_entries` and nfs's "
-        "`max_session_slots`, whose own value is 64 (kernel-parameters.txt of Linux 6.12). Azure's HPC images have 128.",
+        "`max_session_slots`, whose default is 64 (kernel-parameters.txt of Linux 6.12). Azure's HPC images use 128.",
     )
 
     vast_packages: dict[PackageName, Version] = Field(
         default_factory=dict,
         description="Packages of VAST's client (vastnfs) in a mirror of the site, with their versions, e.g. {vastnfs-dkms: "
-        "4.0.34}; held. A filesystem of kind `vast` with several servers needs them: the kernel's own client knows no "
-        "`remoteports`.",
+        "4.0.34}; held. A filesystem of kind `vast` with several servers needs them: the kernel's own client does not "
+        "support `remoteports`.",
     )
 
     def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
@@ -85,7 +85,7 @@ class NfsClientOptions(MountingOptions, HoldsPackages):
             if _takes_vastnfs(one) and not self.vast_packages:
                 yield (
                     "vast_packages",
-                    f"{one.name} has {len(one.servers)} servers, and the kernel's own client mounts from one.",
+                    f"{one.name} has {len(one.servers)} servers, but the kernel's own client mounts from one.",
                     "e.g. `vast_packages: {vastnfs-dkms: 4.0.34}`, from a mirror of the site",
                 )
         yield from self._shared_connections(tuple(mounted.values()))
@@ -97,12 +97,12 @@ class NfsClientOptions(MountingOptions, HoldsPackages):
             yield (
                 "",
                 f"{one.name} is mounted with NFSv3, whose locks need rpcbind and rpc.statd; both are masked.",
-                "use `vers=4.1` or `vers=4.2`, or declare `nolock`: locks then hold on one node alone",
+                "use `vers=4.1` or `vers=4.2`, or declare `nolock`: locks are then local to each node",
             )
         elif version in ("2", "4.0") or given.get("minorversion") == "0":
             yield (
                 "",
-                f"{one.name} is mounted with NFSv{version or '4.0'}, for which clients open a port of their own.",
+                f"{one.name} is mounted with NFSv{version or '4.0'}, for which clients open a listening port.",
                 "use `vers=4.1` or `vers=4.2`",
             )
 

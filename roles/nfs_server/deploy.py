@@ -49,7 +49,7 @@ def nfs_server(options: NfsServerOptions) -> None:
 
 
 def _folders(site: Site, options: NfsServerOptions) -> None:
-    """Those that are no mount point: the role that mounts them decides their mode."""
+    """Folders that are not mount points; the role that mounts those sets their mode."""
     for one in host.loop(options.exported(site.node)):  # type: ignore[no-untyped-call]
         if filesystem_below(site.node, one.export) != one.export:
             files.directory(name=f"Make the folder of {one.name}", path=one.export, mode=options.mode(one))

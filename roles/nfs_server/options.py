@@ -45,31 +45,34 @@ class NfsServerOptions(RoleOptions, ServesFilesystems, GoesFirst, Listens, Write
         default=None,
         ge=1,
         le=4096,
-        description="Threads of the kernel's server. None: 8 for each core and 64 at least, as far as one for each "
-        "32 MiB of memory allows.",
+        description="Threads of the kernel's server. None: 8 per core, at least 64, but at most one per 32 MiB of "
+        "memory.",
     )
     root_access: dict[str, str] = Field(
         default_factory=dict,
-        description="Filesystem to the nodes (NodeSet) whose root is root on it: `no_root_squash`. On all others "
-        "root is `nobody`.",
+        description="Nodes (NodeSet) by filesystem whose root is not squashed on it (`no_root_squash`). On all others "
+        "root becomes `nobody`.",
     )
     modes: dict[str, Annotated[str, StringConstraints(pattern=r"^[0-7]{3,4}$")]] = Field(
         default_factory=dict,
-        description="Octal mode of a filesystem's folder. Left out: 1777 of data, scratch and checkpoint, 755 of others.",
+        description="Octal mode of a filesystem's folder. Default: 1777 for data, scratch and checkpoint, 755 for others.",
     )
     groups_of_server: bool = Field(
         default=True,
-        description="The server looks up a user's groups itself (`manage-gids`), which takes users that it knows; a "
+        description="The server looks up a user's groups itself (`manage-gids`), which requires that it knows them; a "
         "request with `sec=sys` carries 16 groups at most (RFC 5531).",
     )
     lease_seconds: int | None = Field(
-        default=None, ge=10, le=3600, description="Of a client that is silent. None: the kernel's 90."
+        default=None,
+        ge=10,
+        le=3600,
+        description="Lease of a client that does not respond. None: the kernel's 90.",
     )
     grace_seconds: int | None = Field(
         default=None,
         ge=10,
         le=3600,
-        description="How long a server that has started waits for clients that had locks. None: the kernel's 90.",
+        description="How long a restarted server waits for clients that had locks. None: the kernel's 90.",
     )
 
     @field_validator("root_access")
@@ -142,7 +145,7 @@ class NfsServerOptions(RoleOptions, ServesFilesystems, GoesFirst, Listens, Write
 
 
 def filesystem_below(node: Node, folder: str) -> str | None:
-    """The declared mount point that a folder is on, of the node's own drives; None: the disk of the system."""
+    """The declared mount point that a folder is on, of the node's own drives; None: the system disk."""
     makes = node.offers(MakesFilesystems)
     made = makes.made_filesystems(node) if makes is not None else {}
     return max((one for one in made if folder == one or folder.startswith(f"{one}/")), key=len, default=None)

@@ -22,7 +22,7 @@ def problems(options: NfsServerOptions, cluster: Cluster) -> Iterator[Trouble]:
     served: dict[str, Filesystem] = {}
     for node in cluster.running("nfs_server", options):
         if (why := why_lacking(node.platform, Capability.NETWORK_FILESYSTEMS)) is not None:
-            yield "", f"nfs_server cannot run on {node.name}: {why}.", "take the role from such nodes"
+            yield "", f"nfs_server cannot run on {node.name}: {why}.", "remove the role from such nodes"
             return
         yield from _folders(options, node)
         served |= {one.name: one for one in options.exported(node)}
@@ -31,8 +31,8 @@ def problems(options: NfsServerOptions, cluster: Cluster) -> Iterator[Trouble]:
         if one.quota is not None and one.purpose is not FilesystemPurpose.HOME:
             yield (
                 "",
-                f"{one.name} has a quota of its users, which is set on filesystems of purpose home alone.",
-                "take `quota` away, or limit its size by a volume of `storage_layout`",
+                f"{one.name} has a user quota, which is set only on filesystems of purpose home.",
+                "remove `quota`, or limit its size by a volume of `storage_layout`",
             )
     for name, nodes in options.root_access.items():
         yield from _roots(cluster, name, nodes, served)
@@ -54,8 +54,8 @@ def _folders(options: NfsServerOptions, node: Node) -> Iterator[Trouble]:
         if first != one.name:
             yield (
                 "",
-                f"{first} and {one.name} are one folder of {node.name}, {export}.",
-                "export each from a folder of its own",
+                f"{first} and {one.name} export the same folder of {node.name}, {export}.",
+                "export each from a separate folder",
             )
         if one.name in options.modes and export in made:
             yield (
@@ -68,7 +68,7 @@ def _folders(options: NfsServerOptions, node: Node) -> Iterator[Trouble]:
         if export.startswith(f"{one.path}/") or one.path.startswith(f"{export}/"):
             yield (
                 "",
-                f"{node.name} uses {one.name} at {one.path}, and {export} is in its way.",
+                f"{node.name} uses {one.name} at {one.path}, but {export} is in its way.",
                 f"export it from elsewhere, e.g. /srv/{one.name}, or from {one.path} itself",
             )
 

@@ -72,7 +72,7 @@ def _exports(context: Context) -> str:
     there = set(context.output("sh -c %s", texts.read_exports()).splitlines())
     wanted = set(texts.in_force(context.cluster, context.node, context.options).splitlines())
     wrong = [f"{line} is not exported" for line in sorted(wanted - there)]
-    wrong += [f"nothing declares the export {line}" for line in sorted(there - wanted)]
+    wrong += [f"the export {line} is not declared" for line in sorted(there - wanted)]
     if wrong:
         fail("; ".join(wrong))
     return "; ".join(sorted(there))
@@ -88,10 +88,10 @@ def _folders(context: Context) -> str:
     for one in exported:
         mounted = below[one.name]
         if mounted is not None and live(table.get(mounted, ())) is None:
-            fail(f"{mounted} is not mounted: {one.export} is a folder of the system's disk")
+            fail(f"{mounted} is not mounted: {one.export} is on the system disk")
         if mounted != one.export:
             has_access(context, one.export or "", options.mode(one).lstrip("0"), "root", "root")
-        said.append(f"{one.export} on {mounted or 'the disk of the system'}")
+        said.append(f"{one.export} on {mounted or 'the system disk'}")
     for one in options.bound(node):
         runs(context, unit_name(one.path))
         first, second = context.output("stat -c %s %s %s", "%d:%i", one.export or "", one.path).split()
@@ -130,7 +130,7 @@ CHECKS = (
     Check("NFS 4.1 and 4.2 are served, and no other version", _versions, needs=_NEEDS),
     Check("folders are exported as declared, and no others", _exports, needs=_NEEDS),
     Check("exported folders are on their declared filesystems", _folders, needs=_NEEDS),
-    Check("the NFS server listens where it is declared to", _listens, needs=_NEEDS),
+    Check("the NFS server listens as declared", _listens, needs=_NEEDS),
     Check(
         "the daemons of the declared security run",
         _daemons,

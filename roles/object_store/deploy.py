@@ -19,13 +19,15 @@ def object_store(options: ObjectStoreOptions) -> None:
     for software in host.loop(options.software):  # type: ignore[no-untyped-call]
         packages.installed(name=f"Install {software}", packages=names(site.node.family, software).packages)
     files.file(
-        name="Tell login shells the endpoints", path=texts.PROFILE, content=texts.profile(site.node, options)
+        name="Set the endpoints in login shells",
+        path=texts.PROFILE,
+        content=texts.profile(site.node, options),
     )
     wrapper = texts.wrapper(site.node, options)
     if wrapper is None:
         files.absent(name=f"Remove {texts.WRAPPER}", path=texts.WRAPPER)
     else:
-        files.file(name="Keep AWS's variables from rclone", path=texts.WRAPPER, content=wrapper, mode="755")
+        files.file(name="Hide AWS's variables from rclone", path=texts.WRAPPER, content=wrapper, mode="755")
     for path in host.loop(options.mounts):  # type: ignore[no-untyped-call]
         _mount(site, options, path)
 

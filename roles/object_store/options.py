@@ -35,14 +35,14 @@ class Endpoint(Frozen):
     region: str = Field(
         default="us-east-1",
         pattern=r"^[a-z0-9-]{1,40}$",
-        description="What requests are signed for; most stores outside of AWS take any.",
+        description="Region that requests are signed for; most stores outside AWS accept any.",
     )
     path_style: bool = Field(
         default=True,
         description="Buckets in the path and not in the host name, as most stores outside of AWS need.",
     )
     provider: Literal["AWS", "Ceph", "Minio", "Other"] = Field(
-        default="Other", description="rclone's `provider`, which knows a store's peculiarities."
+        default="Other", description="rclone's `provider`, for store-specific behaviour."
     )
 
 
@@ -57,12 +57,12 @@ class BucketMount(Frozen):
         description="`rclone`: of the distribution. `mountpoint-s3`: AWS's own (`mount-s3`), which the site mirrors.",
     )
     access_key: SecretName = Field(
-        description="Secret that holds the access key; the site puts it into the store."
+        description="Secret that holds the access key; the site adds it to the secrets store."
     )
     secret_key: SecretName = Field(description="Secret that holds the secret key, likewise.")
     cache: NodePath | None = Field(
         default=None,
-        description="Folder for a cache of what was read, e.g. on scratch. None: no cache on disk.",
+        description="Folder for a read cache, e.g. on scratch. None: no cache on disk.",
     )
     cache_gib: int = Field(default=50, ge=1, le=1_000_000, description="GiB of that cache.")
 
@@ -72,11 +72,11 @@ class ObjectStoreOptions(RoleOptions, WritesUnitFiles):
 
     endpoints: dict[EndpointName, Endpoint] = Field(min_length=1, description="Endpoints by name.")
     default: EndpointName | None = Field(
-        default=None, description="What AWS's tools and SDKs talk to. None: the first endpoint."
+        default=None, description="Endpoint for AWS's tools and SDKs. None: the first one."
     )
     ca: Literal["site", "system"] | NodePath = Field(
         default="system",
-        description="Whose certificates the endpoints have: `site`: of the role site_ca; `system`: what the distribution "
+        description="Which CA signs the endpoints' certificates: `site`: the role site_ca; `system`: what the distribution "
         "trusts; or a file of certificates (PEM) on the node.",
     )
     rclone: bool = Field(
@@ -143,7 +143,7 @@ class ObjectStoreOptions(RoleOptions, WritesUnitFiles):
                 if mount.tool == "mountpoint-s3" and self.ca != "system":
                     yield (
                         f"mounts.{path}.tool",
-                        "mountpoint-s3 trusts what the distribution trusts, and `ca` is another file.",
+                        "mountpoint-s3 trusts only the distribution's CAs, but `ca` is another file.",
                         "e.g. `tool: rclone`",
                     )
                     return
@@ -151,8 +151,8 @@ class ObjectStoreOptions(RoleOptions, WritesUnitFiles):
                     if path == one.path or path.startswith(f"{one.path}/") or one.path.startswith(f"{path}/"):
                         yield (
                             f"mounts.{path}",
-                            f"{path} and {one.path}, where {node.name} has {one.name}, are in each other's way.",
-                            "mount each on a path of its own",
+                            f"{path} conflicts with {one.path}, where {node.name} has {one.name}.",
+                            "mount each on a separate path",
                         )
                         return
 

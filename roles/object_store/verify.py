@@ -21,7 +21,7 @@ _REFUSED = {
     6: "its name does not resolve",
     7: "nothing listens there",
     28: "it does not answer within 15 s",
-    35: "it speaks no TLS",
+    35: "it does not speak TLS",
     52: "it closes the connection",
     56: "it closes the connection",
     60: "its certificate is not trusted",
@@ -56,7 +56,9 @@ def _answers(context: Context) -> str:
             fail(f"{one.url} ({name}): {_REFUSED[result.rc]} (curl exited {result.rc})")
         status = result.stdout.strip()
         if result.rc != 0 or not status.isdecimal():
-            raise Undetermined(f"cannot ask {one.url}: {result.stderr.strip() or f'curl exited {result.rc}'}")
+            raise Undetermined(
+                f"cannot query {one.url}: {result.stderr.strip() or f'curl exited {result.rc}'}"
+            )
         if status.startswith("5"):
             fail(f"{one.url} ({name}) answers with status {status}")
         said.append(f"{one.url} answers ({status})")

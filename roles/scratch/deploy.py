@@ -20,7 +20,7 @@ def scratch(options: ScratchOptions) -> None:
     if options.jobs:
         files.directory(name="Make the folder of jobs", path=f"{path}/{paths.JOBS}")
     for name in host.loop(options.shared):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Let every user write {path}/{name}", path=f"{path}/{name}", mode="1777")
+        files.directory(name=f"Let every user write to {path}/{name}", path=f"{path}/{name}", mode="1777")
     wanted = texts.files(node, options)
     folders = sorted({one.rpartition("/")[0] for one, file in wanted.items() if file is not None})
     for folder in host.loop(folders):  # type: ignore[no-untyped-call]

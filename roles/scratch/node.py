@@ -37,7 +37,7 @@ def say(text: str, *, bad: bool = False) -> None:
 def report(removed: Removed, what: str) -> None:
     """Log what stays."""
     if not removed.in_time:
-        say(f"{what}: the time was over; the timer goes on with it")
+        say(f"{what}: time ran out; the timer continues")
     for one in removed.left:
         say(f"{what}: cannot remove {one}", bad=True)
 

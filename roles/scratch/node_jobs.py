@@ -85,7 +85,7 @@ class Jobs:
             if self.exists(jobs, job.id):
                 if self.made(job.id) is not None and self._owner(jobs, job.id) == job.uid:
                     return
-                self._away(jobs, job.id)  # of a job before the node booted, requeued under its number
+                self._away(jobs, job.id)  # of a job from before the boot, requeued under its number
             os.mkdir(job.id, 0o700, dir_fd=jobs)
             try:
                 with opened(job.id, jobs) as folder:

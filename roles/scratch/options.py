@@ -41,18 +41,18 @@ class ScratchOptions(RoleOptions, SetsJobEnvironment, WritesUnitFiles):
         default=None,
         ge=1,
         le=2**20,
-        description="GiB that the folder of a job may hold, by a project quota of XFS (mount option prjquota). None: no "
+        description="GiB limit of a job's folder, enforced by an XFS project quota (mount option prjquota). None: no "
         "limit.",
     )
     first_project_id: int = Field(
         default=2**30,
         ge=1,
         le=2**32 - 1 - PROJECT_IDS,
-        description=f"First project of XFS for jobs; the {PROJECT_IDS:,} from it on are theirs.",
+        description=f"First XFS project for jobs; the {PROJECT_IDS:,} from it on are reserved for them.",
     )
     variables: tuple[Variable, ...] = Field(
         default=("SCRATCH",),
-        description="Variables that name the job's folder in each task, e.g. [SCRATCH, TMPDIR].",
+        description="Environment variables set to the job's folder in each task, e.g. [SCRATCH, TMPDIR].",
     )
     users: bool = Field(
         default=False, description="A folder for each user, PATH/users/UID, which outlives jobs."
@@ -64,12 +64,12 @@ class ScratchOptions(RoleOptions, SetsJobEnvironment, WritesUnitFiles):
         default=None,
         ge=1,
         le=24 * 365,
-        description="Files in `users` and `shared` are removed when they were not changed or read for so many hours and "
+        description="Hours after which files in `users` and `shared` that were neither changed nor read are removed, if "
         "their user has no job and no process on the node. None: they stay.",
     )
     on_failure: Literal["drain", "start"] = Field(
         default="drain",
-        description="What follows when a job's folder cannot be made. drain: the node is drained and the job queued again; "
+        description="What happens when a job's folder cannot be made. drain: the node is drained and the job requeued; "
         "start: the job starts without it.",
     )
     remove_seconds: int = Field(
@@ -99,7 +99,7 @@ class ScratchOptions(RoleOptions, SetsJobEnvironment, WritesUnitFiles):
     def _are_other_folders(cls, shared: tuple[str, ...]) -> tuple[str, ...]:
         for name in shared:
             if name in (JOBS, USERS):
-                raise mistake(f"{name} is the folder of {name}, and not shared.", "e.g. `shared: [tmp]`")
+                raise mistake(f"{name} is the folder of {name}, not a shared one.", "e.g. `shared: [tmp]`")
         return shared
 
     def runs_on(self, node: Node) -> bool:

@@ -34,7 +34,7 @@ def problems_of(options: ScratchOptions, cluster: Cluster) -> Iterator[Problem]:
             names = ", ".join(one.name for one in found)
             yield (
                 "filesystem",
-                f"{node.name} uses several filesystems for scratch: {names}.",
+                f"{node.name} uses several scratch filesystems: {names}.",
                 "name one of them",
             )
             return
@@ -63,7 +63,7 @@ def _without_time(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Pr
     if options.jobs and least is not None and options.remove_seconds + _SPARE_SECONDS > least:
         yield (
             "remove_seconds",
-            f"An epilog may remove files for {options.remove_seconds} s, and is ended after {least} s: that drains the node.",
+            f"An epilog may remove files for {options.remove_seconds} s, but is killed after {least} s: that drains the node.",
             f"at most {max(least - _SPARE_SECONDS, 1)}, or a longer `slurm: {{timeouts: {{prolog_epilog: ...}}}}`",
         )
 
@@ -77,7 +77,7 @@ def _quota(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
         if makes is None or kind is None:
             continue  # the section `storage` says so
         if kind != "xfs":
-            yield "quota_gib", f"{path} of {node.name} is {kind}, and limits of jobs need xfs.", None
+            yield "quota_gib", f"{path} of {node.name} is {kind}, but job limits need xfs.", None
             return
         if _QUOTA_OPTIONS.isdisjoint(makes.made_options(node).get(path, ())):
             yield (
@@ -102,7 +102,7 @@ def _in_the_way(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Prob
                 yield (
                     "",
                     f"`{one.option}` is {one.path}, {what}.",
-                    f"give it a folder of its own, e.g. {path}/{one.option.partition('.')[0]}",
+                    f"give it a separate folder, e.g. {path}/{one.option.partition('.')[0]}",
                 )
 
 

@@ -56,7 +56,7 @@ def _leftovers(context: Context) -> str:
     except (KeyError, TypeError, ValueError) as error:
         raise Undetermined(f"what the node printed of leftovers cannot be read: {error!r}") from error
     if entries:
-        folders.append(f"{entries} folders wait to be removed for {oldest / _HOUR:.1f} h")
+        folders.append(f"{entries} folders have waited {oldest / _HOUR:.1f} h for removal")
     age = max((*ages, oldest if entries else 0.0), default=0.0)
     said = "; ".join(folders[:_NAMED_MAX]) + (
         f"; and {len(folders) - _NAMED_MAX} more" if folders[_NAMED_MAX:] else ""
@@ -64,7 +64,7 @@ def _leftovers(context: Context) -> str:
     if age >= context.options.fail_hours * _HOUR:
         fail(said)
     if unknown:
-        raise Undetermined(f"{said}: whether their jobs run is not known, {silent}")
+        raise Undetermined(f"{said}: cannot tell whether their jobs run, {silent}")
     if age >= context.options.warn_hours * _HOUR:
         raise Warned(said)
     return said or "none"
@@ -72,7 +72,7 @@ def _leftovers(context: Context) -> str:
 
 def _phrase(one: dict[str, Any]) -> str:
     why = {
-        "earlier": "of a job before the node booted",
+        "earlier": "of a job from before the boot",
         "ended": "of a job that ended",
         "unknown": "of a job",
     }
@@ -97,7 +97,7 @@ def _waits(context: Context) -> str:
 def _quota(context: Context) -> str:
     said = context.output(f"{paths.RUN} quota").strip()
     if said == "not enforced":
-        fail(f"{context.options.filesystem_of(context.node).path} does not keep project quotas")
+        fail(f"{context.options.filesystem_of(context.node).path} does not enforce project quotas")
     if said != "enforced":
         raise Undetermined(f"the node printed {said[:80]!r}")
     return f"{context.options.quota_gib} GiB for each job"
@@ -110,7 +110,7 @@ def _room(context: Context) -> str:
 CHECKS = (
     Check("the files of scratch are as declared", _files),
     Check(
-        "the folders of scratch are root's",
+        "root owns the folders of scratch",
         _folders,
         applies=lambda node, options: options.jobs or bool(options.shared),
     ),
@@ -118,18 +118,18 @@ CHECKS = (
     Check("no job has left a folder behind", _leftovers, live=True),
     Check("scratch has room", _room, live=True),
     Check(
-        "what writes to scratch starts only while it is mounted",
+        "services that write to scratch start only while it is mounted",
         _waits,
         applies=lambda node, options: bool(options.waiting_units(node)),
     ),
     Check(
-        "the limits of jobs are enforced",
+        "job limits are enforced",
         _quota,
         applies=lambda node, options: options.quota_gib is not None,
         live=True,
     ),
     Check(
-        "users' folders on scratch are theirs alone",
+        "users' folders on scratch are private",
         lambda context: only_their_users(context, texts.user_folders(context.node, context.options)),
         applies=lambda node, options: options.users,
     ),

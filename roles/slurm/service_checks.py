@@ -46,7 +46,7 @@ def _state_mounted(context: CheckContext[SlurmOptions]) -> str:
 
 
 def _declared_state(context: CheckContext[SlurmOptions], declared: state.State) -> str:
-    """Asked by a process of its own, so that a filesystem that hangs is UNKNOWN within its deadline."""
+    """Probed in a separate process, so that a filesystem that hangs is UNKNOWN within its deadline."""
     one = declared.filesystem
     if declared.mount is not None:
         answer = ask(context, (one,))[one.path]

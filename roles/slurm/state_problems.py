@@ -142,7 +142,7 @@ def _access(
             if primary not in given.roots(one):
                 yield (
                     "state_dir",
-                    f"{options.state_dir} is on {one.name}, where {primary}'s root is nobody and makes no folder.",
+                    f"{options.state_dir} is on {one.name}, where {primary}'s root is squashed and cannot make a folder.",
                     f"let it be root there, e.g. `root_access: {{{one.name}: {primary}}}` of the role nfs_server",
                 )
                 return

@@ -21,7 +21,7 @@ class SpiderCache(Frozen):
     """A cache of module trees that the site keeps with `update_lmod_system_cache_files`."""
 
     folder: NodePath = Field(description="Folder of the cache, e.g. /software/lmod/cache.")
-    timestamp: NodePath = Field(description="File whose time says when the trees changed last.")
+    timestamp: NodePath = Field(description="File whose timestamp says when the trees last changed.")
 
 
 class SoftwareOptions(RoleOptions):
@@ -40,7 +40,7 @@ class SoftwareOptions(RoleOptions):
     )
     spider_cache: SpiderCache | None = Field(
         default=None,
-        description="Where the site keeps a cache of its trees. None: Lmod has caches of users alone.",
+        description="Where the site keeps a cache of its trees. None: Lmod has only per-user caches.",
     )
 
     def runs_on(self, node: Node) -> bool:
@@ -60,7 +60,11 @@ class SoftwareOptions(RoleOptions):
                 return
             for tree in trees:
                 if trees.count(tree) > 1:
-                    yield "modulepath", f"{tree} is a module tree of {node.name} twice.", "name it once"
+                    yield (
+                        "modulepath",
+                        f"{tree} is listed twice as a module tree of {node.name}.",
+                        "name it once",
+                    )
                     return
 
     def trees(self, node: Node) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ class StorageBenchOptions(RoleOptions, RunsStorageBench, Listens):
         default=18850,
         ge=1024,
         le=65534,
-        description="TCP port of the first node, by which all ranks are kept in step; the next port is that of "
-        "PyTorch. Open while a bench runs.",
+        description="TCP port on the first node that keeps all ranks in step; PyTorch uses the next port. Open while a "
+        "bench runs.",
     )
     torch: bool = Field(
         default=False,
@@ -73,6 +73,6 @@ class StorageBenchOptions(RoleOptions, RunsStorageBench, Listens):
         if without:
             yield (
                 "torch",
-                f"{without[0].os} has no package of PyTorch ({without[0].name}).",
+                f"{without[0].os} has no PyTorch package ({without[0].name}).",
                 "install it into a folder and name its Python, e.g. `python: /software/torch/bin/python`",
             )

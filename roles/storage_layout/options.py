@@ -198,7 +198,11 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
         """Platforms without disks, nodes without a serial, serials used twice, names that do not fit."""
         for node in cluster.running("storage_layout", self):
             if (why := why_lacking(node.platform, Capability.DISKS)) is not None:
-                yield "", f"storage_layout cannot run on {node.name}: {why}.", "take the role from such nodes"
+                yield (
+                    "",
+                    f"storage_layout cannot run on {node.name}: {why}.",
+                    "remove the role from such nodes",
+                )
             seen: dict[str, str] = {}
             for name, choice in self.disks.items():
                 serial = choice.serials.get(node.name)

@@ -40,21 +40,21 @@ class WekaClientOptions(MountingOptions, ReservesMemory, Listens):
 
     version: str = Field(
         pattern=r"^[0-9]+\.[0-9]+\.[0-9]+(\.[0-9]+)?(-[A-Za-z0-9.]+)?$",
-        description="Of the agent, e.g. 4.4.10; that of the backends, whose version the first mount fetches otherwise.",
+        description="Version of the agent, e.g. 4.4.10. Use that of the backends: otherwise the first mount fetches theirs.",
     )
     sha256: Sha256 = Field(
         description="SHA-256 of weka-VERSION.tar, which the site keeps at `mirrors.files`."
     )
     network_mode: Literal["dpdk", "udp"] = Field(
         default="dpdk",
-        description="`dpdk`: WEKA's processes drive the devices of `net` and poll on cores of their own. `udp`: the kernel "
-        "does, slower, and no core is taken.",
+        description="`dpdk`: WEKA's processes drive the devices of `net` and poll on dedicated cores. `udp`: the kernel "
+        "drives them, which is slower but takes no cores.",
     )
     net: tuple[NetDevice, ...] = Field(
         default=(),
         max_length=16,
         description="Devices for `dpdk`, as the mount option `net=` takes them: a name, MAC or PCI address, or "
-        "`NAME/IP/BITS/GATEWAY`, e.g. `[ib0, ib1]`. Groups with other devices say so below their `options`.",
+        "`NAME/IP/BITS/GATEWAY`, e.g. `[ib0, ib1]`. Groups with other devices set this in their `options`.",
     )
     cores: tuple[Annotated[int, Field(ge=1, le=4095)], ...] = Field(
         default=(),
@@ -66,7 +66,7 @@ class WekaClientOptions(MountingOptions, ReservesMemory, Listens):
     memory_mib: int | None = Field(
         default=None,
         ge=512,
-        description="Huge pages of the client, MiB; kept out of what Slurm gives to jobs. None: WEKA's 1400.",
+        description="Huge pages of the client, MiB; subtracted from the memory that Slurm gives to jobs. None: WEKA's 1400.",
     )
     traces_mib: int | None = Field(
         default=None, ge=512, description="Limit of its traces on disk, MiB. None: WEKA's."
@@ -74,10 +74,10 @@ class WekaClientOptions(MountingOptions, ReservesMemory, Listens):
     stored_as: SecretName | None = Field(
         default=None,
         description="Secret with the content of auth-token.json, supplied by the site, where the filesystem's "
-        "organization asks for one.",
+        "organization requires one.",
     )
     install_minutes: int = Field(
-        default=20, ge=1, le=240, description="Limit of the installation, in minutes."
+        default=20, ge=1, le=240, description="Time limit for the installation, in minutes."
     )
 
     @model_validator(mode="after")
@@ -153,13 +153,13 @@ class WekaClientOptions(MountingOptions, ReservesMemory, Listens):
         if cluster.mirrors.files is None:
             yield (
                 "version",
-                f"{self.tarball} comes from the site's mirror, and no `mirrors.files` is declared.",
-                "put it there; WEKA's own download asks for a token of the site's",
+                f"{self.tarball} comes from the site's mirror, but `mirrors.files` is not declared.",
+                "put it there; WEKA's own download needs a token of the site",
             )
         for node in cluster.running(self.role, self):
             threads = node.sku.sockets * node.sku.cores_per_socket * node.sku.threads_per_core
             if high := [core for core in self.cores if core >= threads]:
-                yield "cores", f"{node.name} has the CPUs 0 to {threads - 1}, and not {high[0]}.", None
+                yield "cores", f"{node.name} has CPUs 0 to {threads - 1}, not {high[0]}.", None
                 return
             for one in self.mounted(node):
                 for option in one.options:

@@ -55,5 +55,5 @@ def parse_status(text: str) -> Status:
     cgroups = re.search(r"^Cgroups: mode=(\w+)", text, re.MULTILINE)
     containers = re.search(r"^Containers: (\d+)/(\d+) running", text, re.MULTILINE)
     if versions is None or cgroups is None or containers is None:
-        raise Undetermined(f"`weka local status` does not print what is known of it: {text.strip()[:80]!r}")
+        raise Undetermined(f"`weka local status` prints an unknown format: {text.strip()[:80]!r}")
     return Status(versions[1] or "", versions[2], cgroups[1], (int(containers[1]), int(containers[2])))

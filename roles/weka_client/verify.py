@@ -32,7 +32,7 @@ def _version(context: Context) -> str:
     if found.installed != context.options.version:
         fail(f"WEKA {found.installed} is installed, not {context.options.version}")
     if found.running not in ("", context.options.version):
-        raise Warned(f"the backends' version {found.running} runs, and {context.options.version} is declared")
+        raise Warned(f"the backends' version {found.running} runs, but {context.options.version} is declared")
     return f"WEKA {found.installed}"
 
 
@@ -69,7 +69,7 @@ CHECKS: tuple[Check, ...] = (
     Check("the WEKA client is installed at the declared version", _version, needs=_NEEDS),
     Check("WEKA's cgroups hide no cores", _cgroups, needs=_NEEDS),
     Check(
-        "the token of WEKA's filesystems is as supplied, and root's alone",
+        "the token of WEKA's filesystems is as supplied, and only root can read it",
         _token,
         needs=_NEEDS,
         applies=_has_token,

@@ -75,10 +75,10 @@ class Coordinator:
             line = ""
         if not line:
             late = time.monotonic() >= self._deadline
-            why = "gave no answer in time" if late else "ended before it answered"
+            why = "did not answer in time" if late else "ended before it answered"
             return {"error": why, "hung": late, "phase": phase}
         found = json.loads(line)
-        return found if isinstance(found, dict) else {"error": "gave an answer that is not a result"}
+        return found if isinstance(found, dict) else {"error": "returned something that is not a result"}
 
 
 def follow(

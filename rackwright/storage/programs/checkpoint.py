@@ -35,7 +35,7 @@ _SIOCGIFADDR = 0x8915  # netdevice(7)
 
 
 class Dying:
-    """A stream whose writer is killed once so many bytes are written."""
+    """A stream whose writer is killed after a given number of bytes."""
 
     def __init__(self, stream: Any, after: int) -> None:  # noqa: ANN401 - whatever torch opens
         self._stream, self._left = stream, after

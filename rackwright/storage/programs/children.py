@@ -39,7 +39,7 @@ def become(user: str | None) -> str | None:
         os.setgid(entry.pw_gid)
         os.setuid(entry.pw_uid)
     except (KeyError, OSError) as error:
-        return f"cannot go on as user {user}: {one_line(error)}"
+        return f"cannot switch to user {user}: {one_line(error)}"
     return None
 
 

@@ -65,13 +65,13 @@ class Rank:
             if not pattern.is_block(number, data):
                 place = number * self._block
                 where = f"bytes {place} to {place + self._block} of the file of rank {self._other}"
-                return {"error": f"{where} are not what was written", "wrong": True}
+                return {"error": f"{where} differ from what was written", "wrong": True}
             comparing += time.monotonic() - before
         os.close(file)
         return {"done": self._size, "seconds": time.monotonic() - begun - comparing, "direct": direct}
 
     def create(self) -> Answer:
-        """Empty files in a folder of its own."""
+        """Empty files in a separate folder."""
         begun = time.monotonic()
         os.mkdir(self._files(self._rank), 0o700)
         for number in range(self._asked["files"]):
@@ -156,9 +156,7 @@ def summary(asked: dict[str, Any], done: list[tuple[str, dict[int, Answer]]], mi
                 kind = "wrong" if answer.get("wrong") else "hung" if answer.get("hung") else "error"
                 errors.append({"node": names[rank // jobs], "kind": kind, "text": text[:400]})
     for rank in missing:
-        errors.append(
-            {"node": names[rank // jobs], "kind": "hung", "text": f"rank {rank} never came to the start"}
-        )
+        errors.append({"node": names[rank // jobs], "kind": "hung", "text": f"rank {rank} never started"})
     flags = [answer["direct"] for _, answers in done for answer in answers.values() if "direct" in answer]
     return {"phases": phases, "errors": errors[:64], "errors_count": len(errors), "direct": all(flags)}
 

@@ -195,7 +195,7 @@ _FAULTS = {
         "sed -i 's/^passwd:.*/passwd: sss files/' /etc/nsswitch.conf"
     ),
     "PAM asks SSSD who may log in": "sed -i '/pam_sss/d' /etc/pam.d/common-account",
-    "sshd asks the directory for keys of its users alone": (
+    "sshd asks the directory for keys of its users only": (
         "rm /etc/ssh/sshd_config.d/10-rackwright-directory.conf"
     ),
     "the directory's groups that may become root are as declared": "rm /etc/sudoers.d/91-rackwright-directory",
@@ -222,7 +222,7 @@ def test_a_file_that_changes_the_settings_is_found(site: Site):
 
 
 def test_a_local_user_with_a_number_or_a_name_of_the_directory_is_found(site: Site):
-    claim = "users of the node's own have no number and no name of the directory"
+    claim = "local users share no number and no name with the directory"
     site.on("worker2", "useradd -u 20077 -M stray")
     try:
         status, evidence = verdicts(site, "worker2")["worker2", claim]

@@ -107,7 +107,7 @@ def test_history_accounts_and_queue_come_back_on_an_emptied_head(rack: Site, bef
     assert "earlier installation" in rack.on("head1", "cat /var/lib/rackwright/backup/last.json")
     assert "waits" not in state(rack)["queue"]
     ran = rack.cli("restore", str(rack.file), "--yes")
-    assert f"{before['name']} is put back on head1: database slurm_acct_db, state of slurmctld" in ran.err
+    assert f"restore {before['name']} to head1: database slurm_acct_db, state of slurmctld" in ran.err
     assert state(rack) == {key: before[key] for key in ("history", "accounts", "queue")}
     assert asked(rack, _SCRIPT.format(job=job)) == script
     access = "stat -c '%a %U:%G' /var/lib/slurm/slurmctld /var/lib/slurm/slurmctld/job_state"
@@ -154,7 +154,7 @@ def test_damage_is_found(rack: Site, before: dict[str, str]):
     with rack.here():
         report = verify(rack.cluster, roles=frozenset({"backup"}))
     found = {one.check: one for one in report.results}["the newest backup is recent and whole"]
-    assert (found.status, "is not the file of the manifest" in found.evidence) == (Status.FAIL, True)
+    assert (found.status, "does not match the manifest" in found.evidence) == (Status.FAIL, True)
     assert "damaged" in rack.cli("restore", str(rack.file), "--confirm", rack.name, expect=1).err
     assert yaml.safe_load(rack.file.read_text())["roles"]["backup"]["place"] == PLACE
 

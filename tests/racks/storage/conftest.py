@@ -1,4 +1,4 @@
-"""A head that serves NFS and two workers that mount it, each a virtual machine with drives of its own."""
+"""A head that serves NFS and two workers that mount it, each a virtual machine with its own drives."""
 
 from __future__ import annotations
 

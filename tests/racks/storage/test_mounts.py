@@ -125,16 +125,16 @@ def test_each_fault_of_a_mount_is_named(rack: Site) -> None:
     rack.on(node, "umount /shared/data; mount -t nfs4 -o soft 10.89.0.10:/srv/data /shared/data")
     assert verdict(MOUNTED) == {"FAIL"}
     rack.converge()
-    # nobody mounts it at boot any more
+    # its automount unit no longer starts at boot
     rack.on(node, "systemctl disable --now shared-data.automount; umount /shared/data || :")
-    assert verdict("NFS mounts are declared to systemd and start at boot") == {"FAIL"}
+    assert verdict("NFS mount units are as declared and start at boot") == {"FAIL"}
     rack.converge()
     # the server exports it read-only
     rack.on(HEAD, "exportfs -o ro,remount 10.89.0.0/24:/srv/data || exportfs -i -o ro 10.89.0.0/24:/srv/data")
-    assert "FAIL" in verdict("NFS filesystems can be written")
+    assert "FAIL" in verdict("NFS filesystems are writable")
     assert (HEAD, "nfs_server") in {(one, role) for one, role, _ in operations(rack.plan(2))}
     rack.converge()
-    assert verdict("NFS filesystems can be written") == {"PASS"}
+    assert verdict("NFS filesystems are writable") == {"PASS"}
 
 
 def test_a_stale_handle_is_named(rack: Site) -> None:

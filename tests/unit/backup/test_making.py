@@ -127,7 +127,7 @@ def test_an_emptied_head_does_not_add_to_the_backups_of_the_old_one(head, clock,
     main.main([])
     clock.now += 60
     main.main([])
-    assert len(head.backups()) == 3  # two of its own, and the old one, which is never removed
+    assert len(head.backups()) == 3  # two new ones, and the old one, which is never removed
 
 
 def test_no_backup_while_a_restore_is_unfinished(head, clock, capsys):
@@ -197,7 +197,7 @@ def test_the_report(head, clock, capsys):
     (head.place / "head1-20251126T033000Z").mkdir()
     main.main(["--report"])
     found = json.loads(capsys.readouterr().out)
-    assert "is not the file of the manifest" in found["damage"][0]
+    assert "does not match the manifest" in found["damage"][0]
     assert "cannot be read: No such file" in found["damage"][1]
     assert "head1-20251126T033000Z/manifest.json cannot be read" in found["broken"][0]
     assert found["headers"]["slurmctld"] is None

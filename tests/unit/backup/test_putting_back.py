@@ -111,7 +111,7 @@ def test_a_command_that_fails_is_an_error(head, ran, monkeypatch, capsys, load, 
 @pytest.mark.parametrize("changes", [{"size": 10_000}, {"sha256": "0" * 64}])
 def test_half_a_part_changes_nothing(head, ran, monkeypatch, capsys, changes):
     assert put(monkeypatch, {"load": f"touch {head.folder}/loaded"}, b"rows", **changes) == 1
-    assert "did not arrive whole" in capsys.readouterr().err
+    assert "arrived incomplete" in capsys.readouterr().err
     assert not (head.folder / "loaded").exists()
 
 
@@ -189,7 +189,7 @@ def test_two_steps_at_once_are_refused(head, ran, capsys):
     with open(places.RESTORE_LOCK, "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert step(step="state") == 1
-    assert "still goes on here" in capsys.readouterr().err
+    assert "is still running here" in capsys.readouterr().err
 
 
 def test_files_that_are_being_replaced_are_archived(tmp_path, monkeypatch):

@@ -108,7 +108,7 @@ def test_paths_that_look_alike_have_marks_of_their_own(tmp_path):
     "text", ["", "nothing", "{}", '{"/home": {}}', '{"/home": {"seconds": "x"}}', '{"/home": []}']
 )
 def test_what_cannot_be_read_is_unknown(text):
-    with pytest.raises(Undetermined, match="what the node printed of its filesystems cannot be read"):
+    with pytest.raises(Undetermined, match="cannot parse what the node printed about its filesystems"):
         answers(text, (nfs(),))
 
 

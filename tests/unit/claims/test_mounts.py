@@ -54,7 +54,7 @@ HUNG = {"hangs": True, "seconds": 5}
             {"error": "ENODEV", "text": "No such device"},
             ("FAIL", "/home cannot be read: ENODEV (No such device)"),
         ),
-        ("rubbish", ("UNKNOWN", "what the node printed of its filesystems cannot be read: 'rubbish'")),
+        ("rubbish", ("UNKNOWN", "cannot parse what the node printed about its filesystems: 'rubbish'")),
     ],
 )
 def test_answers(answer, result):
@@ -75,7 +75,7 @@ def table(text):
 def test_what_waits_for_a_server_that_is_away_is_unknown():
     """Seen on the storage rack: the first use after a boot, while the server is down."""
     autofs = f"{ROOT}0 0 0:0 / /home rw - autofs systemd-1 rw\n"
-    said = ("UNKNOWN", "/home waits for its server, and is not mounted yet")
+    said = ("UNKNOWN", "/home is not mounted yet: it waits for its server")
     assert judge(MOUNTED, probe(HUNG) | table(autofs)) == said
     # without the automounter nothing waits: it is not mounted
     assert judge(MOUNTED, probe(HUNG) | table(ROOT)) == ("FAIL", "/home is not mounted")
@@ -108,29 +108,29 @@ def test_a_table_that_cannot_be_read_is_unknown(text):
     assert judge(MOUNTED, probe(GOOD) | table(text))[0] == "UNKNOWN"
 
 
-WRITTEN = "NFS filesystems can be written"
+WRITTEN = "NFS filesystems are writable"
 
 
 @pytest.mark.parametrize(
     ("answer", "result"),
     [
         (GOOD | {"writes": True}, ("PASS", "/home")),
-        (GOOD | {"writes": False}, ("FAIL", "/home cannot be written: the server refuses its users")),
+        (GOOD | {"writes": False}, ("FAIL", "/home is not writable: the server refuses its users")),
         (
             GOOD | {"writes": None},
-            ("UNKNOWN", "/home: the server squashes root, and no folder of a user is there to ask for"),
+            ("UNKNOWN", "/home: the server squashes root, and there is no user folder to test instead"),
         ),
         (
             {"error": "EROFS", "text": "Read-only file system"},
-            ("FAIL", "/home cannot be written: Read-only file system"),
+            ("FAIL", "/home is not writable: Read-only file system"),
         ),
         (
             {"error": "EDQUOT", "text": "Disk quota exceeded"},
-            ("FAIL", "/home has no room for a file: Disk quota exceeded"),
+            ("FAIL", "/home has no space for a file: Disk quota exceeded"),
         ),
         (
             {"error": "ENOSPC", "text": "No space left on device"},
-            ("FAIL", "/home has no room for a file: No space left on device"),
+            ("FAIL", "/home has no space for a file: No space left on device"),
         ),
         (HUNG, ("UNKNOWN", "/home does not answer within 5 s")),
         (GOOD | {"writes": "yes"}, None),
@@ -156,10 +156,10 @@ ROOM = "NFS filesystems have room"
     [
         ({}, ("PASS", "/home has 50 % free and 90 % of its inodes free")),
         ({"files": 0, "files_available": 0}, ("PASS", "/home has 50 % free")),
-        ({"available": 40}, ("WARN", "/home has 4 % free, and 5 % are declared")),
-        ({"available": 20}, ("FAIL", "/home has 2 % free, and 5 % are declared")),
-        ({"files_available": 30}, ("WARN", "/home has 3 % of its inodes free, and 5 % are declared")),
-        ({"files_available": 0}, ("FAIL", "/home has 0 % of its inodes free, and 5 % are declared")),
+        ({"available": 40}, ("WARN", "/home has 4 % free, less than the declared 5 %")),
+        ({"available": 20}, ("FAIL", "/home has 2 % free, less than the declared 5 %")),
+        ({"files_available": 30}, ("WARN", "/home has 3 % of its inodes free, less than the declared 5 %")),
+        ({"files_available": 0}, ("FAIL", "/home has 0 % of its inodes free, less than the declared 5 %")),
         ({"blocks": 0}, ("UNKNOWN", "/home reports a size of 0")),
     ],
 )
@@ -171,7 +171,7 @@ def test_room_of_one_that_hangs_is_unknown():
     assert judge(ROOM, probe(HUNG)) == ("UNKNOWN", "/home does not answer within 5 s")
 
 
-UNITS = "NFS mounts are declared to systemd and start at boot"
+UNITS = "NFS mount units are as declared and start at boot"
 
 
 def unit_replies(fs):

@@ -42,7 +42,7 @@ def test_a_client():
     assert judge("nfs_client", both, gssd, tlshd) == ("PASS", "rpc-gssd.service runs, tlshd.service runs")
     assert judge("nfs_client", both, gssd, unit("tlshd.service", "inactive")) == (
         "FAIL",
-        "tlshd.service does not run: no filesystem with this security can be used",
+        "tlshd.service is not running: filesystems with this security cannot be used",
     )
     assert judge("nfs_client", both)[0] == "UNKNOWN"
 

@@ -59,7 +59,7 @@ def test_an_error_has_its_name():
 @pytest.mark.parametrize("printed", ["", "[]", "{}", "not JSON"])
 def test_what_cannot_be_read_is_unknown(printed):
     host = SimpleNamespace(run=lambda *_: SimpleNamespace(rc=0, stdout=printed, stderr=""))
-    with pytest.raises(Undetermined, match="cannot be read"):
+    with pytest.raises(Undetermined, match="cannot parse"):
         run("said = 1", host=host)
 
 

@@ -53,7 +53,7 @@ def test_an_empty_head_needs_yes(rackwright, asked):
     assert (ran.status, asked["called"]) == (0, (["head1"], "x"))
     assert ran.out == "head1: database: 10 bytes\nnext: rackwright verify c.yaml\n"
     assert ran.err == (
-        f"{NAME} is put back on head1: database, state\n"
+        f"restore {NAME} to head1: database, state\n"
         "stopped meanwhile: slurmdbd.service on head1, slurmctld.service on head1\n"
     )
     ran = rackwright("restore", "c.yaml")
@@ -67,7 +67,7 @@ def test_an_empty_head_needs_yes(rackwright, asked):
         ({"destroyed": {"head1": ("2 jobs in the queue",)}}, "head1: destroyed: 2 jobs in the queue"),
         (
             {"unknown": {"head1": ("the queue: no answer",)}},
-            "head1: not known whether anything is destroyed: the queue: no answer",
+            "head1: cannot tell whether anything is destroyed: the queue: no answer",
         ),
     ],
 )
@@ -120,12 +120,12 @@ def test_fetching(rackwright, monkeypatch, tmp_path):
 
 def test_nodes_without_anything_to_put_back(rackwright):
     ran = rackwright("restore", "c.yaml", "--node", "worker1")
-    assert (ran.status, ran.err) == (1, "error: worker1 has nothing to put back.\nhint: one of: head1\n")
+    assert (ran.status, ran.err) == (1, "error: worker1 has nothing to restore.\nhint: one of: head1\n")
     assert "nowhere is not in cluster test" in rackwright("restore", "c.yaml", "--node", "nowhere").err
 
 
 def test_a_cluster_without_state(cluster, monkeypatch):
     monkeypatch.setattr(command, "load_cluster", lambda file: make_cluster())
-    with pytest.raises(RackwrightError, match="This cluster has nothing to put back") as refused:
+    with pytest.raises(RackwrightError, match="This cluster has nothing to restore") as refused:
         command.restore_command("c.yaml")
     assert refused.value.hint == "no role of this cluster backs anything up"

@@ -134,7 +134,7 @@ def without(key):
         ("path: /home", "path: /home/", PATH, "'/home/' is not a valid absolute path.", PATH_HINT),
         ("path: /home", "path: /ho/../me", PATH, "'/ho/../me' is not a valid absolute path.", PATH_HINT),
         ("path: /home", "path: '/ho me'", PATH, "'/ho me' is not a valid absolute path.", PATH_HINT),
-        ("path: /home", "path: /var", PATH, "Nothing is mounted over /var.", "e.g. `/home`"),
+        ("path: /home", "path: /var", PATH, "Cannot mount over /var.", "e.g. `/home`"),
         ("path: /home", "path: /", PATH, "'/' is not a valid absolute path.", PATH_HINT),
         ("/srv/home", "srv", EXPORT, "'srv' is not a valid absolute path.", PATH_HINT),
         ("[head1]", "[head9]", SERVERS, f"head9 {KNOWN}", "did you mean `head1`?"),
@@ -142,8 +142,8 @@ def without(key):
         ("[head1]", "['a b.c']", SERVERS, f"a b.c {KNOWN}", NODES_HINT),
         ("[head1]", "['10.1.0.300']", SERVERS, "10.1.0.300 is not a valid IPv4 address.", None),
         ("[head1]", "[head1@o2ib]", SERVERS, "head1@o2ib is not a valid server.", "e.g. `10.0.0.5`"),
-        ("[head1]", "[head1, 10.1.0.9]", SERVERS, "nfs has one server here.",
-         "name the address that moves between them; `kind: vast` takes several"),
+        ("[head1]", "[head1, 10.1.0.9]", SERVERS, "nfs takes one server.",
+         "name their floating address, or use `kind: vast`, which takes several"),
     ],
 )  # fmt: skip
 def test_a_key_that_is_wrong(tmp_path, old, new, line, message, hint):
@@ -169,16 +169,16 @@ def test_a_key_that_is_wrong(tmp_path, old, new, line, message, hint):
         ("options: [soft, hard]", "`hard` contradicts `soft`.", "keep one of them"),
         ("options: [atime, noatime]", "`noatime` contradicts `atime`.", "keep one of them"),
         ("options: [hard, hard]", "`hard` is set twice.", None),
-        ("options: [ro]", "`ro` cannot be set by an option.", "write `read_only: true`"),
-        ("options: [proto=rdma]", "`proto` cannot be set by an option.", "write `rdma: true`"),
-        ("options: [tcp]", "`tcp` cannot be set by an option.",
-         "TCP is what NFS uses; write `rdma: true` for RDMA"),
-        ("options: [x-systemd.automount]", "`x-systemd.automount` cannot be set by an option.",
-         "a mount unit does not read what fstab does: use the keys of the filesystem"),
-        ("options: ['a b']", "'a b' is not a mount option.", "e.g. `nconnect=8`; each in an item of its own"),
+        ("options: [ro]", "`ro` cannot be set in `options`.", "write `read_only: true`"),
+        ("options: [proto=rdma]", "`proto` cannot be set in `options`.", "write `rdma: true`"),
+        ("options: [tcp]", "`tcp` cannot be set in `options`.",
+         "NFS uses TCP; write `rdma: true` for RDMA"),
+        ("options: [x-systemd.automount]", "`x-systemd.automount` cannot be set in `options`.",
+         "a mount unit ignores fstab options: use the keys of the filesystem"),
+        ("options: ['a b']", "'a b' is not a mount option.", "e.g. `nconnect=8`; one item per option"),
         ("quota: {}", "A quota needs `gib`, `files` or both.", "e.g. `quota: {gib: 100, files: 1000000}`"),
         ("quota: {gib: 0}", "The number must be at least 1.", None),
-        ("quota: {users: {ada: {users: {bob: {gib: 1}}}}}", "The limits of one user have no `users`.", None),
+        ("quota: {users: {ada: {users: {bob: {gib: 1}}}}}", "The limits of one user cannot contain `users`.", None),
         ("floor: {}", "A floor needs at least one rate.", "e.g. `floor: {read_gbs: 4, write_gbs: 2}`"),
         ("floor: {read_gbs: 4}", "A floor needs a `source`.",
          "e.g. `source: {text: DGX SuperPOD H100 RA, table 6, read: 2026-11-20}`"),
@@ -201,7 +201,7 @@ def test_a_key_that_is_added(tmp_path, added, message, hint):
         (local(), 32, "No role makes a filesystem on /scratch of head1,w[1-4].",
          "declare it under `roles.storage_layout.filesystems`, e.g. `/scratch: {on: scratch}`"),
         (local(purpose="state"), 30, "A local filesystem cannot hold state that heads share.", "e.g. `kind: nfs`"),
-        (local(options="[noatime]"), 33, "A local filesystem has no options here.",
+        (local(options="[noatime]"), 33, "A local filesystem takes no options here.",
          "declare `mount_options` of the role storage_layout"),
         ("storage:\n  l:\n    kind: lustre\n    purpose: data\n    path: /l\n    servers: [10.9.0.5@ib0]\n    fsname: l\n",
          33, "10.9.0.5@ib0 is not a valid server.", "e.g. `10.0.0.5@o2ib`"),
@@ -229,16 +229,16 @@ def second(path, export="/srv/data"):
     [
         (
             "/home",
-            "/home is the path of home (line 32) on head1,w[1-4] too.",
-            "mount each on a path of its own",
+            "/home is also the path of home (line 32) on head1,w[1-4].",
+            "mount each on a separate path",
         ),
         (
             "/home/data",
             (
-                "/home/data and /home of home (line 32) on head1,w[1-4] are one below the other: while the outer one "
-                "is away, the inner one is too."
+                "/home/data and /home of home (line 32) on head1,w[1-4] are nested: while the outer one is away, the "
+                "inner one is too."
             ),
-            "mount each on a path of its own, and link to it",
+            "mount each on a separate path, and link to it",
         ),
     ],
 )
@@ -277,8 +277,8 @@ def test_a_path_on_the_node_s_own_drives(tmp_path):
     assert said(tmp_path, HOME, drives) == [
         (
             PATH,
-            "/home and /home/scratch, which w1 has on its own drives, are in each other's way.",
-            "mount each on a path of its own",
+            "/home conflicts with /home/scratch, which w1 has on its own drives.",
+            "mount each on a separate path",
         )
     ]
 

@@ -68,5 +68,5 @@ def test_everyone_has_the_limit_and_some_have_their_own():
         2004: (Limits(), EACH),
     }
     assert differing(None, EACH, {}) == {DEFAULT: (Limits(), EACH)}
-    assert str(Limits()) == "no limit"
+    assert str(Limits()) == "unlimited"
     assert str(Limits(4, 5, 1)) == "4 KiB, 5 files, soft limits"

@@ -40,7 +40,7 @@ def test_known(kind, options):
         (K.WEKA, ("coherent",), "weka has no mount option `coherent`."),
         (K.WEKA, ("readcache", "forcedirect"), "`forcedirect` contradicts `readcache`."),
         (K.CEPHFS, ("wsync=1",), "`wsync` takes no value."),
-        (K.CEPHFS, ("secret=AQ",), "`secret` cannot be set by an option."),
+        (K.CEPHFS, ("secret=AQ",), "`secret` cannot be set in `options`."),
         (K.GPFS, ("nconnect=8",), "gpfs has no mount option `nconnect`."),
     ],
 )

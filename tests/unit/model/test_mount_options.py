@@ -38,7 +38,7 @@ def test_each_option_of_the_manual_is_taken(name):
 @pytest.mark.parametrize("name", sorted(ELSEWHERE))
 def test_what_a_key_says_is_refused_with_that_key(name):
     ((index, sentence, hint),) = mistakes(name)
-    assert (index, sentence) == (0, f"`{name}` cannot be set by an option.")
+    assert (index, sentence) == (0, f"`{name}` cannot be set in `options`.")
     assert hint
 
 
@@ -70,7 +70,7 @@ def test_vast_has_more_connections_and_not_any_number():
 @pytest.mark.parametrize("option", ["a;b", "a=b c", "", "=", "a='x'", "a=$(id)", "a=b\n", "-o"])
 def test_what_would_need_quoting_is_no_option(option):
     assert mistakes(option) == [
-        (0, f"{option!r} is not a mount option.", "e.g. `nconnect=8`; each in an item of its own")
+        (0, f"{option!r} is not a mount option.", "e.g. `nconnect=8`; one item per option")
     ]
 
 

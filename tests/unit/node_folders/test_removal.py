@@ -51,7 +51,7 @@ def test_names_links_and_depth(tmp_path, bin_folder):
 
 @pytest.mark.slow
 def test_a_tree_deeper_than_any_path(tmp_path, bin_folder):
-    """2,000 folders of long names: no path of it fits PATH_MAX, and no process has so many descriptors."""
+    """2,000 nested folders with long names: the path exceeds PATH_MAX, and no process has that many descriptors."""
     os.mkdir("top", dir_fd=bin_folder)
     inner = os.open("top", FOLDER, dir_fd=bin_folder)
     for _ in range(2000):

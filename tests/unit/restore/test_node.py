@@ -62,7 +62,7 @@ def test_the_backups_of_a_node(nodes, monkeypatch):
 @pytest.mark.parametrize(
     ("status", "out", "message"),
     [
-        (3, "", "head1 has no settings of backups."),
+        (3, "", "head1 has no backup settings."),
         (1, "", "head1 cannot list its backups: python3: not found."),
         (0, json.dumps({"refused": "nothing is mounted on /srv"}), "nothing is mounted on /srv"),
         (0, "[]", "in a form that can be read"),
@@ -126,7 +126,7 @@ def test_a_part_is_streamed_after_the_program(nodes, transfers):
     assert json.dumps(step) in transfers["command"]
     assert transfers["closed"]
     transfers["status"] = 1
-    with pytest.raises(RestoreError, match="head1: database was not put back: ERROR 1064"):
+    with pytest.raises(RestoreError, match="head1: database was not restored: ERROR 1064"):
         nodes.put_back("head1", step, [])
 
 

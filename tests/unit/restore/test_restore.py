@@ -88,7 +88,7 @@ def test_a_head_that_comes_into_use_meanwhile_is_left_alone(cluster, head):
         head.answers = {"probe queue": (0, "1 job\n")}
         return not restoring.needs_typing
 
-    with pytest.raises(RestoreError, match="head1 has come into use meanwhile"):
+    with pytest.raises(RestoreError, match="head1 has come into use in the meantime"):
         put_back(cluster, agree=agree)
     assert not any("begin" in one for one in head.asked)
 
@@ -96,7 +96,7 @@ def test_a_head_that_comes_into_use_meanwhile_is_left_alone(cluster, head):
 def test_a_head_without_its_programs_is_applied_first(cluster, head):
     backup(head.place)
     head.answers = {"ready database": (127, "mariadb: not found")}
-    with pytest.raises(RestoreError, match="head1 cannot take back database: mariadb: not found") as refused:
+    with pytest.raises(RestoreError, match="head1 cannot restore database: mariadb: not found") as refused:
         put_back(cluster)
     assert "rackwright apply" in refused.value.hint
 
@@ -122,7 +122,7 @@ def test_an_interrupted_restore_is_run_again(cluster, head, fails_at):
 def test_a_unit_that_does_not_serve_is_an_error(cluster, head):
     backup(head.place)
     head.answers = {"answers queue": (1, "cluster id mismatch")}
-    with pytest.raises(RestoreError, match=r"queue.service does not serve: cluster id mismatch"):
+    with pytest.raises(RestoreError, match=r"queue.service does not respond: cluster id mismatch"):
         put_back(cluster)
     assert head.left
 
@@ -132,7 +132,7 @@ def test_a_unit_that_does_not_serve_is_an_error(cluster, head):
     [
         ({"cluster": "other"}, "is of cluster other, not of test"),
         ({"node": "head2"}, "is of node head2, not of head1"),
-        ({"content": {"database": b"x"}}, "lacks what head1 is declared to have: queue"),
+        ({"content": {"database": b"x"}}, "lacks parts that head1 declares: queue"),
         ({"recipients": [pyrage.x25519.Identity.generate().to_public()]}, "is not encrypted to the identity"),
     ],
 )
@@ -156,7 +156,7 @@ def test_a_damaged_backup_changes_nothing(cluster, head):
     folder = backup(head.place)
     data = (folder / "state.gz.age").read_bytes()
     (folder / "state.gz.age").write_bytes(data[:-1] + b"x")
-    with pytest.raises(RestoreError, match=r"is damaged: .*state\.gz\.age is not the file of the manifest"):
+    with pytest.raises(RestoreError, match=r"is damaged: .*state\.gz\.age does not match the manifest"):
         put_back(cluster)
     with pytest.raises(RestoreError, match="is damaged"):
         local(folder)

@@ -165,7 +165,7 @@ def test_a_password_that_the_file_cannot_hold_is_refused(password):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"servers": ["ldaps://a", "ldap://b"]}, "The servers are of both schemes, ldap and ldaps."),
+        ({"servers": ["ldaps://a", "ldap://b"]}, "The servers use both schemes, ldap and ldaps."),
         ({"servers": ["ldaps://a", "ldaps://a"]}, "A server is listed more than once."),
         ({"servers": ["http://a"]}, "Not the URI of an LDAP server."),
         ({"servers": ["ldapi:///"]}, "Not the URI of an LDAP server."),
@@ -177,15 +177,15 @@ def test_a_password_that_the_file_cannot_hold_is_refused(password):
         ({"base": "dc=a\\,b"}, None),
         ({"base": "dc=a?sub?(uid=*)"}, None),
         ({"ca_file": "ca.pem", "public_ca": True}, "`ca_file` and `public_ca` exclude each other."),
-        ({"allowed_groups": []}, "Nothing says who may log in."),
+        ({"allowed_groups": []}, "Who may log in is not declared."),
         ({"everyone": True}, "Of `allowed_groups`, `access_filter` and `everyone` only one can be declared."),
-        ({"expiry": "shadow"}, "`expiry` is read with `access_filter` only."),
+        ({"expiry": "shadow"}, "`expiry` works only with `access_filter`."),
         ({"allowed_groups": [], "access_filter": "uid=a"}, "Not an LDAP filter in parentheses."),
         ({"allowed_groups": [], "access_filter": "(uid=a)(uid=b)"}, "Not an LDAP filter in parentheses."),
         ({"allowed_groups": [], "access_filter": "((uid=a)"}, "Not an LDAP filter in parentheses."),
         ({"numbers": "sid"}, "Only Active Directory has SIDs."),
         ({"min_id": 20000, "max_id": 10000}, "`max_id` 10000 is below `min_id` 20000."),
-        ({"deadline_seconds": 2}, "2 s are too few for 2 servers, of which each takes a second."),
+        ({"deadline_seconds": 2}, "2 s is too short for 2 servers, each of which takes a second."),
         ({"home": "/home/all"}, "All users would have one home."),
         ({"home": "/home/../%u"}, "Not the absolute path of a home."),
         ({"home": "home/%u"}, "Not the absolute path of a home."),
@@ -213,7 +213,7 @@ def test_a_ca_is_needed(tmp_path):
     alone = site({"accounts": OPTIONS})
     (found,) = OPTIONS.problems(alone)
     assert found[1] == (
-        "Nothing says which CA signed the servers' certificates: head1 does not run the role site_ca."
+        "Which CA signed the servers' certificates is not declared: head1 does not run the role site_ca."
     )
     public = changed(public_ca=True)
     assert list(public.problems(site({"accounts": public}))) == []
@@ -233,7 +233,7 @@ def test_names_of_the_nodes_own_groups_are_refused():
     assert [(path, sentence) for path, sentence, _ in bad.problems(made(bad))] == [
         (
             f"{field}[0]",
-            f"{name} is a group of the nodes: one of the directory with this name does not exist for them.",
+            f"{name} is a local group of the nodes, which ignore a directory group with this name.",
         )
         for field, name in (("allowed_groups", "docker"), ("sudo_groups", "wheel"))
     ]
@@ -248,7 +248,7 @@ def test_one_directory_for_all_nodes():
     )
     mixed = type(cluster)(**{**{name: getattr(cluster, name) for name in FIELDS}, "nodes": nodes})
     assert [problem[:2] for problem in OPTIONS.problems(mixed)] == [
-        ("min_id", "`min_id` is another one on gpu2: users would have other numbers there, or not exist.")
+        ("min_id", "`min_id` differs on gpu2: users would have other numbers there, or not exist.")
     ]
 
 
@@ -260,7 +260,7 @@ def test_what_is_rarely_meant_is_warned_of():
     alone = site({"accounts": odd})
     assert [(path, sentence.split(",")[0]) for path, sentence, _ in odd.warnings(alone)] == [
         ("bind", "The nodes read the directory without a login"),
-        ("sudo_groups[0]", "Members of root-team may become root and"),
+        ("sudo_groups[0]", "Members of root-team may become root but"),
         ("", "head1 does not run the role access: its sshd may take passwords of the directory's users."),
     ]
     assert list(OPTIONS.warnings(made())) == []

@@ -88,8 +88,14 @@ HEAD = SITE.by_name["head1"]
             {"place": "backup"},
             "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes.",
         ),
-        ({"place": "/tmp/x"}, "/tmp/x is no folder for backups: it is the system's, or emptied at boot."),
-        ({"place": "/var/tmp"}, "/var/tmp is no folder for backups: it is the system's, or emptied at boot."),
+        (
+            {"place": "/tmp/x"},
+            "/tmp/x is not usable for backups: it belongs to the system or is emptied at boot.",
+        ),
+        (
+            {"place": "/var/tmp"},
+            "/var/tmp is not usable for backups: it belongs to the system or is emptied at boot.",
+        ),
         ({"place": "/b", "every": "sometimes"}, "Not a valid time of systemd's OnCalendar."),
         ({"place": "/b", "every": "02:30; reboot"}, "Not a valid time of systemd's OnCalendar."),
         ({"place": "/b", "keep": 1}, "Input should be greater than or equal to 2"),
@@ -117,7 +123,7 @@ def test_problems():
         ("place", "/srv/backup is on vault, which head1 mounts read-only.", None)
     ]
     assert problems(site(filesystems=[filesystem(purpose=FilesystemPurpose.SCRATCH)])) == [
-        ("place", "/srv/backup is on vault, a scratch filesystem.", "use one that is kept")
+        ("place", "/srv/backup is on vault, a scratch filesystem.", "use a filesystem whose files are kept")
     ]
     rare = BackupOptions(place="/b", every="monthly")
     assert [path for path, _, _ in problems(site(rare))] == ["max_age_hours"]
@@ -387,7 +393,7 @@ FAILING = [
     (
         WHOLE,
         {"newest": {"recipients": [KEY]}},
-        "head1-20251126T023000Z is encrypted to other recipients than the declared 1",
+        "head1-20251126T023000Z is encrypted to recipients other than the declared 1",
     ),
     (
         WHOLE,

@@ -119,13 +119,13 @@ def test_refused():
     )
     assert [one[1] for one in problems(changed(tls=True))] == ["No role issues a certificate for head1."]
     assert [one[1] for one in problems(disks=Disks(paths=("/meta", "/data1")))] == [
-        "/data2/beegfs of gpu1 is on no filesystem of its own."
+        "/data2/beegfs of gpu1 is not on a separate filesystem."
     ]
     unknown = changed(meta={"nodes": "gpu9", "folder": "/meta/beegfs"})
     assert [one[1] for one in problems(unknown)] == ["There is no node gpu9."]
     outside = filesystem(FilesystemKind.BEEGFS, "10.0.0.5")
     assert [one[1] for one in problems(fs=outside)] == [
-        "These servers are of one filesystem, and 0 name a node of the cluster as their server."
+        "These servers belong to one filesystem, but 0 name a node of the cluster as their server."
     ]
     old = BeegfsOptions.model_validate({"version": "20:7.4.7", "server": SERVER})
     assert [one[1] for one in problems(old)] == ["Servers are set up for BeeGFS 8 alone."]

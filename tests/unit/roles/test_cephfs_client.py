@@ -103,12 +103,12 @@ def test_refused():
     assert problems(NEW, os=RELEASES["debian-12"]) == [
         (
             "access.scratch.fsid",
-            "ceph-common 16 of debian-12, which gpu1 runs, mounts by monitors alone.",
+            "ceph-common 16 of debian-12, which gpu1 runs, mounts by monitors only.",
             "leave `fsid` out, or declare `archive`",
         )
     ]
     assert [one[:2] for one in problems(os=RELEASES["rocky-9"])] == [
-        ("archive", "The archives of rocky-9, which gpu1 runs, have no ceph-common that is known here.")
+        ("archive", "The archives of rocky-9, which gpu1 runs, have no known ceph-common.")
     ]
     other = CephfsClientOptions.model_validate({"access": {"home": USER}})
     assert [one[1] for one in problems(other)] == [
@@ -117,7 +117,7 @@ def test_refused():
     ]
     named = filesystem(FilesystemKind.CEPHFS, "mon1.example.com", fsname="lab")
     assert [one[1] for one in problems(fs=named)] == [
-        "mon1.example.com of scratch is a DNS name, and the kernel shows the address instead."
+        "mon1.example.com of scratch is a DNS name, but the kernel shows the address instead."
     ]
     assert problems(NEW, named) == []
     twice = SCRATCH.model_copy(update={"options": ("name=admin",)})

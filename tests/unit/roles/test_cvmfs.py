@@ -75,7 +75,7 @@ def test_options_that_are_refused(given, message):
             cvmfs_site({**GIVEN, "cache": "/shared/cvmfs"}, nfs("data", "/shared", nodes=("gpu1",))),
             (
                 "cache",
-                "/shared/cvmfs is on data, which nodes share: each needs a cache of its own.",
+                "/shared/cvmfs is on data, which nodes share: each node needs a separate cache.",
                 "e.g. `cache: /scratch/cvmfs` on the node's own drives",
             ),
         ),

@@ -81,8 +81,8 @@ def test_mistakes_that_need_the_cluster():
         ("datasets.images.filesystem", "gpu1 does not use a shared filesystem data.", "it uses: none")
     ]
     assert problems(made(limit_gib=60)) == [
-        ("datasets.images.size_gib", "images has 100 GiB, and the cache 60.", None),
-        ("limit_gib", "What is kept has 100 GiB, and the cache 60.", None),
+        ("datasets.images.size_gib", "images takes 100 GiB, but the cache has only 60.", None),
+        ("limit_gib", "Kept datasets take 100 GiB, but the cache has only 60.", None),
     ]
     assert problems(made(), without=("gpu1", "gpu2"))[0][1] == (
         "No worker uses a filesystem of kind local and purpose scratch."
@@ -93,7 +93,7 @@ def test_mistakes_that_need_the_cluster():
     ]
     second = SCRATCH.model_copy(update={"name": "slow", "path": "/slow"})
     assert problems(made(), filesystems=(SCRATCH, second, DATA)) == [
-        ("filesystem", "gpu1 uses several filesystems for scratch: fast, slow.", "name one of them")
+        ("filesystem", "gpu1 uses several scratch filesystems: fast, slow.", "name one of them")
     ]
 
 
@@ -101,8 +101,8 @@ def test_folders_of_other_roles_in_the_cache():
     assert problems(made(), docker=DockerOptions(data_root="/scratch/datasets/docker")) == [
         (
             "",
-            "`docker.data_root` is /scratch/datasets/docker, in the cache of datasets.",
-            "give it a folder of its own",
+            "`docker.data_root` is /scratch/datasets/docker, inside the dataset cache.",
+            "give it a separate folder",
         )
     ]
 
@@ -207,7 +207,7 @@ def listing(images: str, size: float = 10.0, **more: str) -> FakeHost:
             KEPT,
             listing("incomplete"),
             "WARN",
-            "images is not whole yet; `journalctl -u rackwright-dataset-fill.service` says why",
+            "images is not complete yet; `journalctl -u rackwright-dataset-fill.service` says why",
         ),
         (
             KEPT,
@@ -220,12 +220,12 @@ def listing(images: str, size: float = 10.0, **more: str) -> FakeHost:
         (KEPT, FakeHost({f"{paths.RUN} list": "{}"}), "UNKNOWN", None),
         (LIMIT, listing("complete"), "PASS", "10.0 of 200 GiB: images"),
         (LIMIT, listing("missing", 0), "PASS", "0.0 of 200 GiB: nothing yet"),
-        (LIMIT, listing("complete", 201), "FAIL", "the cache holds 201.0 GiB, and 200 are declared"),
+        (LIMIT, listing("complete", 201), "FAIL", "the cache holds 201.0 GiB, but 200 are declared"),
         (
             LIMIT,
             listing("complete", old="complete"),
             "WARN",
-            "old is in the cache, and not declared; the timer removes it",
+            "old is in the cache but not declared; the timer removes it",
         ),
         (LIMIT, FakeHost({f"{paths.RUN} list": "[]"}), "UNKNOWN", None),
         (

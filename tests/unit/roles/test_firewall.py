@@ -370,7 +370,7 @@ def test_a_job_that_inherited_a_socket_of_its_step_opened_nothing():
 
 
 def test_a_socket_of_nfsd_has_an_inode_and_no_process():
-    """As ss shows it on Debian 13 with Linux 6.12 (2026-11-26); without the declaration nobody can tell whose it is."""
+    """As ss shows it on Debian 13 with Linux 6.12 (2026-11-26); without the declaration its owner is unknown."""
     nfsd = line("", "0.0.0.0:2049")
     assert len(verdict(nfsd).unseen) == 1
     found = verdict(nfsd, Listener("kernel", (2049, 2049)))

@@ -73,7 +73,7 @@ def test_refused():
     assert errors_in(GpfsClientOptions, {"packages": {}})
     assert problems() == []
     assert [one[1] for one in problems(mirrors=Mirrors())] == [
-        "IBM's packages come from the site's mirror, and no `mirrors.files` is declared."
+        "IBM's packages come from the site's mirror, but `mirrors.files` is not declared."
     ]
     rpms = PLAIN.model_copy(update={"packages": GpfsClientOptions(packages=packages("rpm")).packages})
     assert [one[1] for one in problems(rpms)] == [
@@ -166,7 +166,7 @@ CASES = [
         DAEMON,
         {readings.STATE: STATE.replace(":active:", ":arbitrating:")},
         "FAIL",
-        "the daemon is arbitrating, not active: `mmgetstate`, /var/adm/ras/mmfs.log.latest",
+        "the daemon is arbitrating, not active: see `mmgetstate` and /var/adm/ras/mmfs.log.latest",
     ),
     (DAEMON, {readings.STATE: OUTSIDE}, "FAIL", None),
     (DAEMON, {readings.STATE: (1, "", "mmgetstate: something else\n")}, "UNKNOWN", None),

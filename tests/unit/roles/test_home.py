@@ -98,7 +98,7 @@ def test_what_the_server_gets():
         "Make /etc/rackwright",
         "Make /usr/local/libexec",
         "Write the program that makes homes",
-        "Write whose homes it makes",
+        "Write the list of homes",
         "Make the homes of declared users",
     ]
     assert json.loads(content(plan, paths.SETTINGS)) == {
@@ -176,7 +176,7 @@ LAYOUT = {"disks": {"d": {"slot": "0000:01:00.0"}}, "filesystems": {"/srv": {"on
             [
                 (
                     "",
-                    "storage.home has a quota, and no role makes the filesystem of /srv/home on head1.",
+                    "storage.home has a quota, but no role makes the filesystem of /srv/home on head1.",
                     "declare it under `roles.storage_layout.filesystems`, e.g. `/srv/home: {on: data, mount_options: [uquota]}`",
                 )
             ],
@@ -186,8 +186,8 @@ LAYOUT = {"disks": {"d": {"slot": "0000:01:00.0"}}, "filesystems": {"/srv": {"on
             [
                 (
                     "",
-                    "storage.home has a quota, and /srv on head1 is ext4: quotas are set on xfs alone.",
-                    "its quota files would have to be made while it is not mounted; declare `type: xfs`, or take the quota away",
+                    "storage.home has a quota, but /srv on head1 is ext4: quotas are set only on xfs.",
+                    "its quota files would have to be made while it is not mounted; declare `type: xfs`, or remove the quota",
                 )
             ],
         ),
@@ -196,7 +196,7 @@ LAYOUT = {"disks": {"d": {"slot": "0000:01:00.0"}}, "filesystems": {"/srv": {"on
             [
                 (
                     "",
-                    "storage.home has a quota, and /srv on head1 is mounted without `uquota`.",
+                    "storage.home has a quota, but /srv on head1 is mounted without `uquota`.",
                     "add it to `mount_options` under `roles.storage_layout.filesystems`, and unmount it once: a remount is too late",
                 )
             ],
@@ -324,7 +324,7 @@ def test_links_and_other_users_homes_are_left_alone(place, capsys, tmp_path):
 
 def test_a_folder_that_others_can_write_is_refused(place, capsys):
     place.chmod(0o777)
-    wrong = f"{place} has mode 777 and belongs to uid {ME}: not root's alone"
+    wrong = f"{place} has mode 777 and belongs to uid {ME}: only root may own and write it"
     assert run(capsys, "make") == (1, wrong)
     assert run(capsys, "wrong")[1].splitlines() == [wrong, f"{place}/alice is missing"]
     place.rmdir()
@@ -459,9 +459,9 @@ def quota_answers(printed):
     ("printed", "status", "evidence"),
     [
         (COUNTED + SET, "PASS", "/srv: 104857600 KiB, 1000000 files for every user, enforced"),
-        (COUNTED + SET.replace("5242880", "0"), "FAIL", "on /srv the limit of uid 2002 is no limit, not 5242880 KiB"),
-        (COUNTED.replace("Enforcement: ON", "Enforcement: OFF") + SET, "FAIL", "/srv counts quotas of users and enforces none"),
-        ("", "FAIL", "/srv counts no quotas of users: it is not mounted, or without uquota"),
+        (COUNTED + SET.replace("5242880", "0"), "FAIL", "on /srv the limit of uid 2002 is unlimited, not 5242880 KiB"),
+        (COUNTED.replace("Enforcement: ON", "Enforcement: OFF") + SET, "FAIL", "/srv accounts user quotas but does not enforce them"),
+        ("", "FAIL", "/srv has no accounting of user quotas: it is not mounted, or mounted without uquota"),
         (COUNTED + "#2001 many\n", "UNKNOWN", None),
     ],
 )  # fmt: skip
@@ -480,7 +480,7 @@ def test_quotas_that_cannot_be_known_or_are_a_server_s():
     one = result(QUOTAS, outside, "head1", {})
     assert (one.status, one.evidence) == (
         "OUT OF SCOPE",
-        "the quotas of home are its servers' (10.9.0.200), which are not set from here",
+        "the quotas of home are managed on its servers (10.9.0.200)",
     )
     assert str(Limits(1)) == "1 KiB"
 

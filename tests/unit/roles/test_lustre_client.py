@@ -113,7 +113,7 @@ def test_refused():
     assert problems(kind=LinkKind.ETHERNET) == [
         (
             "networks.o2ib",
-            "LNet's network o2ib needs RDMA, and fabric is ethernet.",
+            "LNet's network o2ib needs RDMA, but fabric is ethernet.",
             "e.g. `networks: {o2ib: {network: fabric}}`",
         )
     ]
@@ -123,7 +123,7 @@ def test_refused():
     ]
     named = filesystem(FilesystemKind.LUSTRE, "mgs.example.com@o2ib", fsname="lscratch")
     assert [one[1] for one in problems(fs=named)] == [
-        "mgs.example.com@o2ib of scratch is a DNS name, and the kernel shows the address instead."
+        "mgs.example.com@o2ib of scratch is a DNS name, but the kernel shows the address instead."
     ]
     prebuilt = PLAIN.model_copy(update={"modules": "prebuilt"})
     assert [one[1] for one in problems(prebuilt, kernel=None)] == [
@@ -156,7 +156,7 @@ def test_one_lnet_network_is_on_one_network():
     assert list(PLAIN.problems(cluster)) == [
         (
             "networks.o2ib",
-            "data has LNet's network o2ib on storage, and another filesystem on fabric.",
+            "LNet's network o2ib is on storage for data, but on fabric for another one.",
             "declare it, e.g. `networks: {o2ib: {network: storage}}`",
         )
     ]
@@ -269,7 +269,7 @@ CASES = [
         LOADED,
         {"cat /sys/module/lustre/version": "2.15.7\n"},
         "FAIL",
-        "lustre 2.15.7 is loaded, not 2.15.8: it is replaced by a reboot",
+        "lustre 2.15.7 is loaded, not 2.15.8: a reboot replaces it",
     ),
     (LOADED, {"cat /sys/module/lustre/version": "\n"}, "UNKNOWN", None),
     (AT_BOOT, {}, "PASS", None),
@@ -293,7 +293,7 @@ CASES = [
         NIDS,
         {texts.SHOW: SHOWN + "        - nid: 10.9.0.11@tcp\n          status: up\n"},
         "WARN",
-        "LNet has 10.9.0.11@tcp too, which nothing declares; a reboot removes it",
+        "LNet has 10.9.0.11@tcp too, which is not declared; a reboot removes it",
     ),
     (NIDS, {texts.SHOW: "show:\n    - net:\n          errno: -100\n"}, "UNKNOWN", None),
     (SERVERS, {}, "PASS", "4 servers answer"),

@@ -165,14 +165,14 @@ def test_versions_that_need_ports_on_every_client_are_refused():
         (
             "",
             "home is mounted with NFSv3, whose locks need rpcbind and rpc.statd; both are masked.",
-            "use `vers=4.1` or `vers=4.2`, or declare `nolock`: locks then hold on one node alone",
+            "use `vers=4.1` or `vers=4.2`, or declare `nolock`: locks are then local to each node",
         )
     ]
     assert problems(nfs(options=("vers=3", "nolock"))) == []
     assert problems(nfs(options=("vers=4.0",))) == [
         (
             "",
-            "home is mounted with NFSv4.0, for which clients open a port of their own.",
+            "home is mounted with NFSv4.0, for which clients open a listening port.",
             "use `vers=4.1` or `vers=4.2`",
         )
     ]
@@ -201,7 +201,7 @@ def test_several_servers_of_vast_take_its_client():
     assert problems(vast) == [
         (
             "vast_packages",
-            "data has 2 servers, and the kernel's own client mounts from one.",
+            "data has 2 servers, but the kernel's own client mounts from one.",
             "e.g. `vast_packages: {vastnfs-dkms: 4.0.34}`, from a mirror of the site",
         )
     ]

@@ -130,14 +130,18 @@ def test_nothing_is_wrong_with_the_usual_declaration():
         (
             (nfs(), nfs(name="data", path="/data")),
             None,
-            ("", "home and data are one folder of head1, /srv/home.", "export each from a folder of its own"),
+            (
+                "",
+                "home and data export the same folder of head1, /srv/home.",
+                "export each from a separate folder",
+            ),
         ),
         (
             (nfs(export="/home/all"),),
             None,
             (
                 "",
-                "head1 uses home at /home, and /home/all is in its way.",
+                "head1 uses home at /home, but /home/all is in its way.",
                 "export it from elsewhere, e.g. /srv/home, or from /home itself",
             ),
         ),
@@ -156,8 +160,8 @@ def test_nothing_is_wrong_with_the_usual_declaration():
             None,
             (
                 "",
-                "home has a quota of its users, which is set on filesystems of purpose home alone.",
-                "take `quota` away, or limit its size by a volume of `storage_layout`",
+                "home has a user quota, which is set only on filesystems of purpose home.",
+                "remove `quota`, or limit its size by a volume of `storage_layout`",
             ),
         ),
         (
@@ -221,7 +225,7 @@ def test_a_container_serves_nothing():
         (
             "",
             "nfs_server cannot run on head1: a container neither mounts nor serves network filesystems.",
-            "take the role from such nodes",
+            "remove the role from such nodes",
         )
     ]
 

@@ -130,11 +130,11 @@ def test_exports():
     rooted = wanted.replace("root_squash", "no_root_squash")
     assert judge(EXPORTS, {ask: f"{rooted}\n"}) == (
         "FAIL",
-        f"{wanted} is not exported; nothing declares the export {rooted}",
+        f"{wanted} is not exported; the export {rooted} is not declared",
     )
     assert judge(EXPORTS, {ask: f"{wanted}\n/opt * rw sync\n"}) == (
         "FAIL",
-        "nothing declares the export /opt * rw sync",
+        "the export /opt * rw sync is not declared",
     )
     assert judge(EXPORTS, {ask: ""})[0] == "FAIL"
     assert judge(EXPORTS, {ask: (3, "", "")})[0] == "UNKNOWN"
@@ -157,7 +157,7 @@ BOUND = unit("home.mount") | {"stat -c %d:%i /srv/home /home": "2049:128\n2049:1
 
 def test_folders_on_the_system_s_disk():
     whole = table() | folder() | BOUND
-    assert judge(FOLDERS, whole) == ("PASS", "/srv/home on the disk of the system, /home is /srv/home")
+    assert judge(FOLDERS, whole) == ("PASS", "/srv/home on the system disk, /home is /srv/home")
     assert judge(FOLDERS, whole | folder("1777"))[0] == "FAIL"
     other = {"stat -c %d:%i /srv/home /home": "2049:128\n2049:2\n"}
     assert judge(FOLDERS, whole | other) == ("FAIL", "/home is not /srv/home")
@@ -169,12 +169,12 @@ def test_folders_on_an_array():
     assert judge(FOLDERS, table("/srv", text=ROOT + SRV) | folder(), cluster) == ("PASS", "/srv/home on /srv")
     assert judge(FOLDERS, table("/srv") | folder(), cluster) == (
         "FAIL",
-        "/srv is not mounted: /srv/home is a folder of the system's disk",
+        "/srv is not mounted: /srv/home is on the system disk",
     )
     assert judge(FOLDERS, table("/srv", text=""), cluster)[0] == "UNKNOWN"
 
 
-LISTENS = "the NFS server listens where it is declared to"
+LISTENS = "the NFS server listens as declared"
 TCP = "LISTEN 0 64 0.0.0.0:2049 0.0.0.0:*\nLISTEN 0 64 [::]:2049 [::]:*\n"
 
 

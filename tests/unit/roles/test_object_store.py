@@ -75,14 +75,14 @@ def test_options_that_are_refused(given, message):
             (
                 f"mounts.{PATH}",
                 f"{PATH} and /data, where gpu1 has data, are in each other's way.",
-                "mount each on a path of its own",
+                "mount each on a separate path",
             ),
         ),
         (
             store_site({**GIVEN, "ca": "/etc/ca.pem", "mounts": {PATH: {**MOUNT, "tool": "mountpoint-s3"}}}),
             (
                 f"mounts.{PATH}.tool",
-                "mountpoint-s3 trusts what the distribution trusts, and `ca` is another file.",
+                "mountpoint-s3 trusts only the distribution's CAs, but `ca` is another file.",
                 "e.g. `tool: rclone`",
             ),
         ),
@@ -190,7 +190,7 @@ def test_it_is_planned_whole(os):
     assert plan.error is None
     assert [op.name for op in plan.operations if op.role == "object_store"] == [
         "Install rclone",
-        "Tell login shells the endpoints",
+        "Set the endpoints in login shells",
     ]
     assert content(plan, texts.PROFILE) == texts.profile(worker(made), options(made))
     assert MOUNTED not in claimed("object_store", CHECKS, worker(made))
@@ -226,7 +226,7 @@ def result(name, given, made=None, always=None):
         (
             (2, "", "curl: option unknown"),
             "UNKNOWN",
-            "cannot ask https://s3.example.com: curl: option unknown",
+            "cannot query https://s3.example.com: curl: option unknown",
         ),
         ((127, "", "sh: curl: not found"), "UNKNOWN", None),
         ("rubbish", "UNKNOWN", None),

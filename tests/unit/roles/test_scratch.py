@@ -27,7 +27,7 @@ from tests.unit.roles.sites import head, worker
         ({"variables": ["SLURM_TMPDIR"]}, "SLURM_TMPDIR already means something else in a job."),
         ({"variables": ["PATH"]}, "PATH already means something else in a job."),
         ({"variables": ["A=$(x)"]}, "String should match pattern '^[A-Z_][A-Z0-9_]{0,62}$'"),
-        ({"shared": ["jobs"]}, "jobs is the folder of jobs, and not shared."),
+        ({"shared": ["jobs"]}, "jobs is the folder of jobs, not a shared one."),
         ({"shared": ["../x"]}, "String should match pattern '^[a-z0-9][a-z0-9_-]{0,30}$'"),
         ({"first_project_id": 2**32 - 5}, "Input should be less than or equal to 4227858431"),
         ({"quota_gib": 0}, "Input should be greater than or equal to 1"),
@@ -57,7 +57,7 @@ def test_no_filesystem_or_several():
     ]
     second = SCRATCH.model_copy(update={"name": "slow", "path": "/slow"})
     assert problems(ScratchOptions(), filesystems=(SCRATCH, second)) == [
-        ("filesystem", "gpu1 uses several filesystems for scratch: fast, slow.", "name one of them")
+        ("filesystem", "gpu1 uses several scratch filesystems: fast, slow.", "name one of them")
     ]
     assert problems(ScratchOptions(filesystem="slow"), filesystems=(SCRATCH, second)) == []
 
@@ -66,7 +66,7 @@ def test_limits_need_xfs_with_project_quotas():
     limited = ScratchOptions(quota_gib=100)
     assert problems(limited) == []
     assert problems(limited, layout_of=layout(type="ext4")) == [
-        ("quota_gib", "/scratch of gpu1 is ext4, and limits of jobs need xfs.", None)
+        ("quota_gib", "/scratch of gpu1 is ext4, but job limits need xfs.", None)
     ]
     assert problems(limited, layout_of=layout(mount_options=["noatime"])) == [
         (
@@ -82,14 +82,14 @@ def test_folders_in_the_way_and_nodes_that_lack_them():
     assert problems(ScratchOptions(), docker=docker)[0] == (
         "",
         "`docker.data_root` is /scratch/jobs/docker, the folder jobs of this role.",
-        "give it a folder of its own, e.g. /scratch/docker",
+        "give it a separate folder, e.g. /scratch/docker",
     )
     slurm = SlurmOptions(private_tmp_dir="/scratch")
     assert problems(ScratchOptions(), slurm=slurm) == [
         (
             "",
             "`slurm.private_tmp_dir` is /scratch, the filesystem itself.",
-            "give it a folder of its own, e.g. /scratch/slurm",
+            "give it a separate folder, e.g. /scratch/slurm",
         )
     ]
     assert problems(ScratchOptions(), without=("gpu2",)) == [
@@ -112,7 +112,7 @@ def test_an_epilog_ends_before_slurm_ends_it():
     assert problems(ScratchOptions(remove_seconds=241)) == [
         (
             "remove_seconds",
-            "An epilog may remove files for 241 s, and is ended after 300 s: that drains the node.",
+            "An epilog may remove files for 241 s, but is killed after 300 s: that drains the node.",
             "at most 240, or a longer `slurm: {timeouts: {prolog_epilog: ...}}`",
         )
     ]

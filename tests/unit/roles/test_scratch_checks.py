@@ -20,11 +20,11 @@ from tests.unit.roles.sites import worker
 OPTIONS = ScratchOptions(quota_gib=100, shared=("tmp",))
 SITE = scratch_site(scratch=OPTIONS, docker=DockerOptions(data_root="/scratch/docker"))
 NODE = worker(SITE)
-FILES, FOLDERS = "the files of scratch are as declared", "the folders of scratch are root's"
+FILES, FOLDERS = "the files of scratch are as declared", "root owns the folders of scratch"
 TIMER, LEFT = "leftovers are removed on a timer", "no job has left a folder behind"
-WAITS = "what writes to scratch starts only while it is mounted"
+WAITS = "services that write to scratch start only while it is mounted"
 ROOM = "scratch has room"
-LIMITS = "the limits of jobs are enforced"
+LIMITS = "job limits are enforced"
 
 
 def result(name: str, host: FakeHost) -> tuple[str, str]:
@@ -40,7 +40,7 @@ def test_which_are_claimed():
         TIMER,
         LEFT,
         ROOM,
-        "users' folders on scratch are theirs alone",
+        "users' folders on scratch are private",
     )
 
 
@@ -98,13 +98,13 @@ def left(*folders: tuple[str, str, int], entries: int = 0, seconds: int = 0, sil
         (
             left(("7", "earlier", 90_000), entries=2, seconds=40),
             "FAIL",
-            "7 of a job before the node booted, 25.0 h old; 2 folders wait to be removed for 0.0 h",
+            "7 of a job from before the boot, 25.0 h old; 2 folders have waited 0.0 h for removal",
         ),
-        (left(entries=3, seconds=90_000), "FAIL", "3 folders wait to be removed for 25.0 h"),
+        (left(entries=3, seconds=90_000), "FAIL", "3 folders have waited 25.0 h for removal"),
         (
             left(("7", "unknown", 90_000), silent="`squeue` exited 1"),
             "UNKNOWN",
-            "7 of a job, 25.0 h old: whether their jobs run is not known, `squeue` exited 1",
+            "7 of a job, 25.0 h old: cannot tell whether their jobs run, `squeue` exited 1",
         ),
         (left(silent="`squeue` exited 1"), "PASS", "none"),
         (
@@ -179,8 +179,8 @@ def with_room(free: int, **more: object) -> FakeHost:
     ("host", "status", "evidence"),
     [
         (with_room(40), "PASS", "/scratch has 40 % free"),
-        (with_room(4), "WARN", "/scratch has 4 % free, and 5 % are declared"),
-        (with_room(2), "FAIL", "/scratch has 2 % free, and 5 % are declared"),
+        (with_room(4), "WARN", "/scratch has 4 % free, less than the declared 5 %"),
+        (with_room(2), "FAIL", "/scratch has 2 % free, less than the declared 5 %"),
         (with_room(40, hangs=True), "UNKNOWN", "/scratch does not answer within 5 s"),
         (FakeHost({}), "UNKNOWN", None),
     ],

@@ -296,7 +296,7 @@ def test_some_controller_can_make_the_folder():
     ((path, sentence, hint),) = found(site(served, serves=Serves()))
     assert (path, sentence) == (
         "state_dir",
-        "/shared/slurmctld is on state, where h1's root is nobody and makes no folder.",
+        "/shared/slurmctld is on state, where h1's root is squashed and cannot make a folder.",
     )
     assert hint == "let it be root there, e.g. `root_access: {state: h1}` of the role nfs_server"
     assert found(site(served, serves=Serves(root_of=("h1",)))) == []

@@ -66,7 +66,7 @@ def test_pytorch_is_the_oss_where_it_has_one(os):
         assert found == [
             (
                 "torch",
-                f"{os} has no package of PyTorch (gpu1).",
+                f"{os} has no PyTorch package (gpu1).",
                 "install it into a folder and name its Python, e.g. `python: /software/torch/bin/python`",
             )
         ]

@@ -101,10 +101,10 @@ def test_refused():
     assert errors_in(WekaClientOptions, {**FIELDS, "net": ["ib0,core=1"]})
     assert problems() == []
     assert [one[1] for one in problems(mirrors=Mirrors())] == [
-        "weka-4.2.0.tar comes from the site's mirror, and no `mirrors.files` is declared."
+        "weka-4.2.0.tar comes from the site's mirror, but `mirrors.files` is not declared."
     ]
     far = PLAIN.model_copy(update={"cores": (500,)})
-    assert [one[1] for one in problems(far)] == ["gpu1 has the CPUs 0 to 223, and not 500."]
+    assert [one[1] for one in problems(far)] == ["gpu1 has CPUs 0 to 223, not 500."]
     own = SCRATCH.model_copy(update={"options": ("num_cores=4",)})
     assert problems(fs=own) == [
         ("", "`num_cores` of scratch is not declared as a mount option.", "see `roles.weka_client`")
@@ -217,7 +217,7 @@ CASES = [
         VERSION,
         {texts.STATUS: GOOD.replace("Weka v4.2.0", "Weka v4.2.5")},
         "WARN",
-        "the backends' version 4.2.5 runs, and 4.2.0 is declared",
+        "the backends' version 4.2.5 runs, but 4.2.0 is declared",
     ),
     (VERSION, {texts.STATUS: "error: the agent does not run\n"}, "UNKNOWN", None),
     (VERSION, {texts.STATUS: (124, "", "")}, "UNKNOWN", None),

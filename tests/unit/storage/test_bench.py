@@ -120,7 +120,7 @@ def test_a_mount_that_hangs_on_one_node_leaves_it_out_by_name():
     head.looks["w2"] = {"hung": 20.0}
     head.together = together(2)
     report = bench(cluster_of(), shell=head)
-    assert texts(report, Status.UNKNOWN) == ["w2: /data: the filesystem gave no answer within 20 s"]
+    assert texts(report, Status.UNKNOWN) == ["w2: /data: the filesystem did not answer within 20 s"]
     assert report.results[0].nodes == ("w1", "w3")
     assert head.jobs[-1][0] == ("w1", "w3")
 
@@ -147,8 +147,8 @@ def test_a_hang_in_mid_run_ends_the_bench_of_that_filesystem():
     head.alone["w1"] = line({"write": {"hung": True}})
     report = bench(cluster_of(filesystem(purpose="checkpoint")), shell=head)
     found = texts(report, Status.UNKNOWN)
-    assert found[0] == "w1 alone: write: no end within 900 s: the filesystem hangs, or is far too slow"
-    rest = "not run, because the filesystem gave no answer in time before"
+    assert found[0] == "w1 alone: write: did not end within 900 s: the filesystem hangs, or is far too slow"
+    rest = "not run: the filesystem did not answer in time before"
     assert found[1:] == [f"w2 alone: {rest}", f"w3 alone: {rest}", f"together: {rest}", f"checkpoint: {rest}"]
     assert len(head.jobs) == 1
     assert head.places[-1][1]["seconds"] == 60, "five minutes are for a filesystem that answers"
@@ -158,7 +158,7 @@ def test_a_removal_that_hangs_is_tried_once():
     head = Head()
     head.removed = {"hung": 300.0}
     [text] = texts(bench(cluster_of(), shell=head), Status.UNKNOWN)
-    assert "is left: the filesystem gave no answer within 300 s; the next bench removes it" in text
+    assert "was left behind: the filesystem did not answer within 300 s; the next bench removes it" in text
     assert [asked["do"] for _, asked in head.places].count("remove") == 1
 
 
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_made_names_the_way_out():
     head.made = {"error": "PermissionError: [Errno 13] Permission denied: '/data/x'"}
     report = bench(cluster_of(), shell=head)
     [text] = texts(report, Status.UNKNOWN)
-    assert text.startswith("w1: no folder can be made on /data: PermissionError")
+    assert text.startswith("w1: cannot make a folder on /data: PermissionError")
     assert "declare `bench: {user: ..., folder: ...}`" in text
     assert head.jobs == []
 
@@ -177,7 +177,7 @@ def test_what_is_left_is_named_and_removed_by_the_next_bench():
     head.removed = {"error": "OSError: [Errno 39] Directory not empty"}
     report = bench(cluster_of(), shell=head)
     [text] = texts(report, Status.UNKNOWN)
-    assert "is left: OSError: [Errno 39] Directory not empty; the next bench removes it" in text
+    assert "was left behind: OSError: [Errno 39] Directory not empty; the next bench removes it" in text
     [left] = unfinished("test")
     again = Head()
     bench(cluster_of(), shell=again)
@@ -213,7 +213,7 @@ def test_a_head_that_is_gone_is_unknown():
         ({"read_only": True}, "data: it is mounted read-only, and the bench has to write"),
         (
             {"purpose": "state"},
-            "data: services keep their state on it, which the load of a bench would stall",
+            "data: services keep their state on it, and the load of a bench would stall them",
         ),
         ({"nodes": ("head1",)}, "data: no node that runs jobs uses it"),
     ],
@@ -336,4 +336,4 @@ def test_a_node_with_another_answer_each_time_counts_with_the_better():
     head.alone["w1"] = [alone(read="fio-3.33-wrong.txt", read_exit=1)]
     report = bench(cluster_of(filesystem(floor=floor(read_gbs=100))), shell=head)
     assert [node for node, _ in head.jobs].count(("w1",)) == 1, "wrong data has no second try"
-    assert any("what is read is not what was written" in text for text in texts(report, Status.FAIL))
+    assert any("data read is not the data written" in text for text in texts(report, Status.FAIL))

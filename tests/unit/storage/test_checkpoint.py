@@ -68,9 +68,9 @@ def test_the_rank_died_in_mid_write():
 @pytest.mark.parametrize(
     ("texts", "status", "text"),
     [
-        ({"resume": edited("resume", facts(matches=False))}, "FAIL", "the checksums of step-4 are not those that were saved"),
-        ({"resume": edited("resume", facts(digests=["0" * 64] * 4))}, "FAIL", "ends in another state than training without a break"),
-        ({"resume": edited("resume", facts(loaded="step-8"))}, "FAIL", "step-8 was loaded, and step-4 was the last whole save"),
+        ({"resume": edited("resume", facts(matches=False))}, "FAIL", "the checksums of step-4 differ from those that were saved"),
+        ({"resume": edited("resume", facts(digests=["0" * 64] * 4))}, "FAIL", "ends in a different state from uninterrupted training"),
+        ({"resume": edited("resume", facts(loaded="step-8"))}, "FAIL", "step-8 was loaded, but step-4 was the last complete save"),
         ({"resume": line({"rank": 0, "error": "CheckpointException: missing"})}, "FAIL", "the run `resume` failed: rank 0: CheckpointException"),
         ({"resume": line({"rank": 0, "error": "RuntimeError: Connection closed"})}, "UNKNOWN", "the run `resume` failed: rank 0: RuntimeError"),
         ({"resume": line({"exits": {"0": None, "1": 0}})}, "UNKNOWN", "ranks 0 did not end in time"),

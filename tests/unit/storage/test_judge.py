@@ -33,7 +33,7 @@ def said(findings):
 def test_a_look():
     assert judge_look(ONE, "w1", looked()) is None
     for look, text in (
-        (Looked(hung=20.0), "w1: /data: the filesystem gave no answer within 20 s"),
+        (Looked(hung=20.0), "w1: /data: the filesystem did not answer within 20 s"),
         (
             Looked(error="OSError: [Errno 116] Stale file handle"),
             "w1: /data: OSError: [Errno 116] Stale file handle",
@@ -51,7 +51,7 @@ def test_space_is_kept():
     found = judge_space(ONE, SIZES, 3, 0, looked(size_bytes=size, free_bytes=kept + needed - 1), "w1")
     assert found.status is Status.UNKNOWN
     assert found.text == (
-        "w1: /data has 50.7 GiB free; the bench needs 0.75 GiB, and 50 GiB (5 %) are kept free: nothing was written; "
+        "w1: /data has 50.7 GiB free; the bench needs 0.75 GiB, and 50 GiB (5 %) must stay free: nothing was written; "
         "lower `bench.size_mib`, or run with --quick"
     )
     saves = judge_space(ONE, SIZES, 3, 100 * GIB, looked(size_bytes=size, free_bytes=400 * GIB), "w1")
@@ -66,7 +66,7 @@ def test_inodes_are_kept():
     assert judge_space(ONE, SIZES, 3, 0, looked(files=0, free_files=0), "w1") is None, "no limit of inodes"
     found = judge_space(ONE, SIZES, 3, 0, looked(files=10000, free_files=1000), "w1")
     assert found.text == (
-        "w1: /data has 1000 free inodes; the bench makes 624, and 500 are kept free: nothing was written"
+        "w1: /data has 1000 free inodes; the bench makes 624, and 500 must stay free: nothing was written"
     )
 
 
@@ -90,7 +90,7 @@ def test_wrong_data_fails():
     [_, found] = one(alone(read="fio-3.39-wrong.txt", read_exit=1)).findings
     assert found.status is Status.FAIL
     assert found.text.startswith(
-        "w1 alone: read: what is read is not what was written: crc32c: verify failed at file"
+        "w1 alone: read: data read is not the data written: crc32c: verify failed at file"
     )
 
 
@@ -100,15 +100,15 @@ def test_wrong_data_fails():
         (line({"write": {"missing": "fio cannot be started: No such file or directory"}}), "UNKNOWN",
          "w1 alone: write: fio cannot be started: No such file or directory: the role storage_bench installs it"),
         (line({"write": {"hung": True}}), "UNKNOWN",
-         "w1 alone: write: no end within 900 s: the filesystem hangs, or is far too slow"),
+         "w1 alone: write: did not end within 900 s: the filesystem hangs, or is far too slow"),
         (alone(write="fio-3.33-full.txt", read=None, write_exit=2), "UNKNOWN", "w1 alone: write: fio ended with ENOSPC"),
         (alone(write="fio-3.33-nofolder.txt", read=None), "UNKNOWN", "is not a directory (exit status 0)"),
-        (line({"error": "cannot go on as user bench: KeyError"}), "UNKNOWN", "w1 alone: cannot go on as user bench: KeyError"),
-        (line({}), "UNKNOWN", "w1 alone: fio did not run to write"),
+        (line({"error": "cannot switch to user bench: KeyError"}), "UNKNOWN", "w1 alone: cannot switch to user bench: KeyError"),
+        (line({}), "UNKNOWN", "w1 alone: fio did not reach write"),
         (line({"write": {"exit_status": 0, "output": "{\n"}}), "UNKNOWN", "fio printed no report (exit status 0)"),
-        (line({"surprise": 1}), "UNKNOWN", "its answer cannot be used: surprise: Extra inputs are not permitted"),
-        ("srun: error: Unable to allocate resources\n", "UNKNOWN", "it holds 0 results, not one"),
-        (alone() + alone(), "UNKNOWN", "it holds 2 results, not one"),
+        (line({"surprise": 1}), "UNKNOWN", "unusable answer: surprise: Extra inputs are not permitted"),
+        ("srun: error: Unable to allocate resources\n", "UNKNOWN", "it contains 0 results, not one"),
+        (alone() + alone(), "UNKNOWN", "it contains 2 results, not one"),
     ],
 )  # fmt: skip
 def test_what_is_against_a_node_alone(answer, status, text):
@@ -164,7 +164,7 @@ def test_no_floor_is_a_warning_and_a_floor_without_a_figure_is_unknown():
     ]
     given = filesystem(floor=floor(read_gbs=1, metadata_ops=100))
     assert said(judge_floors(given, alone_figures(given, rates), rates)) == [
-        ("UNKNOWN", "a floor is declared for metadata_ops, and there is no figure")
+        ("UNKNOWN", "a floor is declared for metadata_ops, but there is no figure")
     ]
     assert judge_floors(ONE, (), ()) == ()
 
@@ -208,10 +208,13 @@ def trouble(kind, text, phases=2):
 
 def test_wrong_data_fails_and_gives_no_rate():
     found = all_of(
-        trouble("wrong", "rank 3: read: bytes 0 to 4096 of the file of rank 5 are not what was written")
+        trouble("wrong", "rank 3: read: bytes 0 to 4096 of the file of rank 5 differ from what was written")
     )
     assert said(found.findings) == [
-        ("FAIL", "together: w2: rank 3: read: bytes 0 to 4096 of the file of rank 5 are not what was written")
+        (
+            "FAIL",
+            "together: w2: rank 3: read: bytes 0 to 4096 of the file of rank 5 differ from what was written",
+        )
     ]
     assert [one.key for one in found.figures] == ["together_write_gbs"]
 
@@ -219,7 +222,7 @@ def test_wrong_data_fails_and_gives_no_rate():
 @pytest.mark.parametrize(
     ("kind", "text", "status"),
     [
-        ("hung", "rank 3: read: gave no answer in time", "UNKNOWN"),
+        ("hung", "rank 3: read: did not answer in time", "UNKNOWN"),
         ("error", "rank 3: write: OSError: [Errno 28] No space left on device", "UNKNOWN"),
         ("error", "rank 3: write: OSError: [Errno 5] Input/output error", "FAIL"),
         ("error", "rank 3: stat: OSError: [Errno 116] Stale file handle", "FAIL"),
@@ -234,7 +237,7 @@ def test_what_ranks_meet(kind, text, status):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "it holds 0 results"),
+        ("", "it contains 0 results"),
         (together(2), "a phase is not of 3 nodes"),
         (changed(lambda d: d["phases"].reverse()), "its phases are not in their order"),
         (changed(lambda d: d["phases"][0]["nodes"][0].__setitem__(1, -1)), "phases.0.nodes.0.1"),
@@ -255,7 +258,7 @@ def test_what_cannot_be_known(text, why):
 
 
 def test_what_the_job_printed_is_shown_where_ranks_hang():
-    text = trouble("hung", "rank 3 never came to the start")
+    text = trouble("hung", "rank 3 never started")
     found = all_of("LookupError: unknown encoding\n" + text)
     assert "together: the job printed: LookupError: unknown encoding" in [one.text for one in found.findings]
     assert len(all_of(text).findings) == len(found.findings) - 1

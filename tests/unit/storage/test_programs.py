@@ -78,7 +78,8 @@ def test_a_filesystem_that_returns_other_data_is_caught(tmp_path):
     [trouble] = found.errors
     assert (trouble.node, trouble.kind) == ("b", "wrong")
     assert (
-        trouble.text == "rank 3: read: bytes 655360 to 720896 of the file of rank 1 are not what was written"
+        trouble.text
+        == "rank 3: read: bytes 655360 to 720896 of the file of rank 1 differ from what was written"
     )
     assert [phase.phase for phase in found.phases] == ["write", "read"]
 
@@ -95,7 +96,7 @@ def test_a_rank_that_hangs_is_named_within_the_deadline(tmp_path):
     begun = time.monotonic()
     found = run_together(asked_together(tmp_path, seconds=2), before=before)
     assert {one.kind for one in found.errors} == {"hung"}
-    assert "stat: gave no answer in time" in found.errors[0].text
+    assert "stat: did not answer in time" in found.errors[0].text
     assert time.monotonic() - begun < 20
 
 
@@ -112,7 +113,7 @@ def test_a_user_who_does_not_exist(tmp_path):
         [sys.executable, "-c", program, json.dumps(asked), "0"],
         cwd=ROOT, capture_output=True, text=True, check=True, timeout=30,
     )  # fmt: skip
-    assert "cannot go on as user nobody-here" in together_of(done.stdout, asked["nodes"]).errors[0].text
+    assert "cannot switch to user nobody-here" in together_of(done.stdout, asked["nodes"]).errors[0].text
 
 
 def test_no_two_pages_are_alike():
@@ -138,7 +139,7 @@ def test_a_folder_is_made_and_removed(tmp_path):
     (tmp_path / NAME / "together" / "data.0").write_text("x")
     assert "FileExistsError" in make(tmp_path)["error"]
     assert at(tmp_path, "remove", name=NAME) == {"removed": [NAME]}
-    assert at(tmp_path, "remove", name=NAME) == {"removed": [NAME]}, "removing it twice is no error"
+    assert at(tmp_path, "remove", name=NAME) == {"removed": [NAME]}, "removing it twice is not an error"
     assert list(tmp_path.iterdir()) == []
 
 
