@@ -241,7 +241,7 @@ def test_two_heads_are_put_back_together(pair, head):
     assert starts == [
         f"head{number}: systemctl start {unit}.service" for unit in ("records", "queue") for number in (1, 2)
     ]
-    with pytest.raises(RestoreError, match="--from names one backup, and there are 2 heads"):
+    with pytest.raises(RestoreError, match="--from names one backup, but there are 2 heads"):
         put_back(pair, NAME, heads=pair.nodes[:2])
 
 

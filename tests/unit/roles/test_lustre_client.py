@@ -127,7 +127,7 @@ def test_refused():
     ]
     prebuilt = PLAIN.model_copy(update={"modules": "prebuilt"})
     assert [one[1] for one in problems(prebuilt, kernel=None)] == [
-        "Prebuilt modules fit one kernel, and gpu1 declares none."
+        "Prebuilt modules fit one kernel, but gpu1 declares none."
     ]
     assert problems(platform=Platform.CONTAINER) == [
         (

@@ -74,7 +74,7 @@ def test_options_that_are_refused(given, message):
             store_site(GIVEN, nfs("data", "/data", nodes=("gpu1",), purpose=FilesystemPurpose.DATA)),
             (
                 f"mounts.{PATH}",
-                f"{PATH} and /data, where gpu1 has data, are in each other's way.",
+                f"{PATH} conflicts with /data, where gpu1 has data.",
                 "mount each on a separate path",
             ),
         ),

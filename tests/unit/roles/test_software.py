@@ -56,7 +56,10 @@ def test_trees():
             ("spider_cache", "`cache: false` ignores this cache.", "remove one of them"),
         ),
         ({"below": []}, ("below", "head1 has no module tree.", "e.g. `below: [modules]`")),
-        ({"modulepath": [TREE]}, ("modulepath", f"{TREE} is a module tree of head1 twice.", "name it once")),
+        (
+            {"modulepath": [TREE]},
+            ("modulepath", f"{TREE} is listed twice as a module tree of head1.", "name it once"),
+        ),
     ],
 )
 def test_problems(given, problem):

@@ -82,7 +82,7 @@ def test_the_rank_died_in_mid_write():
         ({"reference": line({"missing": "torch cannot be loaded: No module named 'torch'"})}, "UNKNOWN",
          "torch cannot be loaded: No module named 'torch'; see `storage_bench.torch`"),
         ({"reference": ""}, "UNKNOWN", "the run `reference` failed: no answer (nothing)"),
-        ({"reference": f"{MARK}{{\n"}, "UNKNOWN", "the answer cannot be used"),
+        ({"reference": f"{MARK}{{\n"}, "UNKNOWN", "unusable answer"),
     ],
 )  # fmt: skip
 def test_what_is_against_it(texts, status, text):
@@ -95,7 +95,7 @@ def test_the_share_of_the_interval_is_judged_where_it_is_declared():
     assert judged(most_percent=result.percent + 1)[1] == ()
     [found] = judged(most_percent=result.percent / 2)[1]
     assert found.status is Status.FAIL
-    assert "% of the 60 s between two saves; at most" in found.text
+    assert "% of the 60 s between two saves; the declared maximum" in found.text
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
