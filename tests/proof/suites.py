@@ -82,6 +82,16 @@ _SLURM_RACK = tuple(
     for place in ("roles", "templates")
     for role in ("access", "base", "firewall", "mariadb", "munge", "slurm", "time", "tuning")
 )
+_STORAGE_ROLES = (
+    *_SLURM_RACK,
+    *(
+        f"{place}/{role}"
+        for place in ("roles", "templates")
+        for role in ("home", "nfs_client", "nfs_server", "scratch", "storage_layout")
+    ),
+    "roles/storage_bench",
+    "templates/mounts",
+)
 _FUZZED = (
     "tests/unit/drift/test_hostile_replies.py",
     "tests/unit/factcache/test_replies.py",
@@ -518,34 +528,99 @@ SUITES = (
     Suite(
         name="storage",
         proves="On virtual machines, NFS is served and mounted as declared after power cuts in any order, a dead server hangs nothing "
-        "and jobs go on when it is back; drives of scratch are replaced, quotas hold, checkpoints outlive a killed rank, and no "
-        "slurmctld starts without its state. Users of a directory log in while it is down; an emptied head gets its job history, "
-        "accounts and queue back from an encrypted backup.",
+        "and jobs go on when it is back; drives of scratch are replaced, quotas hold, checkpoints outlive a killed rank.",
         paths=(
             *_ENGINE,
             *_RACKS,
-            "rackwright/backup",
-            "rackwright/certificates",
-            "rackwright/cli/restore.py",
             "rackwright/cli/storage.py",
             "rackwright/image",
+            "rackwright/mount_roles.py",
             "rackwright/mounts.py",
-            "rackwright/restore",
+            "rackwright/node_folders",
             "rackwright/secrets",
             "rackwright/storage",
             "rackwright/verify",
             "rackwright/workload",
-            "roles",
-            "templates",
-            "tests/racks/accounts",
-            "tests/racks/backup",
+            *_STORAGE_ROLES,
+            "tests/racks/patience.py",
             "tests/racks/slurm_jobs.py",
             "tests/racks/storage",
+            "tests/factories.py",
             "tests/racks/verified.py",
+            "tests/unit/answers.py",
+            "tests/unit/storage",
         ),
-        tests=("tests/racks/storage", "tests/racks/accounts", "tests/racks/backup", "-m", "lab"),
-        smoke=("tests/racks/backup", "-m", "lab and smoke"),
+        tests=("tests/racks/storage", "-m", "lab"),
+        smoke=("tests/unit/storage", "-m", "not proof"),
         limit_seconds=7200,
+    ),
+    Suite(
+        name="slurm-state",
+        proves="On virtual machines, two slurmctld share their state on an NFS mount: without the mount neither starts with an empty "
+        "queue, with it the backup takes over with the jobs, and a server that dies stops nothing for good.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "rackwright/image",
+            "rackwright/mount_roles.py",
+            "rackwright/mounts.py",
+            "rackwright/secrets",
+            "rackwright/verify",
+            *_STORAGE_ROLES,
+            "tests/racks/patience.py",
+            "tests/racks/slurm_jobs.py",
+            "tests/racks/slurm_state",
+            "tests/racks/verified.py",
+            "tests/factories.py",
+            "tests/unit/roles/fake_facts.py",
+            "tests/unit/roles/fake_host.py",
+            "tests/unit/roles/slurm_clusters.py",
+            "tests/unit/roles/storage_sites.py",
+            "tests/unit/roles/test_slurm_state.py",
+        ),
+        tests=("tests/racks/slurm_state", "-m", "lab"),
+        smoke=("tests/unit/roles/test_slurm_state.py", "-m", "not proof"),
+        limit_seconds=7200,
+    ),
+    Suite(
+        name="accounts",
+        proves="Users of an LDAP directory log in, run jobs under their Slurm account and get a home and their sudo rules; those who are "
+        "known still log in while the directory is down, and no lookup waits longer than declared.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "rackwright/certificates",
+            "rackwright/secrets",
+            "rackwright/verify",
+            *_SLURM_RACK,
+            "roles/accounts",
+            "roles/integrity",
+            "roles/site_ca",
+            "templates/accounts",
+            "tests/racks/accounts",
+        ),
+        tests=("tests/racks/accounts", "-m", "lab"),
+        smoke=("tests/racks/accounts", "-m", "lab and smoke"),
+    ),
+    Suite(
+        name="backup",
+        proves="An emptied head gets its job history, accounts and queue back from an encrypted backup; a head that has them is not "
+        "overwritten, and a restore that is killed is run again.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "rackwright/backup",
+            "rackwright/cli/restore.py",
+            "rackwright/restore",
+            "rackwright/secrets",
+            "rackwright/verify",
+            *_SLURM_RACK,
+            "roles/backup",
+            "templates/backup",
+            "tests/racks/backup",
+        ),
+        tests=("tests/racks/backup", "-m", "lab"),
+        smoke=("tests/racks/backup", "-m", "lab and smoke"),
     ),
     Suite(
         name="node",

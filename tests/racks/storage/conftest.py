@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.racks.patience import APPLY_SECONDS
 from tests.racks.site import Site
 
 HEAD, WORKERS = "head1", ("worker1", "worker2")
-APPLY_SECONDS = 3000
 SHARED = ("/shared/home", "/shared/data", "/shared/software", "/shared/ckpt")
 _DECLARED = """\
 version: 1
@@ -142,16 +141,3 @@ def rack(booted: Site, put_right: Callable[[Site], None]) -> Site:
     """The rack as declared: what a failed test left behind is repaired first."""
     put_right(booted)
     return booted
-
-
-def until(true: Callable[[], bool], what: str, seconds: float = 900) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"no {what} within {seconds:.0f} s"
-        time.sleep(5)
-
-
-def settled(site: Site, *nodes: str) -> None:
-    """Until systemd of these nodes has finished booting."""
-    for node in nodes:
-        site.on(node, "systemctl is-system-running --wait || :", 900)

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.racks.patience import settled, until
 from tests.racks.site import Site
 from tests.racks.slurm_jobs import in_service
-from tests.racks.storage.conftest import HEAD, WORKERS, settled, until
+from tests.racks.storage.conftest import HEAD, WORKERS
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 _LEFT = "ls -A /shared/ckpt | grep rackwright-bench || echo none"
