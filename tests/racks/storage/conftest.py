@@ -41,7 +41,14 @@ skus:
     sources: [{text: "By definition: the size the lab rack gives it", read: 2026-11-26}]
 storage:
   home: {kind: nfs, purpose: home, servers: [head1], export: /srv/home, path: /shared/home, quota: {gib: 1}}
-  data: {kind: nfs, purpose: data, servers: [head1], export: /srv/data, path: /shared/data, nodes: "worker[1-2]"}
+  data:
+    kind: nfs
+    purpose: data
+    servers: [head1]
+    export: /srv/data
+    path: /shared/data
+    nodes: "worker[1-2]"
+    bench: {size_mib: 32, block_kib: 1024, jobs: 2, files: 50, timeout_seconds: 300, user: ada}
   software:
     kind: nfs
     purpose: software
