@@ -48,6 +48,13 @@ storage:
     export: /srv/data
     path: /shared/data
     nodes: "worker[1-2]"
+    floor:
+      read_gbs: 0.0001
+      write_gbs: 0.0001
+      together_read_gbs: 0.0001
+      together_write_gbs: 0.0001
+      metadata_ops: 1
+      source: {text: "lab floor: what an emulated machine passes and a broken server does not", read: 2026-11-26}
     bench: {size_mib: 32, block_kib: 1024, jobs: 2, files: 50, timeout_seconds: 300, user: ada}
   software:
     kind: nfs

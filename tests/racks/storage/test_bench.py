@@ -48,8 +48,7 @@ def test_every_rate_is_measured_and_nothing_is_left(rack: Site) -> None:
 
 def test_a_floor_that_is_not_reached_fails(rack: Site) -> None:
     def higher(content: dict[str, Any]) -> None:
-        source = {"text": "a floor that nothing reaches", "read": "2026-11-26"}
-        content["storage"]["data"]["floor"] = {"write_gbs": 1000, "source": source}
+        content["storage"]["data"]["floor"]["write_gbs"] = 1000
 
     with rack.declaring(higher):
         found = bench(rack, "data", "--quick", expect=3)
