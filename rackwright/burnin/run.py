@@ -12,7 +12,7 @@ from rackwright.burnin.measuring import Measurer, Progress
 from rackwright.burnin.profiles import Profile, plan_of
 from rackwright.burnin.rails import devices_of_nccl, rails_of
 from rackwright.burnin.report import BurninReport, SkuGroup
-from rackwright.burnin.store import store
+from rackwright.burnin.store import RESULTS
 from rackwright.errors import BurninError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
@@ -66,10 +66,14 @@ def burnin(
         for engine, members in zip(engines, groups, strict=True):
             plan = plan_of(cluster.burnin, engine, members[0].sku, profile, hours)
             run = GroupRun(cluster, plan, Measurer(engine, manager, progress), members, reached)
-            measured.append(run.run(force_pairs=pairs, keep=lambda group: store(report(group))))
+            measured.append(run.run(force_pairs=pairs, keep=lambda group: _keep(report(group))))
     whole = report()
-    store(whole)
+    _keep(whole)
     return whole
+
+
+def _keep(report: BurninReport) -> None:
+    RESULTS.add(report.cluster, report.started, report.to_json())
 
 
 def _engine(cluster: Cluster, node: Node, ranks_per_node: int) -> Engine:

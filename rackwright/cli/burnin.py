@@ -11,7 +11,7 @@ import typer.core
 from rackwright.burnin import burnin
 from rackwright.burnin.history import LEAST_RUNS, RUNS, compare
 from rackwright.burnin.profiles import Profile
-from rackwright.burnin.store import stored
+from rackwright.burnin.store import RESULTS
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.burnin_compare_view import show_compared
 from rackwright.cli.burnin_view import show_burnin
@@ -97,7 +97,7 @@ def compare_command(
     Exit status: 0 nothing fell, 3 a figure fell by more than noise, 4 there are too few earlier runs to tell.
     """
     cluster = load_cluster(file)
-    groups = compare(stored(cluster.name), runs)
+    groups = compare(RESULTS.all(cluster.name), runs)
     if not groups:
         raise BurninError(
             f"No burn-in of cluster {cluster.name} is stored on this host.", hint=f"rackwright burnin {file}"

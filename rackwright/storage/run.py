@@ -17,7 +17,7 @@ from rackwright.storage.history import compared
 from rackwright.storage.measure import FilesystemRun, Progress, With
 from rackwright.storage.plan import checkpoint_of, chosen, limited, out_of_scope, sizes_of, users_of
 from rackwright.storage.report import BenchReport, FilesystemResult
-from rackwright.storage.store import store, stored
+from rackwright.storage.store import RESULTS
 from rackwright.workload.lookup import manager_of
 
 
@@ -44,7 +44,7 @@ def bench(
             else f"The filesystem {name} has no checkpoint stage.",
             hint="declare `purpose: checkpoint`, or `bench: {checkpoint: {}}` on a shared filesystem",
         )
-    earlier = stored(cluster.name)
+    earlier = RESULTS.all(cluster.name)
     started, begun = datetime.now(UTC), time.monotonic()
     results: list[FilesystemResult] = []
     with ExitStack() as stack:
@@ -68,7 +68,7 @@ def bench(
         quick=quick,
         what="checkpoint" if only_checkpoint else "bench",
     )
-    store(report)
+    RESULTS.add(report.cluster, report.started, report.to_json())
     return report
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import grp
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from rackwright.node_folders.locking import LockHeld
+from rackwright.node_folders.locking import locked as file_locked
 from rackwright.node_folders.mounted import mounted, own
 from rackwright.node_folders.quota import project_of, set_limit, set_project
 from rackwright.node_folders.removal import clear, move_away
@@ -28,22 +28,11 @@ class CacheMistake(Exception):  # noqa: N818 - printed as a sentence
 @contextmanager
 def locked(name: str, state: str = STATE, seconds: float = 0.0) -> Iterator[None]:
     """One process at a time; CacheMistake where another one holds the lock for longer than that."""
-    with suppress(FileExistsError):
-        os.mkdir(state, 0o700)
-    descriptor = os.open(os.path.join(state, f"{name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    raise CacheMistake(f"another process is working on {name}") from None
-                time.sleep(0.2)
-        yield
-    finally:
-        os.close(descriptor)
+        with file_locked(os.path.join(state, f"{name}.lock"), seconds):
+            yield
+    except LockHeld:
+        raise CacheMistake(f"another process is working on {name}") from None
 
 
 @contextmanager

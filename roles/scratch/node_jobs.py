@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
 import re
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from rackwright.node_folders.locking import LockHeld
+from rackwright.node_folders.locking import locked as file_locked
 from rackwright.node_folders.mounted import opened, own
 from rackwright.node_folders.quota import NoQuota, set_limit, set_project
 from rackwright.node_folders.removal import move_away
@@ -52,22 +52,12 @@ def _group(uid: int, environment: Mapping[str, str]) -> int:
 @contextmanager
 def locked(state: str = STATE) -> Iterator[None]:
     """One at a time makes and takes away folders; the time of waiting is bounded."""
-    with suppress(FileExistsError):
-        os.mkdir(state, 0o700)
-    descriptor = os.open(os.path.join(state, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.path.join(state, ".lock")
     try:
-        end = time.monotonic() + _LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    raise JobMistake(f"another run holds {state}/.lock") from None
-                time.sleep(0.05)
-        yield
-    finally:
-        os.close(descriptor)
+        with file_locked(lock, _LOCK_SECONDS):
+            yield
+    except LockHeld:
+        raise JobMistake(f"another run holds {lock}") from None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ BANNED_IN_ROLES = {
 }
 UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|LoadState|UnitFileState))")
 _ROOMS = """
-    errors boundary state_folder command atomic_write render documents node_programs status node_folders
+    errors boundary state_folder command atomic_write result_store render documents node_programs status node_folders
     osfamily certificates model catalog plan secrets containers mounts mount_roles clusterfile lab data ssh workload facts
     factcache operations lock health claims verify fabric burnin storage
     pyinfra_driver engine image rotation backup restore drift why accept cli __main__

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.racks.patience import APPLY_SECONDS
 from tests.racks.site import Site
 
 HEAD, WORKERS = "head1", ("worker1", "worker2")
-APPLY_SECONDS = 3000
 SHARED = ("/shared/home", "/shared/data", "/shared/software", "/shared/ckpt")
 _DECLARED = """\
 version: 1
@@ -42,7 +41,21 @@ skus:
     sources: [{text: "By definition: the size the lab rack gives it", read: 2026-11-26}]
 storage:
   home: {kind: nfs, purpose: home, servers: [head1], export: /srv/home, path: /shared/home, quota: {gib: 1}}
-  data: {kind: nfs, purpose: data, servers: [head1], export: /srv/data, path: /shared/data, nodes: "worker[1-2]"}
+  data:
+    kind: nfs
+    purpose: data
+    servers: [head1]
+    export: /srv/data
+    path: /shared/data
+    nodes: "worker[1-2]"
+    floor:
+      read_gbs: 0.0001
+      write_gbs: 0.0001
+      together_read_gbs: 0.0001
+      together_write_gbs: 0.0001
+      metadata_ops: 1
+      source: {text: "lab floor: what an emulated machine passes and a broken server does not", read: 2026-11-26}
+    bench: {size_mib: 32, block_kib: 1024, jobs: 2, files: 50, timeout_seconds: 300, user: ada}
   software:
     kind: nfs
     purpose: software
@@ -142,16 +155,3 @@ def rack(booted: Site, put_right: Callable[[Site], None]) -> Site:
     """The rack as declared: what a failed test left behind is repaired first."""
     put_right(booted)
     return booted
-
-
-def until(true: Callable[[], bool], what: str, seconds: float = 900) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"no {what} within {seconds:.0f} s"
-        time.sleep(5)
-
-
-def settled(site: Site, *nodes: str) -> None:
-    """Until systemd of these nodes has finished booting."""
-    for node in nodes:
-        site.on(node, "systemctl is-system-running --wait || :", 900)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.racks.patience import until
 from tests.racks.site import Site, operations
-from tests.racks.storage.conftest import HEAD, until
+from tests.racks.storage.conftest import HEAD
 from tests.racks.verified import results
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
+from tests.racks.patience import settled, until
 from tests.racks.site import Site, operations
 from tests.racks.slurm_jobs import as_ada, in_service, wait_for
-from tests.racks.storage.conftest import HEAD, SHARED, WORKERS, settled, until
+from tests.racks.storage.conftest import HEAD, SHARED, WORKERS
 from tests.racks.verified import named, results
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]

@@ -8,7 +8,7 @@ import pytest
 
 from rackwright.burnin import burnin
 from rackwright.burnin.report import bytes_text
-from rackwright.burnin.store import folder_of
+from rackwright.burnin.store import RESULTS
 from rackwright.cli.burnin_view import show_burnin
 from rackwright.command import CommandResult
 from rackwright.errors import BurninError, ConnectionFailed, ExitCode
@@ -33,7 +33,7 @@ def test_a_good_run_passes_is_stored_and_compared_with_the_one_before():
     group = report.groups[0]
     assert (group.engine, group.ranks, group.versions) == ("mpi", 2, {"slurm": "24.11.5", "kernel": "6.12.1"})
     assert group.previous is None
-    [path] = folder_of("test").glob("*.json")
+    [path] = RESULTS.folder("test").glob("*.json")
     assert oct(path.parent.stat().st_mode & 0o777) == "0o700"
     assert json.loads(path.read_text()) == json.loads(json.dumps(report.to_json()))
     path.rename(path.with_name("20260101T000000Z.json"))

@@ -14,7 +14,7 @@ from rackwright.burnin.floors import Floor
 from rackwright.burnin.measurement import Measurement
 from rackwright.burnin.readings import Reading, judge_readings, reading_of
 from rackwright.burnin.soak import READING_SECONDS, Load, Sample, Soaking, drift_of
-from rackwright.burnin.store import folder_of
+from rackwright.burnin.store import RESULTS
 from rackwright.burnin.table import parse_nccl_tests
 from rackwright.errors import ExitCode, WorkloadError
 from rackwright.health.run import FleetHealth, NodeHealth
@@ -252,6 +252,6 @@ def test_a_whole_soak_through_the_workload_manager(monkeypatch):
     assert (len(group.soak.samples), group.soak.hours) == (12, 0.1)
     assert head.together == [("w1", "w2", "w3")] * 12
     assert len(group.per_node) == 3
-    [path] = folder_of("test").glob("*.json")
+    [path] = RESULTS.folder("test").glob("*.json")
     document = json.loads(path.read_text())
     assert (document["profile"], len(document["groups"][0]["soak"]["samples"])) == ("soak", 12)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rackwright.burnin.store import folder_of
+from rackwright.burnin.store import RESULTS
 from rackwright.clusterfile.load import load_cluster
 from tests.unit.burnin.test_history import EARLIER, document
 from tests.unit.clusterfile.base_file import BASE
@@ -41,7 +41,7 @@ def kept(file, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def keep(*documents):
-        folder = folder_of(load_cluster(file).name)
+        folder = RESULTS.folder(load_cluster(file).name)
         folder.mkdir(parents=True, exist_ok=True)
         for number, one in enumerate(documents):
             (folder / f"2026110{number}T100000Z.json").write_text(json.dumps(one))

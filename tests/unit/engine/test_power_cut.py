@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rackwright.burnin.store import folder_of, previous
+from rackwright.burnin.store import RESULTS, previous
 from rackwright.cli import app
 from rackwright.drift.baseline import Baseline, keep, kept_of
 from rackwright.drift.report import LastInSync
@@ -192,7 +192,7 @@ def test_a_baseline_is_whole_or_none(state):
 
 
 def test_burnins_of_before_are_whole_or_passed_over(state):
-    folder = folder_of("test")
+    folder = RESULTS.folder("test")
     folder.mkdir(parents=True)
     group = {"engine": "mpi", "nodes": ["worker1"], "size": 8, "busbw_gbs": 2.0}
     whole = json.dumps({"started": "then", "groups": [group]}).encode()

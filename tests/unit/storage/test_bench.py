@@ -11,7 +11,7 @@ from rackwright.errors import ConnectionFailed, ExitCode, StorageError
 from rackwright.model.types import NodeRole
 from rackwright.status import Status
 from rackwright.storage.run import bench
-from rackwright.storage.store import folder_of, stored, under_way, unfinished
+from rackwright.storage.store import RESULTS, under_way, unfinished
 from tests.factories import make_cluster, make_node
 from tests.unit.storage.sites import LOOKED, Head, alone, cluster_of, filesystem, floor, line, together
 
@@ -51,9 +51,9 @@ def test_a_good_run_passes_is_stored_and_leaves_nothing():
     }
     assert (result.mounted, result.versions) == ("10.9.0.2:/srv/data (nfs4)", {"fio": "3.33"})
     assert [asked["do"] for node, asked in head.places] == ["look"] * 3 + ["make", "look", "remove"]
-    [path] = folder_of("test").glob("*.json")
+    [path] = RESULTS.folder("test").glob("*.json")
     assert json.loads(path.read_text()) == json.loads(json.dumps(report.to_json()))
-    assert stored("test") == [report.to_json()]
+    assert RESULTS.all("test") == [report.to_json()]
     assert unfinished("test") == []
     assert report.verdict.startswith(
         "storage bench: data on w[1-3]: read, 3 nodes together 0.805 GB/s, write"
@@ -286,7 +286,7 @@ def test_too_few_nodes_for_checkpoints():
 def test_a_rate_that_fell_by_more_than_noise_is_a_warning(monkeypatch):
     head = Head()
     first = bench(cluster_of(), shell=head).to_json()
-    folder = folder_of("test")
+    folder = RESULTS.folder("test")
     for path in folder.glob("*.json"):
         path.unlink()
     for day in range(1, 6):

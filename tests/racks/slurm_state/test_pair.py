@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.racks.patience import APPLY_SECONDS, settled, until
 from tests.racks.site import Site, operations
 from tests.racks.slurm_jobs import as_ada
-from tests.racks.storage.conftest import APPLY_SECONDS, settled, until
 from tests.racks.verified import results
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
@@ -70,13 +70,20 @@ roles:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The three machines, applied once."""
     declared: dict[str, Any] = yaml.safe_load(_DECLARED)
     site = Site(tmp_path_factory.mktemp("pair"), "pair", declared)
     with site.booted():
         site.cli("apply", str(site.file), "--yes", timeout=APPLY_SECONDS)
         yield site
+
+
+@pytest.fixture
+def pair(booted: Site, put_right: Callable[[Site], None]) -> Site:
+    """The pair as declared: what a failed test left behind is repaired first."""
+    put_right(booted)
+    return booted
 
 
 def controller(site: Site, node: str) -> str:

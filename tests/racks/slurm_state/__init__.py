@@ -1,0 +1,1 @@
+"""Two slurmctld with their state on an NFS mount, on virtual machines."""
