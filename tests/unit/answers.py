@@ -24,7 +24,7 @@ EXAMPLES = 10_000
 """Of each fuzz test in `make proof SUITE=fuzz`; the variants that run with every change have FEW."""
 FEW = 300
 
-many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+many = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
 few = settings(many, max_examples=FEW, derandomize=True)
 
 NASTY_TEXT = (

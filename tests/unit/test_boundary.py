@@ -197,7 +197,7 @@ def test_the_last_line_of_a_command() -> None:
     assert last_line("", " \n") == "nothing"
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     st.one_of(
         st.text(), st.binary().map(lambda data: data.decode("latin-1")), st.text(alphabet='[]{}",:\\u01edD8 ')
@@ -213,7 +213,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert refused is None or (refused.isprintable() and len(refused) <= 300)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.text(st.characters()))
 def test_any_text_becomes_printable(text: str) -> None:
     shown = printable(text)
