@@ -54,7 +54,7 @@ roles:
   access: {users: [{name: ada, uid: 3000}]}
   tuning: {}
   time: {max_offset_seconds: 0.25}
-  nfs_server: {root_access: {state: [head1, head2]}}
+  nfs_server: {root_access: {state: "head[1-2]"}}
   nfs_client: {}
   munge: {}
   mariadb: {}
