@@ -106,13 +106,14 @@ def _check_roles(
     if not without:
         return
     known = [
-        f"`{role}: {{}}`"
+        role
         for role in role_names()
         if issubclass(options_class(role), interface) and one.kind in getattr(options_class(role), kinds)
     ]
-    hint = (
-        f"add {' or '.join(known)} under `roles`" if known else "name servers outside the cluster by address"
-    )
+    if not all(report.clean(("roles", role)) for role in known):
+        return  # declared, with mistakes that have their own lines
+    added = " or ".join(f"`{role}: {{}}`" for role in known)
+    hint = f"add {added} under `roles`" if known else "name servers outside the cluster by address"
     key = "kind" if verb == "mounts" else "servers"
     report.add(("storage", one.name, key), f"No role {verb} {one.kind.value} on {fold(without)}.", hint)
 

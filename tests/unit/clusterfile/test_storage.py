@@ -261,6 +261,12 @@ def test_roles_that_are_missing(tmp_path, roles, found):
     assert said(tmp_path, HOME, ("  munge: {}\n", f"  munge: {{}}\n{roles}")) == found
 
 
+def test_a_role_with_mistakes_is_not_missing(tmp_path):
+    edit = ("  munge: {}\n", "  munge: {}\n  nfs_client: {}\n  nfs_server: {threads: many}\n")
+    [(_, message, _)] = said(tmp_path, HOME, edit)
+    assert "nfs" not in message
+
+
 def test_a_server_that_no_role_serves_is_named_by_address(tmp_path):
     edit = ("  munge: {}\n", "  munge: {}\n  nfs_client: {}\n")
     assert said(tmp_path, HOME.replace("[head1]", "[10.1.0.99]"), edit) == []
