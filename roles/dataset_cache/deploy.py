@@ -16,9 +16,8 @@ from rackwright.roles.dataset_cache.options import DatasetCacheOptions
 def dataset_cache(options: DatasetCacheOptions) -> None:
     """What copies, the program with its settings, the timer."""
     node = site_of().node
-    tools = {"rclone" if one.remote is not None else "rsync" for one in options.datasets.values()}
-    for tool in host.loop(sorted(tools)):  # type: ignore[no-untyped-call]
-        packages.installed(name=f"Install {tool}", packages=names(node.family, tool).packages)
+    if options.has_remote:
+        packages.installed(name="Install rclone", packages=names(node.family, "rclone").packages)
     wanted = texts.files(node, options)
     folders = sorted({one.rpartition("/")[0] for one in wanted})
     for folder in host.loop(folders):  # type: ignore[no-untyped-call]

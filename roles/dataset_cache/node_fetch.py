@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from rackwright.node_folders.mounted import mount_id
 from rackwright.roles.dataset_cache.node_cache import GIB, Cache, CacheMistake, locked
+from rackwright.roles.dataset_cache.node_child import ChildFailed, in_child
+from rackwright.roles.dataset_cache.node_copy import copy
 from rackwright.roles.dataset_cache.node_files import (
     FilesMistake,
     compared,
@@ -40,49 +42,41 @@ def fetch(cache: Cache, name: str) -> str:
 
 def _copy(cache: Cache, name: str) -> None:
     declared, target = cache.settings["datasets"][name], cache.incoming(name)
-    if declared["mount"] is not None:
-        _require_mounted(declared["mount"])
-    os.makedirs(target, 0o700, exist_ok=True)
-    command = command_of(declared, target, cache.settings)
+    seconds = cache.settings["fetch_seconds"]
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            timeout=cache.settings["fetch_seconds"],
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        if declared["mount"] is None:
+            os.makedirs(target, 0o700, exist_ok=True)
+            _run(command_of(declared, target, cache.settings), seconds)
+        else:
+            folder = os.path.relpath(declared["from"], declared["mount"])
+            in_child(partial(copy, declared["mount"], folder, target), seconds)
+    except (TimeoutError, subprocess.TimeoutExpired):
         raise CacheMistake(
-            f"{name}: {command[0]} took longer than `fetch_hours`; the next fetch resumes"
+            f"{name}: the copy took longer than `fetch_hours`; the next fetch resumes"
         ) from None
+    except ChildFailed as error:
+        raise CacheMistake(f"{name}: {error}") from None
+
+
+def _run(command: list[str], seconds: float) -> None:
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        timeout=seconds,
+        check=False,
+    )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1][:300]
-        raise CacheMistake(f"{name}: {command[0]} exited {done.returncode} saying: {last}")
+        raise ChildFailed(f"{command[0]} exited {done.returncode} saying: {last}")
 
 
 def command_of(declared: Mapping[str, Any], target: str, settings: Mapping[str, Any]) -> list[str]:
-    """What copies. Links out of the dataset, devices and owners stay behind (rsync(1), --safe-links)."""
-    if declared["mount"] is not None:
-        return ["rsync", "-rlt", "--safe-links", "--delete", "--", f"{declared['from']}/", f"{target}/"]
+    """What copies from an object store."""
     return ["rclone", "sync", "--config", settings["rclone_config"], declared["from"], target]
-
-
-def _require_mounted(path: str) -> None:
-    """An empty mount point would be an empty dataset. The step into it lets the automounter mount it."""
-    descriptors = [
-        os.open(f"{path}/.", os.O_RDONLY | os.O_DIRECTORY),
-        os.open(os.path.dirname(path), os.O_RDONLY),
-    ]
-    try:
-        if mount_id(descriptors[0]) == mount_id(descriptors[1]):
-            raise CacheMistake(f"{path} is not mounted")
-    finally:
-        for one in descriptors:
-            os.close(one)
 
 
 def _accept(cache: Cache, name: str) -> None:

@@ -98,6 +98,11 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
         """Whether the timer has something to fetch."""
         return any(one.keep for one in self.datasets.values())
 
+    @property
+    def has_remote(self) -> bool:
+        """Whether a dataset comes from an object store."""
+        return any(one.remote is not None for one in self.datasets.values())
+
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """The timer and what it starts."""
         return (f"{UNITS}/{FILL}", f"{UNITS}/{TIMER}")

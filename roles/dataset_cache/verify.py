@@ -7,7 +7,6 @@ from typing import Any
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.claims.files import as_rendered, at_path
 from rackwright.claims.units import runs
-from rackwright.model.cluster import Node
 from rackwright.roles.dataset_cache import paths, texts
 from rackwright.roles.dataset_cache.options import DatasetCacheOptions
 
@@ -69,10 +68,6 @@ def _credentials(context: Context) -> str:
     return f"{path} is {state.mode} {state.owner}"
 
 
-def _has_remote(node: Node, options: DatasetCacheOptions) -> bool:
-    return any(one.remote is not None for one in options.datasets.values())
-
-
 CHECKS = (
     Check("the files of the dataset cache are as declared", _files),
     Check(
@@ -81,6 +76,10 @@ CHECKS = (
         applies=lambda node, options: options.keeps,
     ),
     Check("the kept datasets are complete", _kept, applies=lambda node, options: options.keeps, live=True),
-    Check("only root can access rclone's configuration", _credentials, applies=_has_remote),
+    Check(
+        "only root can access rclone's configuration",
+        _credentials,
+        applies=lambda node, options: options.has_remote,
+    ),
     Check("the dataset cache stays within its limit", _below_limit, live=True, timeout_seconds=180),
 )

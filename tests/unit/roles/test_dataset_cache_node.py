@@ -15,22 +15,20 @@ import pytest
 
 from rackwright.node_folders.mounted import FOLDER
 from rackwright.node_programs import one_text
-from rackwright.roles.dataset_cache import node, node_cache, node_fetch
+from rackwright.roles.dataset_cache import node, node_cache, node_copy, node_fetch
 from rackwright.roles.dataset_cache.node_cache import Cache, CacheMistake, locked, reader_of
 from rackwright.roles.dataset_cache.node_fetch import command_of, fetch, fill
 from rackwright.roles.dataset_cache.node_files import differences, size_of
 
 MIB = 1 << 20
-COPIES = '#!/bin/sh\necho "$*" >>{log}\nwhile [ $# -gt 2 ]; do shift; done\ncp -a "$1". "$2"\n'
 
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
-    """A cache on a folder, a source, and an rsync that copies; GiB are MiB here."""
+    """A cache on a folder, and a source; GiB are MiB here."""
     for folder in (
         "root/datasets/.incoming",
         "root/datasets/.manifests",
-        "bin",
         "data/a",
         "data/b",
         "data/c",
@@ -41,12 +39,9 @@ def world(tmp_path, monkeypatch):
     for name in "abc":
         (tmp_path / "data" / name / "sub").mkdir()
         (tmp_path / "data" / name / "sub/file").write_bytes(name.encode() * MIB)
-    (tmp_path / "bin/rsync").write_text(COPIES.format(log=tmp_path / "asked"))
-    (tmp_path / "bin/rsync").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     for module in (node_cache, node_fetch):
         monkeypatch.setattr(module, "GIB", MIB)
-    monkeypatch.setattr(node_fetch, "_require_mounted", lambda path: None)
+    monkeypatch.setattr(node_copy, "mounted_folder", lambda path: os.open(path, FOLDER))
     return tmp_path
 
 
@@ -87,37 +82,53 @@ def test_a_dataset_comes_whole_and_readable_alone(world):
     assert Path(there.manifest("a")).read_text() == f"{digest}  sub/file\n"
     assert list(differences(str(path), there.manifest("a"))) == []
     assert not Path(there.incoming("a")).exists()
+    (world / "data/a/more").write_text("x")
     fetch(there, "a")  # it is there: nothing is copied
-    assert (world / "asked").read_text().count("\n") == 1
+    assert not (path / "more").exists()
 
 
 def test_what_copies_is_never_a_shell(world):
     there = cache(world)
-    assert command_of({"mount": "/data", "from": "/data/x"}, "/t", there.settings) == [
-        *("rsync", "-rlt", "--safe-links", "--delete", "--", "/data/x/", "/t/")
-    ]
     assert command_of({"mount": None, "from": "store:b/x"}, "/t", there.settings) == [
         *("rclone", "sync", "--config", "/r.conf", "store:b/x", "/t")
     ]
 
 
-def test_a_copy_that_breaks_off_is_not_in_the_cache_and_goes_on_later(world):
-    whole = (world / "bin/rsync").read_text()
-    (world / "bin/rsync").write_text(f'{whole}echo "rsync: connection lost" >&2\nexit 12\n')
-    there = cache(world)
-    with pytest.raises(CacheMistake, match="a: rsync exited 12 saying: rsync: connection lost"):
+@pytest.fixture
+def store(world, monkeypatch):
+    """An rclone that does what it is given."""
+
+    def does(text: str) -> None:
+        (world / "bin").mkdir(exist_ok=True)
+        (world / "bin/rclone").write_text(f"#!/bin/sh\n{text}")
+        (world / "bin/rclone").chmod(0o755)
+
+    monkeypatch.setenv("PATH", f"{world / 'bin'}:/usr/bin:/bin")
+    return does
+
+
+def test_a_copy_that_breaks_off_is_not_in_the_cache_and_goes_on_later(world, store):
+    copies = f'cp -a {world / "data/a"}/. "$5"\n'
+    store(f'{copies}echo "rclone: connection lost" >&2\nexit 12\n')
+    there = cache(world, a={"mount": None, "from": "store:a"})
+    with pytest.raises(CacheMistake, match="a: rclone exited 12 saying: rclone: connection lost"):
         fetch(there, "a")
     assert names(world) == []
     assert there.listing()["datasets"]["a"]["state"] == "incomplete"
-    (world / "bin/rsync").write_text(whole)
+    store(copies)
     fetch(there, "a")
     assert there.listing()["datasets"]["a"] == {"state": "complete", "bytes": size_of(there.path("a"))}
 
 
-def test_a_copy_that_takes_too_long(world):
-    (world / "bin/rsync").write_text("#!/bin/sh\nexec sleep 20\n")
-    with pytest.raises(CacheMistake, match="a: rsync took longer than `fetch_hours`; the next fetch resumes"):
-        fetch(cache(world, fetch_seconds=0.2), "a")
+def test_a_copy_that_takes_too_long(world, store, monkeypatch):
+    store("exec sleep 20\n")
+    message = ": the copy took longer than `fetch_hours`; the next fetch resumes"
+    there = cache(world, fetch_seconds=0.2, a={"mount": None, "from": "store:a"})
+    with pytest.raises(CacheMistake, match=f"a{message}"):
+        fetch(there, "a")
+    monkeypatch.setattr(node_copy, "mounted_folder", lambda path: time.sleep(20))
+    with pytest.raises(CacheMistake, match=f"b{message}"):
+        fetch(there, "b")
 
 
 def test_a_source_that_is_not_mounted_an_empty_one_and_a_larger_one(world, monkeypatch):
@@ -132,6 +143,16 @@ def test_a_source_that_is_not_mounted_an_empty_one_and_a_larger_one(world, monke
         fetch(there, "c")
     assert names(world) == []
     assert list((world / "root/datasets/.incoming").iterdir()) == []
+
+
+def test_a_dataset_that_a_user_replaced_by_a_link_is_not_published(world):
+    (world / "etc").mkdir()
+    (world / "etc/shadow").write_text("root:secret")
+    (world / "data/a").rename(world / "data/away")
+    (world / "data/a").symlink_to(world / "etc")
+    with pytest.raises(CacheMistake, match="a: 'a' is a link or a file, not a folder"):
+        fetch(cache(world), "a")
+    assert names(world) == []
 
 
 def test_declared_checksums_are_kept(world):
@@ -218,7 +239,7 @@ def test_the_timer_brings_what_is_kept_and_removes_what_is_not_declared(world, c
     (world / "root/datasets/old").mkdir()
     assert fill(there) == 1
     assert names(world) == ["b"]
-    assert "rackwright-dataset: a: rsync exited 1 saying: cp:" in capsys.readouterr().err
+    assert capsys.readouterr().err == "rackwright-dataset: a: 'none' is missing\n"
 
 
 def test_a_dataset_that_changed_is_told(world):
@@ -279,13 +300,11 @@ python3 -IS "$2" fetch a 2>&1 | sed "s|$1||g"
 
 @pytest.mark.lab
 def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
-    """In a mount namespace of the test's own; cp stands for rsync."""
+    """In a mount namespace of the test's own."""
     for folder in (tmp_path, *list(tmp_path.parents)[:2]):
         folder.chmod(0o755)
-    for name in ("scratch", "data", "bin"):
+    for name in ("scratch", "data"):
         (tmp_path / name).mkdir()
-    (tmp_path / "bin/rsync").write_text(COPIES.format(log="/dev/null"))
-    (tmp_path / "bin/rsync").chmod(0o755)
     settings = {
         "root": str(tmp_path / "scratch"),
         "folder": "datasets",
@@ -309,7 +328,6 @@ def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
     for old, new in (
         ("/run/rackwright-dataset", str(tmp_path / "run")),
         ("/etc/rackwright/dataset-cache.json", str(tmp_path / "settings.json")),
-        ("/usr/sbin:/usr/bin:/sbin:/bin", f"{tmp_path / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin"),
     ):
         assert old in text
         text = text.replace(old, new)
@@ -331,5 +349,5 @@ def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
         "verified",
         ".incoming",
         ".manifests",
-        "rackwright-dataset: /data is not mounted",
+        "rackwright-dataset: a: /data is not mounted",
     ], done.stderr
