@@ -15,6 +15,7 @@ from rackwright.node_folders.mounted import mounted, own
 from rackwright.node_folders.quota import project_of, set_limit, set_project
 from rackwright.node_folders.removal import clear, move_away
 from rackwright.roles.dataset_cache.node_files import size_of
+from rackwright.roles.dataset_cache.node_readers import reader_of
 from rackwright.roles.dataset_cache.paths import BIN, INCOMING, MANIFESTS, STATE
 
 GIB = 1 << 30
@@ -145,26 +146,3 @@ class Cache:
             where = self.path(name) if there else self.incoming(name)
             found[name] = {"state": state, "bytes": size_of(where) if state != "missing" else 0}
         return {"datasets": found, "bytes": sum(one["bytes"] for one in found.values())}
-
-
-def reader_of(path: str, proc: str = "/proc") -> int | None:
-    """A process that has a file below a folder open, is in it, or has one mapped."""
-    below = f"{path}/"
-    for name in os.listdir(proc):
-        if name.isdigit():
-            with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
-                folder = f"{proc}/{name}"
-                links = [f"{folder}/cwd", *(f"{folder}/fd/{one}" for one in os.listdir(f"{folder}/fd"))]
-                if any(_leads_below(link, path, below) for link in links):
-                    return int(name)
-                with open(f"{folder}/maps", "rb") as text:
-                    if below.encode() in text.read():
-                        return int(name)
-    return None
-
-
-def _leads_below(link: str, path: str, below: str) -> bool:
-    with suppress(OSError):
-        target = os.readlink(link)
-        return target == path or target.startswith(below)
-    return False

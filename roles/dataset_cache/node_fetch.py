@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from rackwright.node_folders.mounted import Unsafe
 from rackwright.roles.dataset_cache.node_cache import GIB, Cache, CacheMistake, locked
 from rackwright.roles.dataset_cache.node_child import ChildFailed, in_child
 from rackwright.roles.dataset_cache.node_copy import copy
@@ -20,6 +21,7 @@ from rackwright.roles.dataset_cache.node_files import (
     size_of,
     write_sums,
 )
+from rackwright.roles.dataset_cache.node_readers import reader_of
 
 _ROOM_SECONDS = 3600.0
 
@@ -108,13 +110,25 @@ def fill(cache: Cache) -> int:
     failed = 0
     for name in cache.names():
         if name not in cache.settings["datasets"]:
-            cache.drop(name)
+            failed |= _reported(partial(_drop_unused, cache, name))
     for name, declared in cache.settings["datasets"].items():
-        if not declared["keep"] or cache.is_complete(name):
-            continue
-        try:
-            fetch(cache, name)
-        except (CacheMistake, OSError) as error:
-            print(f"rackwright-dataset: {error}", file=sys.stderr)
-            failed = 1
+        if declared["keep"] and not cache.is_complete(name):
+            failed |= _reported(partial(fetch, cache, name))
     return failed
+
+
+def _drop_unused(cache: Cache, name: str) -> None:
+    """A job may have started while the dataset was declared, or under its former name."""
+    if reader := reader_of(cache.path(name)):
+        print(f"rackwright-dataset: {name} is not declared, but in use by process {reader}: it stays for now")
+    else:
+        cache.drop(name)
+
+
+def _reported(work: Callable[[], object]) -> int:
+    try:
+        work()
+    except (CacheMistake, Unsafe, OSError) as error:
+        print(f"rackwright-dataset: {error}", file=sys.stderr)
+        return 1
+    return 0

@@ -48,7 +48,9 @@ def _kept(context: Context) -> str:
 def _below_limit(context: Context) -> str:
     states, held = _listing(context)
     if more := sorted(states.keys() - context.options.datasets.keys()):
-        raise Warned(f"{', '.join(more)} is in the cache but not declared; the timer removes it")
+        raise Warned(
+            f"{', '.join(more)} is in the cache but not declared; the timer removes it when no process uses it"
+        )
     limit = context.options.limit_gib
     if held > limit * _GIB:
         fail(f"the cache holds {held / _GIB:.1f} GiB, but {limit} are declared")

@@ -225,7 +225,7 @@ def listing(images: str, size: float = 10.0, **more: str) -> FakeHost:
             LIMIT,
             listing("complete", old="complete"),
             "WARN",
-            "old is in the cache but not declared; the timer removes it",
+            "old is in the cache but not declared; the timer removes it when no process uses it",
         ),
         (LIMIT, FakeHost({f"{paths.RUN} list": "[]"}), "UNKNOWN", None),
         (

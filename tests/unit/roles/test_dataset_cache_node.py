@@ -16,9 +16,10 @@ import pytest
 from rackwright.node_folders.mounted import FOLDER
 from rackwright.node_programs import one_text
 from rackwright.roles.dataset_cache import node, node_cache, node_copy, node_fetch
-from rackwright.roles.dataset_cache.node_cache import Cache, CacheMistake, locked, reader_of
+from rackwright.roles.dataset_cache.node_cache import Cache, CacheMistake, locked
 from rackwright.roles.dataset_cache.node_fetch import command_of, fetch, fill
 from rackwright.roles.dataset_cache.node_files import differences, size_of
+from rackwright.roles.dataset_cache.node_readers import reader_of
 
 MIB = 1 << 20
 
@@ -240,6 +241,35 @@ def test_the_timer_brings_what_is_kept_and_removes_what_is_not_declared(world, c
     assert fill(there) == 1
     assert names(world) == ["b"]
     assert capsys.readouterr().err == "rackwright-dataset: a: 'none' is missing\n"
+
+
+def test_the_timer_leaves_what_a_job_uses_and_goes_on(world, capsys, monkeypatch):
+    """A dataset gets another name in the cluster file while jobs use it; another one cannot be removed."""
+    there = cache(world, b={"keep": True})
+    for name in ("old", "stuck", "unused"):
+        (world / "root/datasets" / name).mkdir()
+    drop = Cache.drop
+
+    def drops(self, name):
+        if name == "stuck":
+            raise CacheMistake("stuck was not fully removed")
+        drop(self, name)
+
+    monkeypatch.setattr(Cache, "drop", drops)
+    descriptor = os.open(world / "root/datasets/old", os.O_RDONLY)
+    try:
+        assert fill(there) == 1
+    finally:
+        os.close(descriptor)
+    assert names(world) == ["b", "old", "stuck"]
+    said = capsys.readouterr()
+    assert said.out == (
+        f"rackwright-dataset: old is not declared, but in use by process {os.getpid()}: it stays for now\n"
+    )
+    assert said.err == "rackwright-dataset: stuck was not fully removed\n"
+    (world / "root/datasets/stuck").rmdir()
+    assert fill(there) == 0
+    assert names(world) == ["b"]
 
 
 def test_a_dataset_that_changed_is_told(world):
