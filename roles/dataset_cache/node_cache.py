@@ -12,7 +12,7 @@ from typing import Any
 from rackwright.node_folders.locking import LockHeld
 from rackwright.node_folders.locking import locked as file_locked
 from rackwright.node_folders.mounted import mounted, own
-from rackwright.node_folders.quota import project_of, set_limit, set_project
+from rackwright.node_folders.quota import NoQuota, project_of, set_limit, set_project, usage
 from rackwright.node_folders.removal import clear, move_away
 from rackwright.roles.dataset_cache.node_files import size_of
 from rackwright.roles.dataset_cache.node_readers import reader_of
@@ -40,11 +40,10 @@ def locked(name: str, state: str = STATE, seconds: float = 0.0) -> Iterator[None
 def opened_cache(settings: Mapping[str, Any], state: str = STATE) -> Iterator[Cache]:
     """The cache, whose folders are made if they are missing."""
     with mounted(settings["root"]) as root, own(root, settings["folder"], 0o755) as folder:
-        if settings["project"] and os.geteuid() == 0 and project_of(folder) != settings["project"]:
-            set_project(folder, settings["project"])
-            set_limit(settings["root"], settings["project"], settings["limit_gib"])
-        with own(folder, INCOMING, 0o700), own(folder, MANIFESTS, 0o700):
-            yield Cache(settings, root, folder, state)
+        for hidden in (INCOMING, MANIFESTS):
+            with own(folder, hidden, 0o700):
+                pass
+        yield Cache(settings, root, folder, state)
 
 
 @dataclass(frozen=True)
@@ -107,6 +106,32 @@ class Cache:
                     f"{name} was not fully removed: {'; '.join(removed.left) or 'it takes too long'}"
                 )
 
+    def keep_limit(self) -> None:
+        """Let the kernel keep the limit that is declared now, on everything that is fetched from now on."""
+        project, gib = self.settings["project"], self.settings["limit_gib"]
+        if not project:
+            return
+        with locked(".limit", self.state, _REMOVE_SECONDS):
+            self._give_project(project)
+            if self._kernel_kib() != gib << 20:
+                set_limit(self.settings["root"], project, gib)
+
+    def _give_project(self, project: int) -> None:
+        """What was fetched for another project cannot be renamed into the cache (EXDEV; seen on Linux 6.18): it goes."""
+        with own(self.folder, INCOMING, 0o700) as incoming, own(self.folder, MANIFESTS, 0o700) as manifests:
+            if project_of(incoming) != project:
+                with own(self.root, BIN, 0o700) as bin_folder:
+                    for name in os.listdir(incoming):
+                        move_away(name, incoming, bin_folder)
+                    clear(bin_folder, _REMOVE_SECONDS)
+            for folder in (incoming, manifests, self.folder):
+                if project_of(folder) != project:
+                    set_project(folder, project)
+
+    def _kernel_kib(self) -> int:
+        """The limit in force; 0: none."""
+        return usage(self.settings["root"]).get(self.settings["project"], (0, 0))[1]
+
     def make_room(self, name: str) -> None:
         """For a dataset of its declared size: those fetched longest ago leave, but not what is kept or read now."""
         datasets = self.settings["datasets"]
@@ -138,11 +163,17 @@ class Cache:
             return 0.0
 
     def listing(self) -> dict[str, Any]:
-        """State and bytes by dataset, and all bytes; reads nothing but the cache."""
-        found = {}
+        """State and bytes by dataset, all bytes, and the kernel's limit; reads nothing but the cache."""
+        found: dict[str, dict[str, Any]] = {}
         for name in sorted({*self.settings["datasets"], *self.names()}):
             there = self.is_complete(name)
             state = "complete" if there else "incomplete" if os.path.isdir(self.incoming(name)) else "missing"
             where = self.path(name) if there else self.incoming(name)
             found[name] = {"state": state, "bytes": size_of(where) if state != "missing" else 0}
-        return {"datasets": found, "bytes": sum(one["bytes"] for one in found.values())}
+        listed: dict[str, Any] = {"datasets": found, "bytes": sum(one["bytes"] for one in found.values())}
+        if self.settings["project"]:
+            try:
+                listed["kernel_kib"] = self._kernel_kib()
+            except NoQuota as error:
+                listed["kernel_silent"] = str(error)
+        return listed

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from rackwright.node_folders.mounted import Unsafe
+from rackwright.node_folders.quota import NoQuota
 from rackwright.roles.dataset_cache.node_cache import GIB, Cache, CacheMistake, locked
 from rackwright.roles.dataset_cache.node_child import ChildFailed, in_child
 from rackwright.roles.dataset_cache.node_copy import copy
@@ -35,6 +36,7 @@ def fetch(cache: Cache, name: str) -> str:
         if not cache.is_complete(name):
             if os.path.isdir(cache.path(name)):
                 cache.drop(name)  # without its checksums it is not known to be whole
+            cache.keep_limit()
             with locked(".room", cache.state, _ROOM_SECONDS):
                 cache.make_room(name)
             _copy(cache, name)
@@ -107,7 +109,7 @@ def _accept(cache: Cache, name: str) -> None:
 
 def fill(cache: Cache) -> int:
     """Fetch the datasets that are kept and remove undeclared ones; exit status. One that fails does not stop the others."""
-    failed = 0
+    failed = _reported(cache.keep_limit)
     for name in cache.names():
         if name not in cache.settings["datasets"]:
             failed |= _reported(partial(_drop_unused, cache, name))
@@ -128,7 +130,7 @@ def _drop_unused(cache: Cache, name: str) -> None:
 def _reported(work: Callable[[], object]) -> int:
     try:
         work()
-    except (CacheMistake, Unsafe, OSError) as error:
+    except (CacheMistake, NoQuota, Unsafe, OSError) as error:
         print(f"rackwright-dataset: {error}", file=sys.stderr)
         return 1
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
@@ -25,7 +26,10 @@ def _files(context: Context) -> str:
 
 def _listing(context: Context) -> tuple[dict[str, str], int]:
     """State by dataset, and all bytes."""
-    found: Any = context.json(f"{paths.RUN} list")
+    return _read(context.json(f"{paths.RUN} list"))
+
+
+def _read(found: Mapping[str, Any]) -> tuple[dict[str, str], int]:
     try:
         states = {str(name): str(one["state"]) for name, one in found["datasets"].items()}
         return states, int(found["bytes"])
@@ -46,7 +50,8 @@ def _kept(context: Context) -> str:
 
 
 def _below_limit(context: Context) -> str:
-    states, held = _listing(context)
+    found = context.json(f"{paths.RUN} list")
+    states, held = _read(found)
     if more := sorted(states.keys() - context.options.datasets.keys()):
         raise Warned(
             f"{', '.join(more)} is in the cache but not declared; the timer removes it when no process uses it"
@@ -54,8 +59,21 @@ def _below_limit(context: Context) -> str:
     limit = context.options.limit_gib
     if held > limit * _GIB:
         fail(f"the cache holds {held / _GIB:.1f} GiB, but {limit} are declared")
+    if context.options.project_id is not None and held:
+        _kernel_limit(found, limit)
     whole = [name for name, state in states.items() if state == "complete"]
     return f"{held / _GIB:.1f} of {limit} GiB: {', '.join(whole) or 'nothing yet'}"
+
+
+def _kernel_limit(found: Mapping[str, Any], limit: int) -> None:
+    """Of the project; what is fetched next sets it, so that a limit that was just changed is no failure."""
+    kib = found.get("kernel_kib")
+    if not isinstance(kib, int):
+        why = found.get("kernel_silent", "the node did not print it")
+        raise Undetermined(f"the kernel's limit on the cache is unknown: {str(why)[:200]}")
+    if kib != limit << 20:
+        there = f"limits the cache to {kib / (1 << 20):.1f} GiB" if kib else "does not limit the cache"
+        raise Warned(f"the kernel {there}, but {limit} are declared; the next fetch sets the limit")
 
 
 def _credentials(context: Context) -> str:

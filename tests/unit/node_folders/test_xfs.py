@@ -57,3 +57,45 @@ def test_what_is_made_in_a_folder_counts_to_its_project_and_is_removed(tmp_path)
         [1073741837, 1073741837],
         [True, []],
     ]
+
+
+LATER = r"""
+import json, os, sys
+from rackwright.node_folders.quota import project_of
+from rackwright.roles.dataset_cache import node_cache, node_copy
+from rackwright.node_folders.mounted import FOLDER
+from rackwright.roles.dataset_cache.node_fetch import fetch
+top = sys.argv[1]
+limits = {}
+node_cache.usage = lambda mount: {project: (0, gib << 20) for project, gib in limits.items()}
+node_cache.set_limit = lambda mount, project, gib: limits.update({project: gib})
+node_copy.mounted_folder = lambda path: os.open(path, FOLDER)
+os.makedirs(top + "/data/a")
+open(top + "/data/a/file", "w").write("x")
+declared = {"mount": top + "/data", "from": top + "/data/a", "gib": 1, "keep": True, "checksums": None}
+settings = {"root": top, "folder": "datasets", "limit_gib": 3, "project": 0, "group": None, "fetch_seconds": 20}
+settings["datasets"] = {"a": declared, "b": declared}
+state = top + "/run"
+with node_cache.opened_cache(settings, state) as cache:
+    fetch(cache, "a")
+    os.makedirs(cache.incoming("b") + "/sub")
+with node_cache.opened_cache({**settings, "project": 7}, state) as cache:
+    path = fetch(cache, "b")
+    print(json.dumps([os.listdir(path), project_of(os.open(path, FOLDER)), cache.names(), limits]))
+    cache.drop("a")
+    cache.drop("b")
+"""
+
+
+@pytest.mark.lab
+def test_a_cache_that_gets_a_project_later_goes_on_fetching(tmp_path):
+    """With a copy that broke off before; limits are not the kernel's here."""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", SCRIPT, "sh", str(tmp_path), sys.executable, LATER],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert json.loads(done.stdout) == [["file"], 7, ["a", "b"], {"7": 3}]

@@ -240,3 +240,40 @@ def test_contents(name, host, status, evidence):
     found = result(name, host)
     assert found[0] == status, found
     assert evidence in (None, found[1])
+
+
+@pytest.mark.parametrize(
+    ("images", "kernel", "status", "evidence"),
+    [
+        ("complete", {"kernel_kib": 200 << 20}, "PASS", "10.0 of 200 GiB: images"),
+        (
+            "complete",
+            {"kernel_kib": 100 << 20},
+            "WARN",
+            "the kernel limits the cache to 100.0 GiB, but 200 are declared; the next fetch sets the limit",
+        ),
+        (
+            "complete",
+            {"kernel_kib": 0},
+            "WARN",
+            "the kernel does not limit the cache, but 200 are declared; the next fetch sets the limit",
+        ),
+        (
+            "complete",
+            {"kernel_silent": "xfs_quota exited 1"},
+            "UNKNOWN",
+            "the kernel's limit on the cache is unknown: xfs_quota exited 1",
+        ),
+        ("complete", {}, "UNKNOWN", None),
+        ("missing", {"kernel_kib": 0}, "PASS", "0.0 of 200 GiB: nothing yet"),
+    ],
+)
+def test_the_limit_that_the_kernel_keeps(images, kernel, status, evidence):
+    site = there(made(project_id=7))
+    host = listing(images, 10 if images == "complete" else 0)
+    host = FakeHost(
+        {f"{paths.RUN} list": json.dumps({**json.loads(str(host.replies[f"{paths.RUN} list"])), **kernel})}
+    )
+    found = judged("dataset_cache", CHECKS, LIMIT, site, worker(site), host)
+    assert found.status.value == status, found
+    assert evidence in (None, found.evidence)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from rackwright.node_folders.mounted import FOLDER
+from rackwright.node_folders.quota import NoQuota
 from rackwright.node_programs import one_text
 from rackwright.roles.dataset_cache import node, node_cache, node_copy, node_fetch
 from rackwright.roles.dataset_cache.node_cache import Cache, CacheMistake, locked
@@ -224,6 +225,79 @@ def test_what_is_being_fetched_counts(world):
     Path(there.incoming("b")).mkdir()
     with pytest.raises(CacheMistake, match="no room for a"):
         fetch(there, "a")
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    """Projects of folders by inode, limits in KiB by project, and the limits that were set."""
+    projects: dict[int, int] = {}
+    limits: dict[int, int] = {}
+    calls: list[tuple[str, int, int]] = []
+
+    def set_limit(mount, project, gib):
+        calls.append((mount, project, gib))
+        limits[project] = gib << 20
+
+    monkeypatch.setattr(node_cache, "project_of", lambda folder: projects.get(os.fstat(folder).st_ino, 0))
+    monkeypatch.setattr(
+        node_cache, "set_project", lambda folder, project: projects.update({os.fstat(folder).st_ino: project})
+    )
+    monkeypatch.setattr(
+        node_cache, "usage", lambda mount: {project: (0, kib) for project, kib in limits.items()}
+    )
+    monkeypatch.setattr(node_cache, "set_limit", set_limit)
+    return projects, limits, calls
+
+
+def test_the_kernel_keeps_the_limit_that_is_declared_now(world, kernel, monkeypatch):
+    projects, _, calls = kernel
+    root = str(world / "root")
+
+    def fails(mount, project, gib):
+        raise NoQuota("xfs_quota exited 1")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(node_cache, "set_limit", fails)
+        with pytest.raises(NoQuota):
+            fetch(cache(world, project=7), "a")
+    fetch(cache(world, project=7), "a")
+    fetch(cache(world, project=7), "b")
+    assert calls == [(root, 7, 5)]
+    assert fill(cache(world, project=7, limit_gib=6)) == 0
+    assert calls[1:] == [(root, 7, 6)]
+    folders = [world / "root/datasets" / name for name in (".", ".incoming", ".manifests")]
+    assert {projects[folder.stat().st_ino] for folder in folders} == {7}
+
+
+def test_a_limit_that_cannot_be_set_stops_no_job_and_no_other_part_of_the_timer(
+    world, kernel, monkeypatch, capsys
+):
+    fetch(cache(world), "a")
+    (world / "root/datasets/old").mkdir()
+
+    def fails(mount):
+        raise NoQuota("xfs_quota exited 1")
+
+    monkeypatch.setattr(node_cache, "usage", fails)
+    there = cache(world, project=7)
+    fetch(there, "a")
+    assert fill(there) == 1
+    assert names(world) == ["a"]
+    assert capsys.readouterr().err == "rackwright-dataset: xfs_quota exited 1\n"
+    assert there.listing()["kernel_silent"] == "xfs_quota exited 1"
+
+
+def test_what_was_being_fetched_before_there_was_a_project_is_fetched_again(world, kernel):
+    """XFS does not rename it into a folder of another project."""
+    there = cache(world, project=7)
+    Path(there.incoming("a"), "sub").mkdir(parents=True)
+    there.keep_limit()
+    assert os.listdir(world / "root/datasets/.incoming") == []
+    assert os.listdir(world / "root/.rackwright-removing-datasets") == []
+    Path(there.incoming("b")).mkdir()
+    there.keep_limit()
+    assert os.listdir(world / "root/datasets/.incoming") == ["b"]
+    assert there.listing()["kernel_kib"] == 5 << 20
 
 
 def test_two_processes_fetch_one_dataset_once(world):
