@@ -14,6 +14,7 @@ from rackwright.data import site_of
 from rackwright.facts.mounts import MountTable
 from rackwright.facts.units import Unit, UnitState
 from rackwright.facts.users import User, UserState
+from rackwright.model.mount_names import unit_name
 from rackwright.model.storage import Mount
 from rackwright.mounts import (
     MountEntry,
@@ -25,7 +26,7 @@ from rackwright.mounts import (
     mount_unit,
     unit_texts,
 )
-from rackwright.operations import files
+from rackwright.operations import files, units
 from rackwright.plan.changes import Change, record
 
 
@@ -57,7 +58,7 @@ def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
     table: dict[str, tuple[MountEntry, ...]] = host.get_fact(MountTable, paths=(fs.path,))
     entry = live(table.get(fs.path, ()))
     if fs.path not in table:
-        _keep_own_login(fs.path)
+        keep_own_login(fs.path)
     commands: list[str] = []
     if stale.file_state.startswith("enabled"):
         record(Change("unit", other, stale.file_state, "disabled"))
@@ -87,7 +88,16 @@ def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
     yield StringCommand(f"sh -ec {quote(chr(10).join(('systemctl daemon-reload', *commands)))}")
 
 
-def _keep_own_login(path: str) -> None:
+@operation()
+def bound(folder: str, path: str) -> Generator[StringCommand, None, None]:
+    """A folder of the node is at a second path too, by that path's mount unit."""
+    table: dict[str, tuple[MountEntry, ...]] = host.get_fact(MountTable, paths=(path,))
+    if path not in table:
+        keep_own_login(path)
+    yield from units.unit._inner(unit=unit_name(path))
+
+
+def keep_own_login(path: str) -> None:
     """Refuses to hide the home, and so the keys, of the login by which this run came: it would be the last one."""
     login = site_of().cluster.ssh.user
     account: UserState | None = host.get_fact(User, user=login)
