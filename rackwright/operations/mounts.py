@@ -12,6 +12,7 @@ from pyinfra.context import host
 
 from rackwright.data import site_of
 from rackwright.facts.mounts import MountTable
+from rackwright.facts.settings import Answer
 from rackwright.facts.units import Unit, UnitState
 from rackwright.facts.users import User, UserState
 from rackwright.model.mount_names import unit_name
@@ -28,6 +29,13 @@ from rackwright.mounts import (
 )
 from rackwright.operations import files, units
 from rackwright.plan.changes import Change, record
+
+_SAME_SECONDS = 10
+_SAME = """\
+look() {{ LC_ALL=C timeout -s KILL {seconds} stat -c %d:%i "$1" || [ $? -ne 137 ]; }}
+at=$(look {path}) && of=$(look {folder}) || exit 0
+if [ -n "$of" ] && [ "$at" = "$of" ]; then echo same; else echo other; fi"""
+"""Prints nothing where a filesystem does not answer. A folder that is missing is not the same."""
 
 
 def declared(mounts: Sequence[Mount]) -> None:
@@ -90,11 +98,25 @@ def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
 
 @operation()
 def bound(folder: str, path: str) -> Generator[StringCommand, None, None]:
-    """A folder of the node is at a second path too, by that path's mount unit."""
+    """A folder of the node is at a second path too, by that path's mount unit; what else is mounted there makes way."""
     table: dict[str, tuple[MountEntry, ...]] = host.get_fact(MountTable, paths=(path,))
-    if path not in table:
+    other = live(table.get(path, ())) is not None and not _is_same(folder, path)
+    if other or path not in table:
         keep_own_login(path)
-    yield from units.unit._inner(unit=unit_name(path))
+    because = f"{path} is not {folder}" if other else None
+    yield from units.unit._inner(unit=unit_name(path), because=because)
+
+
+def _is_same(folder: str, path: str) -> bool:
+    """Whether a folder is what is seen at a path. A mount unit stays active when What= changes: only the kernel knows."""
+    said: str | None = host.get_fact(
+        Answer, read=_SAME.format(folder=quote(folder), path=quote(path), seconds=_SAME_SECONDS)
+    )
+    if said not in ("same", "other"):
+        raise OperationError(
+            f"{path} does not answer within {_SAME_SECONDS} s: whether it is {folder} is unknown"
+        )
+    return said == "same"
 
 
 def keep_own_login(path: str) -> None:
