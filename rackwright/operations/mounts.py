@@ -25,6 +25,7 @@ from rackwright.mounts import (
     live,
     mount_text,
     mount_unit,
+    sharing,
     unit_texts,
 )
 from rackwright.operations import files, units
@@ -47,23 +48,32 @@ def declared(mounts: Sequence[Mount]) -> None:
         files.file(name=f"Write the mount unit of {path}", path=unit, content=mount_text(mount))
         if at_first_use is not None:
             files.file(name=f"Write the automount unit of {path}", path=automount, content=at_first_use)
-        mounted(name=f"Mount {path}", mount=mount)
-        if at_first_use is None:
+    # any of them may have to make way for another: the files of all are there before
+    for mount in host.loop(mounts):  # type: ignore[no-untyped-call]
+        path = mount.filesystem.path
+        _, automount = unit_texts(mount)
+        mounted(name=f"Mount {path}", mount=mount, together=tuple(mounts))
+        if automount_text(mount) is None:
             files.absent(name=f"Remove the automount unit of {path}", path=automount)
 
 
 @operation()
-def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
+def mounted(mount: Mount, together: tuple[Mount, ...] = ()) -> Generator[StringCommand, None, None]:
     """A filesystem is mounted at boot or at its first use, and what is mounted is what is declared.
 
     With `automount` nothing is mounted here: a server that is away does not end the run. What is mounted and differs
     is mounted anew, which drains a worker first.
+
+    + together: mounts that may share its connections, which end only when all of them are unmounted
     """
     fs, unit, automount = mount.filesystem, mount_unit(mount), automount_unit(mount)
     first, other = (automount, unit) if fs.automount else (unit, automount)
     there: UnitState = host.get_fact(Unit, unit=first)
     stale: UnitState = host.get_fact(Unit, unit=other)
-    table: dict[str, tuple[MountEntry, ...]] = host.get_fact(MountTable, paths=(fs.path,))
+    table: dict[str, tuple[MountEntry, ...]] = host.get_fact(
+        MountTable, paths=tuple(sorted({fs.path, *(one.filesystem.path for one in together)}))
+    )
+    shared = sharing(mount, together, table)
     entry = live(table.get(fs.path, ()))
     if fs.path not in table:
         keep_own_login(fs.path)
@@ -77,12 +87,13 @@ def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
     if not there.enabled:
         record(Change("unit", first, there.file_state or "missing", "enabled"))
         commands.append(f"systemctl enable --quiet {quote(first)}")
-    anew = _anew(mount, entry, there, stale)
+    anew = _anew(mount, entry, there, stale, shared)
     if anew is not None:
         record(Change("unit", unit, "running", "mounted anew", because=anew, disruptive=True))
         # an automount unit takes what is mounted over it along when it stops, and refuses to start under a mount
         waits = stale.active and not fs.automount
-        commands.append(f"systemctl stop {quote(other if waits else unit)}")
+        stops = (other if waits else unit, *map(mount_unit, shared))
+        commands.append(f"systemctl stop {' '.join(map(quote, stops))}")
     if not there.active:
         record(Change("unit", first, there.active_state, "running"))
     if not there.active or anew is not None:
@@ -130,12 +141,16 @@ def keep_own_login(path: str) -> None:
         )
 
 
-def _anew(mount: Mount, entry: MountEntry | None, there: UnitState, stale: UnitState) -> str | None:
+def _anew(
+    mount: Mount, entry: MountEntry | None, there: UnitState, stale: UnitState, shared: tuple[Mount, ...]
+) -> str | None:
     """Why what is mounted has to be unmounted; None: it has not, or nothing is mounted."""
     path, by_use = mount.filesystem.path, mount.filesystem.automount
     wrong = tuple(differences(mount, entry)) if entry is not None else ()
     if wrong:
         return f"{path} {'; '.join(wrong)}"
+    if shared:
+        return f"{path} shares the connections of {', '.join(one.filesystem.path for one in shared)}"
     if not by_use and stale.active:
         return f"{path} is mounted by its first use, and is declared to be at boot"
     if by_use and entry is not None and not there.active:

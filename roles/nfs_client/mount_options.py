@@ -14,6 +14,8 @@ from rackwright.model.storage import Filesystem, FilesystemKind, FilesystemPurpo
 
 MOST_CONNECTIONS = 16
 """Of one mount: NFS_MAX_CONNECTIONS, nfs(5); vastnfs allows more."""
+FIRST_DECIDES = frozenset({"nconnect", "max_connect"})
+"""Mounts of one server share its connections, whatever these are (nfs_match_client, fs/nfs/client.c of Linux)."""
 RDMA_PORT = 20049
 """IANA: nfsrdma; nfs(5), `port=`."""
 TIMEO = 600
