@@ -13,6 +13,8 @@ from rackwright.render import render
 
 UNITS = "/etc/systemd/system"
 AUTOFS = "autofs"
+_NETWORK_TYPES = frozenset({"nfs", "nfs4", "ceph", "lustre"})
+"""Those of ours that systemd orders as network filesystems (fstype_is_network, src/basic/mountpoint-util.c of 252)."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -79,8 +81,6 @@ def differences(mount: Mount, entry: MountEntry) -> Iterator[str]:
         yield "is writable, not read-only" if mount.filesystem.read_only else "is read-only"
 
 
-def mounts_of(node: Node, role: MountsFilesystems) -> tuple[Mount, ...]:
-    """What a role mounts on a node, in file order."""
 def sharing(
     mount: Mount, mounts: Sequence[Mount], table: Mapping[str, tuple[MountEntry, ...]]
 ) -> tuple[Mount, ...]:
@@ -115,6 +115,8 @@ def _is_wrong(mount: Mount, entry: MountEntry | None) -> bool:
     )
 
 
+def mounts_of(node: Node, role: MountsFilesystems) -> tuple[Mount, ...]:
+    """What a role mounts on a node, in file order."""
     return tuple(role.mount_of(node, one) for one in mounted_by(node, role.mounts_kinds))
 
 
@@ -137,7 +139,10 @@ def mount_text(mount: Mount) -> str:
     """Content of the mount unit."""
     fs = mount.filesystem
     options = ",".join((*mount.options, *(("ro",) if fs.read_only else ())))
-    return render("mounts/mount.j2", fs=fs, mount=mount, options=options or "defaults")
+    known = mount.type in _NETWORK_TYPES
+    return render(
+        "mounts/mount.j2", fs=fs, mount=mount, options=options or "defaults", known_as_network=known
+    )
 
 
 def automount_text(mount: Mount) -> str | None:
