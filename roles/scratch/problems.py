@@ -77,6 +77,7 @@ def _without_time(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Pr
 def _quota(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
     if options.quota_gib is None:
         return
+    times = "noatime" if options.user_hours is None else "relatime"
     for node in nodes:
         path, makes = options.filesystem_of(node).path, node.offers(MakesFilesystems)
         kind = makes.made_filesystems(node).get(path) if makes is not None else None
@@ -89,7 +90,7 @@ def _quota(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
             yield (
                 "quota_gib",
                 f"{path} of {node.name} is mounted without project quotas.",
-                f"e.g. `storage_layout: {{filesystems: {{{path}: {{mount_options: [noatime, prjquota]}}}}}}`",
+                f"e.g. `storage_layout: {{filesystems: {{{path}: {{mount_options: [{times}, prjquota]}}}}}}`",
             )
             return
 
