@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from rackwright.node_folders.mounted import mount_id, opened
+from rackwright.node_folders.mounted import Unsafe, mount_id, opened
 from rackwright.node_folders.mounts import Mount, mounts
 
 
@@ -17,8 +17,8 @@ def reader_of(path: str, proc: str = "/proc") -> int | None:
     """A process that has a file below a folder open, is in it, has one mapped, or has a mount of it or of a folder in it."""
     try:
         where = _place(path)
-    except FileNotFoundError:
-        return None
+    except (FileNotFoundError, NotADirectoryError):
+        return None  # it is gone, or is no dataset
     seen: dict[tuple[str, str], list[str] | None] = {}
     for name in os.listdir(proc):
         if name.isdigit():
@@ -37,7 +37,9 @@ def _place(path: str) -> Mount:
     """The folder as a mount would show it: its filesystem, and its path in that."""
     with opened(path) as folder:
         number, point = mount_id(folder), os.readlink(f"/proc/self/fd/{folder}")
-    one = next(mount for mount in mounts() if mount.id == number)
+    one = next((mount for mount in mounts() if mount.id == number), None)
+    if one is None:
+        raise Unsafe(f"the kernel does not show the mount of {path}")
     inner = os.path.normpath(os.path.join(one.root, os.path.relpath(point, one.point)))
     return Mount(number, one.device, inner, point, one.kind)
 

@@ -78,6 +78,8 @@ def test_a_mapped_file_a_process_that_ended_and_a_dataset_that_is_gone(tmp_path,
     (tmp_path / "proc/42/maps").write_text(line)
     assert reader_of(str(dataset), str(tmp_path / "proc")) == 42
     assert reader_of(str(dataset / "none"), str(tmp_path / "proc")) is None
+    (dataset / "file").write_text("x")
+    assert reader_of(str(dataset / "file"), str(tmp_path / "proc")) is None
 
 
 def test_mounts_as_the_kernel_prints_them(tmp_path):
