@@ -107,7 +107,7 @@ def run(mode: str) -> int:
 
 def _run(declared: dict[str, Any], mode: str, now: float) -> str:
     if os.path.exists(places.UNFINISHED):
-        raise Failure("a restore of this node is unfinished: run `rackwright restore` again")
+        raise Failure(_unfinished())
     refuse_place(declared)
     _open_place(declared)
     there, _ = backups(declared["place"], declared["node"])
@@ -132,6 +132,16 @@ def _run(declared: dict[str, Any], mode: str, now: float) -> str:
     _note(declared, now, manifest=manifest, count=len(mine) + 1 - len(gone))
     size = sum(part["size"] for part in manifest["parts"])
     return f"{manifest['name']}: {len(manifest['parts'])} parts, {size} bytes; {len(gone)} older ones removed"
+
+
+def _unfinished() -> str:
+    """Names the backup: a restore of another one would replace what this one has put back."""
+    try:
+        with open(places.UNFINISHED, encoding="utf-8") as file:
+            of = f" of {', '.join(json.load(file)['run'])}"
+    except (OSError, ValueError, LookupError, TypeError):
+        of = ""
+    return f"a restore{of} is unfinished on this node: run the same `rackwright restore` again"
 
 
 @contextlib.contextmanager

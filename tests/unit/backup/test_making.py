@@ -132,9 +132,16 @@ def test_an_emptied_head_does_not_add_to_the_backups_of_the_old_one(head, clock,
 
 def test_no_backup_while_a_restore_is_unfinished(head, clock, capsys):
     os.mkdir(places.RESTORE)
-    (head.folder / "restore" / "unfinished.json").write_text("{}")
-    assert main.main([]) == 1
-    assert "unfinished" in capsys.readouterr().err
+    marker = head.folder / "restore" / "unfinished.json"
+    for text, of in (
+        ("{}", ""),
+        ("?", ""),
+        ('{"run": 1}', ""),
+        ('{"run": ["head1-20251126T023000Z"]}', " of head1-20251126T023000Z"),
+    ):
+        marker.write_text(text)
+        assert main.main([]) == 1
+        assert f"a restore{of} is unfinished on this node" in capsys.readouterr().err
 
 
 def test_a_place_that_others_can_write_is_refused(head, clock, capsys):

@@ -31,6 +31,13 @@ def step(**given):
     return put_back.main([json.dumps(given)])
 
 
+def left(capsys):
+    """What an interrupted restore left on the node."""
+    capsys.readouterr()
+    assert step(step="state") == 0
+    return json.loads(capsys.readouterr().out)
+
+
 def put(monkeypatch, part, content, **changes):
     packed = gzip.compress(content)
     given = {
@@ -65,17 +72,18 @@ def test_units_are_kept_from_starting_until_the_end(head, ran, capsys):
     guard = head.folder / "units/slurmctld.service.d/guard.conf"
     assert f"ConditionPathExists=!{places.UNFINISHED}" in guard.read_text()
     assert guard.stat().st_mode & 0o777 == 0o644
-    assert step(step="state") == 0
-    assert json.loads(capsys.readouterr().out) == {"run": ["head1-20251126T023000Z"]}
+    assert left(capsys) == {"run": ["head1-20251126T023000Z"], "stopped": True}
     assert step(step="begin", units=UNITS, run=["head1-20251126T023000Z"]) == 0  # again
     assert step(step="end", units=UNITS) == 0
     assert not guard.parent.exists()
+    assert left(capsys) == {"run": ["head1-20251126T023000Z"], "ended": True}
     assert step(step="end", units=UNITS) == 0
     assert step(step="done", installation="abc") == 0
     assert (head.state / "installation").read_text() == "abc\n"
     assert step(step="done", installation=None) == 0
-    assert step(step="state") == 0
-    assert json.loads(capsys.readouterr().out) == {}
+    assert left(capsys) == {}
+    assert step(step="end", units=UNITS) == 0  # where another node was not done yet
+    assert left(capsys) == {}
 
 
 def test_other_settings_of_a_unit_stay(head, ran):
@@ -90,6 +98,20 @@ def test_other_settings_of_a_unit_stay(head, ran):
 def test_a_unit_that_does_not_stop_is_an_error(head, ran, capsys):
     assert step(step="begin", units=["bad.service"], run=["b"]) == 1
     assert "systemctl stop bad.service exited 5: not loaded" in capsys.readouterr().err
+    assert left(capsys) == {"run": ["b"]}  # it is not taken for stopped
+
+
+def test_the_node_says_that_all_is_put_back_before_a_unit_can_start(head, ran, monkeypatch, capsys):
+    """Interrupted in between: once a unit can start, what is here may be newer than the backup."""
+    step(step="begin", units=UNITS, run=["b"])
+
+    def interrupted(path):
+        raise OSError("interrupted")
+
+    monkeypatch.setattr(put_back.os, "unlink", interrupted)
+    assert step(step="end", units=UNITS) == 1
+    assert left(capsys) == {"run": ["b"], "ended": True}
+    assert (head.folder / "units/slurmctld.service.d/guard.conf").exists()
 
 
 def test_a_command_gets_the_content(head, ran, monkeypatch, capsys):

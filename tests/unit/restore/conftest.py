@@ -97,9 +97,11 @@ class Head:
             ),
         )
         if step["step"] == "begin":
-            self.left[node] = {"run": step["run"]}
+            self.left[node] = {"run": step["run"], "stopped": True}
+        if step["step"] == "end" and node in self.left:
+            self.left[node] = {"run": self.left[node]["run"], "ended": True}
         if step["step"] == "done":
-            del self.left[node]
+            self.left.pop(node, None)
 
     def put_back(self, node, step, chunks):
         self._note(node, f"part {step['part']['name']}")
