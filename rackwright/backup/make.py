@@ -18,6 +18,7 @@ PARTIAL = ".rackwright-partial-"
 GONE = ".rackwright-gone-"
 _TRIES = 3
 _ERROR_MAX = 300
+_READY_SECONDS = 60
 
 
 class Failure(Exception):  # noqa: N818 - as it is said
@@ -111,11 +112,12 @@ def _produce(part: dict[str, Any], gzip: subprocess.Popen[bytes], errors: IO[byt
     into = gzip.stdin
     if into is None:
         return "gzip has no input"
-    why = None
     try:
-        if part["folder"] is not None:
+        why = _not_ready(part, errors)
+        if why is None and part["folder"] is not None:
             archive.write(part["folder"], into)
-        else:
+            why = _not_ready(part, errors)  # unmounted meanwhile, its files look as if they had been removed
+        elif why is None:
             status = subprocess.run(
                 ["sh", "-c", part["dump"]], stdin=subprocess.DEVNULL, stdout=into, stderr=errors, check=False
             ).returncode
@@ -125,6 +127,22 @@ def _produce(part: dict[str, Any], gzip: subprocess.Popen[bytes], errors: IO[byt
     with contextlib.suppress(OSError):
         into.close()
     return why
+
+
+def _not_ready(part: dict[str, Any], errors: IO[bytes]) -> str | None:
+    """Why the part must not be read, or None: an empty mount point would pass for the state that is mounted there."""
+    try:
+        status = subprocess.run(
+            ["sh", "-c", part["ready"]],
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=errors,
+            timeout=_READY_SECONDS,
+            check=False,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return f"`{part['ready']}` did not end within {_READY_SECONDS} s"
+    return f"`{part['ready']}` exited {status}" if status else None
 
 
 def _said(errors: IO[bytes]) -> str:

@@ -78,6 +78,29 @@ def test_a_part_that_fails_leaves_no_backup(head, clock, monkeypatch, capsys, du
     assert "rackwright_backup_failed{" in (head.folder / "metrics" / "backup.prom").read_text()
 
 
+@pytest.mark.parametrize(
+    ("ready", "why"),
+    [
+        ("echo '/shared is not mounted'; exit 1", "exited 1: /shared is not mounted"),
+        ("mountpoint -q {folder}", "`mountpoint -q {folder}` exited 32"),
+        ("sleep 5", "`sleep 5` did not end within 0.1 s"),
+        # gone while it was archived
+        ("test ! -e {folder}/asked || exit 3; touch {folder}/asked", "exited 3"),
+    ],
+)
+def test_a_folder_without_its_filesystem_is_not_backed_up(head, clock, monkeypatch, capsys, ready, why):
+    monkeypatch.setattr(make, "_TRIES", 1)
+    if "sleep" in ready:
+        monkeypatch.setattr(make, "_READY_SECONDS", 0.1)
+    head.parts = [{**head.parts[1], "ready": ready.format(folder=head.folder)}]
+    head.declare()
+    assert main.main([]) == 1
+    assert list(head.place.iterdir()) == []
+    said = capsys.readouterr().err
+    assert "state was not backed up: " in said
+    assert why.format(folder=head.folder) in said
+
+
 def test_a_missing_age_is_named(head, clock, monkeypatch, capsys):
     monkeypatch.setattr(make, "_TRIES", 1)
     (head.programs / "age").unlink()
