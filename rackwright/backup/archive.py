@@ -27,7 +27,8 @@ class Unsafe(Exception):  # noqa: N818 - as it is said
 
 def write(folder: str, out: IO[bytes]) -> int:
     """Write the archive of a folder; the number of files in it. OSError where one cannot be read whole."""
-    with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+    # dereference: a file with two names is stored twice, since `put_back` unpacks no links
+    with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT, dereference=True) as tar:
         tar.addfile(_member(tar, folder, "."))
         return _add(tar, folder, "")
 
@@ -110,6 +111,14 @@ def put_back(folder: str, stream: IO[bytes]) -> int:
     shutil.rmtree(staging)
     os.sync()
     return count
+
+
+def check(stream: IO[bytes]) -> None:
+    """Read an archive to its end; Unsafe or tarfile.TarError for one that `put_back` would refuse."""
+    with tarfile.open(fileobj=stream, mode="r|") as tar:
+        for member in tar:
+            if member.name != ".":
+                _safe(member)
 
 
 def _unpack(stream: IO[bytes], into: str) -> tuple[int, tarfile.TarInfo | None]:

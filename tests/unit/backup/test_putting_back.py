@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import tarfile
 
 import pytest
@@ -192,6 +193,7 @@ def member(name, kind=tarfile.REGTYPE):
         (member("../etc/passwd"), "the archive has the path '../etc/passwd'"),
         (member("/etc/passwd"), "the archive has the path '/etc/passwd'"),
         (member("link", tarfile.SYMTYPE), "the archive's link is neither a file nor a folder"),
+        (member("hard", tarfile.LNKTYPE), "the archive's hard is neither a file nor a folder"),
         (member("disk", tarfile.BLKTYPE), "the archive's disk is neither a file nor a folder"),
     ],
 )
@@ -199,6 +201,8 @@ def test_an_archive_cannot_write_elsewhere(head, ran, monkeypatch, capsys, info,
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         tar.addfile(info)
+    with pytest.raises(archive.Unsafe, match=re.escape(why)):
+        archive.check(io.BytesIO(out.getvalue()))
     assert put(monkeypatch, {"folder": str(head.spool)}, out.getvalue()) == 1
     assert why in capsys.readouterr().err
     assert there(head.spool) == {"job_state": "jobs"}
@@ -230,6 +234,22 @@ def test_files_that_are_being_replaced_are_archived(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "_PAUSE_SECONDS", 0)
     with tarfile.open(fileobj=io.BytesIO(archived(tmp_path))) as tar:
         assert tar.getnames() == [".", "job_state", "job_state.new", "job_state.old", "node_state"]
+
+
+def test_a_file_with_two_names_comes_back_as_two_files(head, ran, monkeypatch, tmp_path):
+    """slurmctld links job_state to job_state.old before it replaces it."""
+    os.link(head.spool / "job_state", head.spool / "job_state.old")
+    target = tmp_path / "target"
+    assert put(monkeypatch, {"folder": str(target)}, archived(head.spool)) == 0
+    assert there(target) == {"job_state": "jobs", "job_state.old": "jobs"}
+
+
+def test_a_folder_that_is_a_link_comes_back_with_its_own_mode(head, ran, monkeypatch, tmp_path):
+    head.spool.chmod(0o700)
+    (tmp_path / "link").symlink_to(head.spool)
+    target = tmp_path / "target"
+    assert put(monkeypatch, {"folder": str(target)}, archived(tmp_path / "link")) == 0
+    assert target.stat().st_mode & 0o777 == 0o700
 
 
 def test_files_come_before_folders(tmp_path):

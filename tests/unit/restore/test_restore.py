@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import tarfile
 
 import pyrage
 import pytest
@@ -11,7 +14,7 @@ from rackwright.backup import places
 from rackwright.errors import ConnectionFailed, RestoreError
 from rackwright.restore.copy import fetch, local, opened
 from rackwright.restore.run import fetch_backup, restore
-from tests.unit.restore.conftest import CONTENT, NAME, backup
+from tests.unit.restore.conftest import CONTENT, NAME, NEWER, QUEUE, backup, tar
 
 STEPS = [
     "head1: begin records.service queue.service",
@@ -43,11 +46,11 @@ def test_a_backup_is_fetched_and_put_back_in_order(cluster, head):
 
 def test_the_newest_is_taken_unless_one_is_named(cluster, head):
     backup(head.place)
-    backup(head.place, "head1-20251127T023000Z", content={**CONTENT, "state": b"newer"})
+    backup(head.place, "head1-20251127T023000Z", content={**CONTENT, "state": NEWER})
     put_back(cluster)
-    assert head.put["state"] == b"newer"
+    assert head.put["state"] == NEWER
     put_back(cluster, NAME)
-    assert head.put["state"] == b"queue"
+    assert head.put["state"] == QUEUE
 
 
 def test_a_copy_here_needs_no_place(cluster, head, tmp_path):
@@ -191,6 +194,12 @@ def test_a_unit_that_does_not_serve_is_an_error(cluster, head):
         ({"cluster": "other"}, "is of cluster other, not of test"),
         ({"node": "head2"}, "is of node head2, not of head1"),
         ({"content": {"database": b"x"}}, "lacks parts that head1 declares: queue"),
+        (
+            {"content": {**CONTENT, "state": tar(("job_state.old", b""), kind=tarfile.LNKTYPE)}},
+            r"state\.gz\.age cannot be unpacked: the archive's job_state.old is neither a file nor a folder",
+        ),
+        ({"content": {**CONTENT, "state": b"queue"}}, r"state\.gz\.age cannot be unpacked: "),
+        ({"content": {**CONTENT, "state": QUEUE[:700]}}, r"state\.gz\.age cannot be unpacked: "),
         ({"recipients": [pyrage.x25519.Identity.generate().to_public()]}, "is not encrypted to the identity"),
     ],
 )
@@ -228,6 +237,17 @@ def test_a_part_that_is_no_gzip_stream(head, tmp_path):
         (tmp_path / "x.gz.age").write_bytes(pyrage.encrypt(content, _mine()))
         with pytest.raises(RestoreError):
             opened(tmp_path, {"name": "x"})
+
+
+def test_a_large_archive_is_checked_to_its_end(head, tmp_path):
+    """In chunks, with nothing of it kept."""
+    members = [(f"job.{number}", os.urandom(1 << 19)) for number in range(4)]
+    (tmp_path / "x.gz.age").write_bytes(pyrage.encrypt(gzip.compress(tar(*members)), _mine()))
+    found = opened(tmp_path, {"name": "x", "folder": "/x"})
+    assert gzip.decompress(b"".join(found.chunks())) == tar(*members)
+    (tmp_path / "x.gz.age").write_bytes(pyrage.encrypt(gzip.compress(tar(*members, ("../x", b""))), _mine()))
+    with pytest.raises(RestoreError, match=r"cannot be unpacked: the archive has the path '\.\./x'"):
+        opened(tmp_path, {"name": "x", "folder": "/x"})
 
 
 def _mine():
