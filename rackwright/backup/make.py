@@ -99,12 +99,12 @@ def _started(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()  # first: closing its input writes what is buffered, which it may never read
+        process.wait()
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
-    if process.poll() is None:
-        process.kill()
-        process.wait()
 
 
 def _produce(part: dict[str, Any], gzip: subprocess.Popen[bytes], errors: IO[bytes]) -> str | None:
@@ -157,11 +157,17 @@ def prune(settings: dict[str, Any], names: list[str]) -> list[str]:
     gone = sorted(set(names) - kept(names, settings["keep"], settings["keep_weekly"]))
     for name in gone:  # by its name first: half of a backup must not look whole
         os.rename(os.path.join(place, name), os.path.join(place, GONE + name))
+    sweep(settings)
+    return gone
+
+
+def sweep(settings: dict[str, Any]) -> None:
+    """Remove what interrupted runs of this node have left in the place; no other run may go on."""
+    place = settings["place"]
     for left in os.listdir(place):
         name = left.removeprefix(GONE).removeprefix(PARTIAL)
         if name != left and is_of(name, settings["node"]):
             shutil.rmtree(os.path.join(place, left), ignore_errors=True)
-    return gone
 
 
 def _write(path: str, text: str) -> None:

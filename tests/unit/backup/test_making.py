@@ -6,7 +6,9 @@ import gzip
 import io
 import json
 import os
+import signal
 import tarfile
+import threading
 import time
 
 import pytest
@@ -121,6 +123,64 @@ def test_old_backups_and_what_a_killed_run_left_are_removed(head, clock):
     main.main([])
     assert head.backups() == ["head1-20251130T023000Z", "head1-20251201T023000Z"]
     assert [path.name for path in head.place.iterdir() if path.name.startswith(".")] == [other.name]
+
+
+def test_what_a_killed_run_left_makes_room_before_the_next_one(head, clock, capsys):
+    main.main([])
+    left = head.place / ".rackwright-partial-head1-20251120T000000Z"
+    left.mkdir()
+    clock.now += 60
+    head.parts[0]["dump"] = f"test ! -e {left}"
+    head.declare()
+    assert main.main([]) == 0
+
+
+WAITS = "touch {folder}/waits; exec sleep 60"
+
+
+@pytest.mark.parametrize(
+    ("dump", "age", "size"),
+    [
+        (WAITS, None, 0),
+        ("printf rows", f"#!/bin/sh\n{WAITS}\n", 0),
+        (
+            "printf rows",
+            f"#!/bin/sh\n{WAITS}\n",
+            4_000_000,
+        ),  # more than pipes hold: writing the archive waits
+    ],
+)
+def test_a_backup_that_is_stopped_is_noted_and_leaves_nothing(head, clock, capsys, dump, age, size):
+    """Its time limit: systemd sends SIGTERM, and SIGKILL later."""
+    head.parts = [
+        {**one, **({"dump": dump.format(folder=head.folder)} if one["dump"] else {})} for one in head.parts
+    ]
+    if size:
+        (head.spool / "large").write_bytes(os.urandom(size))
+        head.parts = head.parts[1:]
+    head.declare()
+    if age is not None:
+        head.program("age", age.format(folder=head.folder))
+
+    def stop():
+        while not (head.folder / "waits").exists():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before, began = signal.getsignal(signal.SIGTERM), time.monotonic()
+    thread = threading.Thread(target=stop)
+    thread.start()
+    assert main.main([]) == 1
+    thread.join()
+    assert time.monotonic() - began < 30
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert list(head.place.iterdir()) == []
+    assert "stopped by SIGTERM" in head.last()["error"]
+    assert (
+        'rackwright_backup_failed{cluster="test",node="head1"} 1'
+        in (head.folder / "metrics" / "backup.prom").read_text()
+    )
 
 
 def test_what_is_kept():
