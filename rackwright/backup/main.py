@@ -222,6 +222,7 @@ def report(*, whole: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         "place": declared["place"],
         "now": time.time(),
+        "settings_changed": os.stat(places.SETTINGS).st_mtime,
         "last": _last(),
         "installation": installation(),
         "refused": None,

@@ -280,6 +280,7 @@ def test_the_report(head, clock, capsys):
     main.main(["--report"])
     found = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in found["backups"]] == head.backups()
+    assert found["settings_changed"] == (head.folder / "settings.json").stat().st_mtime
     assert (found["damage"], found["headers"]) == ([], {"database": 2, "slurmctld": 2})
     part = head.place / head.backups()[0] / "database.gz.age"
     part.write_bytes(part.read_bytes() + b"x")
