@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rackwright.model.cluster import Node
@@ -13,6 +13,8 @@ from rackwright.render import render
 
 UNITS = "/etc/systemd/system"
 AUTOFS = "autofs"
+_NETWORK_TYPES = frozenset({"nfs", "nfs4", "ceph", "lustre"})
+"""Those of ours that systemd orders as network filesystems (fstype_is_network, src/basic/mountpoint-util.c of 252)."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -79,6 +81,40 @@ def differences(mount: Mount, entry: MountEntry) -> Iterator[str]:
         yield "is writable, not read-only" if mount.filesystem.read_only else "is read-only"
 
 
+def sharing(
+    mount: Mount, mounts: Sequence[Mount], table: Mapping[str, tuple[MountEntry, ...]]
+) -> tuple[Mount, ...]:
+    """The other mounts that keep wrong connections to its server alive: none gets better ones while any of them is there."""
+    entries = {one.filesystem.path: live(table.get(one.filesystem.path, ())) for one in (mount, *mounts)}
+    own = entries[mount.filesystem.path]
+    if own is None:
+        return ()
+    together = [
+        one
+        for one in (mount, *mounts)
+        if (entry := entries[one.filesystem.path]) is not None
+        and _connection(mount, entry) == _connection(mount, own)
+    ]
+    if not any(_is_wrong(one, entries[one.filesystem.path]) for one in together):
+        return ()
+    return tuple(one for one in together if one.filesystem.path != mount.filesystem.path)
+
+
+def _connection(mount: Mount, entry: MountEntry) -> tuple[str, frozenset[str]]:
+    """What entries of one connection have in common."""
+    names = {"vers", "proto", *mount.first_decides}
+    options = frozenset(one for one in entry.options if one.partition("=")[0] in names)
+    return entry.source.partition(":")[0], options
+
+
+def _is_wrong(mount: Mount, entry: MountEntry | None) -> bool:
+    """Whether its connections are not as declared."""
+    there = {} if entry is None else dict(one.partition("=")[::2] for one in entry.options)
+    return entry is not None and any(
+        there.get(name) != value for name, value in mount.shown.items() if name in mount.first_decides
+    )
+
+
 def mounts_of(node: Node, role: MountsFilesystems) -> tuple[Mount, ...]:
     """What a role mounts on a node, in file order."""
     return tuple(role.mount_of(node, one) for one in mounted_by(node, role.mounts_kinds))
@@ -103,7 +139,10 @@ def mount_text(mount: Mount) -> str:
     """Content of the mount unit."""
     fs = mount.filesystem
     options = ",".join((*mount.options, *(("ro",) if fs.read_only else ())))
-    return render("mounts/mount.j2", fs=fs, mount=mount, options=options or "defaults")
+    known = mount.type in _NETWORK_TYPES
+    return render(
+        "mounts/mount.j2", fs=fs, mount=mount, options=options or "defaults", known_as_network=known
+    )
 
 
 def automount_text(mount: Mount) -> str | None:

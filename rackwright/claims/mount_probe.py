@@ -29,30 +29,51 @@ def hangs(mark, seconds):
     except (OSError, ValueError, IndexError):
         return False
 
+def folders_in(path):
+    # Squashed root may neither list nor search the folder, and users make and remove folders: what is not seen is not asked.
+    try:
+        with os.scandir(path) as entries:
+            for number, entry in enumerate(entries):
+                if number == 64:
+                    break
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        one = entry.stat(follow_symlinks=False)
+                        if one.st_mode & stat.S_IWUSR:
+                            yield one.st_uid, one.st_gid, entry.path
+                except OSError:
+                    pass
+    except PermissionError:
+        pass
+
+def may_write(folder):
+    # os.access answers no to every error; only a refusal is one.
+    if os.access(folder, os.W_OK):
+        return 0
+    import ctypes
+    ctypes.CDLL(None, use_errno=True).access(os.fsencode(folder), os.W_OK)
+    return 1 if ctypes.get_errno() in (errno.EACCES, errno.EPERM, errno.EROFS) else 2
+
 def owner_may_write(path):
     # Root may be squashed by the server: the owner of the folder, or of one in it, asks instead (access(2) asks the
     # server, and a read-only export answers no).
     top = os.stat(path)
-    asked = [(top.st_uid, top.st_gid, path)]
-    with os.scandir(path) as entries:
-        for number, entry in enumerate(entries):
-            if number == 64:
-                break
-            if entry.is_dir(follow_symlinks=False):
-                one = entry.stat(follow_symlinks=False)
-                if one.st_mode & stat.S_IWUSR:
-                    asked.append((one.st_uid, one.st_gid, entry.path))
+    asked = [(top.st_uid, top.st_gid, path), *folders_in(path)]
     users = [one for one in asked if one[0] != 0][:1]
     if top.st_mode & stat.S_IWOTH:
         users.insert(0, (65534, 65534, path))
     for uid, gid, folder in users:
         pid = os.fork()
         if pid == 0:
-            os.setgroups([])
-            os.setgid(gid)
-            os.setuid(uid)
-            os._exit(0 if os.access(folder, os.W_OK) else 1)
-        return os.waitpid(pid, 0)[1] == 0
+            said = 2
+            try:
+                os.setgroups([])
+                os.setgid(gid)
+                os.setuid(uid)
+                said = may_write(folder)
+            finally:
+                os._exit(said)
+        return {0: True, 256: False}.get(os.waitpid(pid, 0)[1])
     return None
 
 def writes(path):
@@ -74,7 +95,10 @@ def writes(path):
             pass
 
 def ask(path, write):
-    os.stat(path + "/.")  # a bare stat(2) would not make the automounter mount it
+    try:
+        os.stat(path + "/.")  # a bare stat(2) would not make the automounter mount it
+    except PermissionError:
+        pass  # it is mounted by now; a server that squashes root may not let it search the folder
     began = time.monotonic()
     room = os.statvfs(path)  # asks the server, where stat(2) may be answered by the cache
     seconds = round(time.monotonic() - began, 3)

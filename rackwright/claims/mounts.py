@@ -6,7 +6,7 @@ its deadline.
 
 from __future__ import annotations
 
-from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, Warned, fail
 from rackwright.claims.files import as_rendered
 from rackwright.claims.mount_probe import Answer, ask
 from rackwright.claims.units import runs
@@ -102,20 +102,34 @@ def can_be_written(context: Context) -> str:
     """Each that is not declared read-only takes files: root's, or its users' where the server squashes root."""
     filesystems = tuple(one for one in _filesystems(context) if not one.read_only)
     found = ask(context, filesystems, write=True)
-    unknown = []
+    unknown, users_only = [], []
     for one in filesystems:
         answer = found[one.path]
+        if _is_kerberos(one) and not answer.error and not answer.hangs and answer.writes is not True:
+            users_only.append(one.path)
+            continue
         if answer.error == "EROFS" or answer.writes is False:
             fail(f"{one.path} is not writable: {answer.text or 'the server refuses its users'}")
         if answer.error in ("ENOSPC", "EDQUOT"):
             fail(f"{one.path} has no space for a file: {answer.text}")
         said = _trouble(one, answer)
         if said is None and answer.writes is None:
-            said = f"{one.path}: the server squashes root, and there is no user folder to test instead"
+            said = f"{one.path}: the server squashes root, and no user's folder gives an answer instead"
         unknown += [said] if said is not None else []
     if unknown:
         raise Undetermined("; ".join(unknown))
-    return ", ".join(one.path for one in filesystems)
+    written = ", ".join(one.path for one in filesystems if one.path not in users_only)
+    if users_only:
+        others = f"; {written} can be written" if written else ""
+        raise NotInScope(
+            f"only a user's Kerberos ticket, which root does not have, shows whether {', '.join(users_only)} can be "
+            f"written{others}"
+        )
+    return written
+
+
+def _is_kerberos(one: Filesystem) -> bool:
+    return any(option.startswith("sec=krb5") for option in one.options)
 
 
 def has_room(context: Context) -> str:

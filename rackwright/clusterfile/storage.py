@@ -184,6 +184,8 @@ class _Reading:
             if any(int(part) > 255 for part in host.split(".")):
                 self._server_mistake(index, f"{short(host)} is not a valid IPv4 address.")
             owner = self._node_at(host)
+            if owner is not None and not at:
+                self._check_network(index, owner, host, network)
             return [Server(name=owner or text, address=text, node=owner is not None)]
         try:
             names: tuple[str, ...] = expand(host)
@@ -212,6 +214,16 @@ class _Reading:
             return None
         address = str(entries[0].address)
         return Server(name=name, address=f"{address}@{lnet}" if lnet else address, node=True)
+
+    def _check_network(self, index: int, owner: str, address: str, network: Network | None) -> None:
+        """Exports and the firewall are for the filesystem's network: elsewhere a node refuses its clients."""
+        (of, *_) = [one.network for one in self.addresses[owner] if str(one.address) == address]
+        if network is not None and of != network.name:
+            self._server_mistake(
+                index,
+                f"{address} is {owner}'s address on another network than {network.name}.",
+                f"declare `network: {of}`, or write `servers: [{owner}]`",
+            )
 
     def _node_at(self, address: str) -> str | None:
         """The node that has an address."""

@@ -174,6 +174,8 @@ class Mount:
     """Types that it may show; empty: `type` alone."""
     shown: Mapping[str, str | None] = field(default_factory=dict)
     """Options that it has to show, with their values; None: a flag."""
+    first_decides: frozenset[str] = frozenset()
+    """Options of `shown` that the first mount from a server decides for all that share its connections, e.g. `nconnect`."""
     requires: tuple[str, ...] = ()
     """Units that have to run before it, e.g. `lnet.service`."""
     timeout_seconds: int = 90

@@ -26,6 +26,10 @@ def _described(state: PathState) -> str | None:
     return f"{state.kind} {state.mode} {state.owner}:{state.group}"
 
 
+def _has(state: PathState, marker: str) -> bool:
+    return state.text is not None and marker in state.text
+
+
 def _octal(mode: str) -> str:
     return mode.lstrip("0") or "0"
 
@@ -39,16 +43,20 @@ def file(
     group: str = "root",
     sensitive: bool = False,
     validate: str | None = None,
+    marker: str | None = None,
 ) -> Generator[StringCommand, None, None]:
     """A file with exactly this text, mode and owner.
 
     + path: absolute; its folder must exist
     + sensitive: the content is compared by digest only and shown nowhere
     + validate: command with `%s` for the new file; it does not land when the command fails
+    + marker: text in every version of the file that rackwright wrote; one without it is refused, not replaced; not with `sensitive`
     """
     state: PathState = host.get_fact(AtPath, path=path, digest_only=sensitive)
     if state.kind == "directory":
         raise OperationError(f"{path} is a directory on the node; remove it by hand if it may go")
+    if marker is not None and state.kind != "absent" and not _has(state, marker):
+        raise OperationError(f"{path} was not written by rackwright; move it away by hand if it may go")
     wanted = content.encode()
     same_text = state.kind == "file" and state.sha256 == hashlib.sha256(wanted).hexdigest()
     same_access = (state.mode, state.owner, state.group) == (_octal(mode), owner, group)
@@ -123,13 +131,19 @@ def link(path: str, target: str) -> Generator[StringCommand, None, None]:
 
 
 @operation()
-def absent(path: str) -> Generator[StringCommand, None, None]:
-    """Nothing at this path: no file, no link, no directory tree."""
+def absent(path: str, marker: str | None = None) -> Generator[StringCommand, None, None]:
+    """Nothing at this path: no file, no link, no directory tree.
+
+    + marker: text in every version of the file that rackwright wrote; what lacks it stays
+    """
     if len(PurePosixPath(path).parts) < 3:
         raise OperationError(f"refusing to remove {path}: a path directly below / is never ours")
     state: PathState = host.get_fact(AtPath, path=path)
     if state.kind == "absent":
         host.noop(f"{path} is absent")
+        return
+    if marker is not None and not _has(state, marker):
+        host.noop(f"{path} was not written by rackwright")
         return
     diff = text_diff(path, state.text, None) if state.kind == "file" else ()
     kind = "file" if state.kind == "other" else state.kind  # a socket, a pipe

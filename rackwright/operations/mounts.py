@@ -12,8 +12,10 @@ from pyinfra.context import host
 
 from rackwright.data import site_of
 from rackwright.facts.mounts import MountTable
+from rackwright.facts.settings import Answer
 from rackwright.facts.units import Unit, UnitState
 from rackwright.facts.users import User, UserState
+from rackwright.model.mount_names import unit_name
 from rackwright.model.storage import Mount
 from rackwright.mounts import (
     MountEntry,
@@ -23,10 +25,18 @@ from rackwright.mounts import (
     live,
     mount_text,
     mount_unit,
+    sharing,
     unit_texts,
 )
-from rackwright.operations import files
+from rackwright.operations import files, units
 from rackwright.plan.changes import Change, record
+
+_SAME_SECONDS = 10
+_SAME = """\
+look() {{ LC_ALL=C timeout -s KILL {seconds} stat -c %d:%i "$1" || [ $? -ne 137 ]; }}
+at=$(look {path}) && of=$(look {folder}) || exit 0
+if [ -n "$of" ] && [ "$at" = "$of" ]; then echo same; else echo other; fi"""
+"""Prints nothing where a filesystem does not answer. A folder that is missing is not the same."""
 
 
 def declared(mounts: Sequence[Mount]) -> None:
@@ -38,26 +48,35 @@ def declared(mounts: Sequence[Mount]) -> None:
         files.file(name=f"Write the mount unit of {path}", path=unit, content=mount_text(mount))
         if at_first_use is not None:
             files.file(name=f"Write the automount unit of {path}", path=automount, content=at_first_use)
-        mounted(name=f"Mount {path}", mount=mount)
-        if at_first_use is None:
+    # any of them may have to make way for another: the files of all are there before
+    for mount in host.loop(mounts):  # type: ignore[no-untyped-call]
+        path = mount.filesystem.path
+        _, automount = unit_texts(mount)
+        mounted(name=f"Mount {path}", mount=mount, together=tuple(mounts))
+        if automount_text(mount) is None:
             files.absent(name=f"Remove the automount unit of {path}", path=automount)
 
 
 @operation()
-def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
+def mounted(mount: Mount, together: tuple[Mount, ...] = ()) -> Generator[StringCommand, None, None]:
     """A filesystem is mounted at boot or at its first use, and what is mounted is what is declared.
 
     With `automount` nothing is mounted here: a server that is away does not end the run. What is mounted and differs
     is mounted anew, which drains a worker first.
+
+    + together: mounts that may share its connections, which end only when all of them are unmounted
     """
     fs, unit, automount = mount.filesystem, mount_unit(mount), automount_unit(mount)
     first, other = (automount, unit) if fs.automount else (unit, automount)
     there: UnitState = host.get_fact(Unit, unit=first)
     stale: UnitState = host.get_fact(Unit, unit=other)
-    table: dict[str, tuple[MountEntry, ...]] = host.get_fact(MountTable, paths=(fs.path,))
+    table: dict[str, tuple[MountEntry, ...]] = host.get_fact(
+        MountTable, paths=tuple(sorted({fs.path, *(one.filesystem.path for one in together)}))
+    )
+    shared = sharing(mount, together, table)
     entry = live(table.get(fs.path, ()))
     if fs.path not in table:
-        _keep_own_login(fs.path)
+        keep_own_login(fs.path)
     commands: list[str] = []
     if stale.file_state.startswith("enabled"):
         record(Change("unit", other, stale.file_state, "disabled"))
@@ -68,12 +87,13 @@ def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
     if not there.enabled:
         record(Change("unit", first, there.file_state or "missing", "enabled"))
         commands.append(f"systemctl enable --quiet {quote(first)}")
-    anew = _anew(mount, entry, there, stale)
+    anew = _anew(mount, entry, there, stale, shared)
     if anew is not None:
         record(Change("unit", unit, "running", "mounted anew", because=anew, disruptive=True))
         # an automount unit takes what is mounted over it along when it stops, and refuses to start under a mount
         waits = stale.active and not fs.automount
-        commands.append(f"systemctl stop {quote(other if waits else unit)}")
+        stops = (other if waits else unit, *map(mount_unit, shared))
+        commands.append(f"systemctl stop {' '.join(map(quote, stops))}")
     if not there.active:
         record(Change("unit", first, there.active_state, "running"))
     if not there.active or anew is not None:
@@ -87,7 +107,30 @@ def mounted(mount: Mount) -> Generator[StringCommand, None, None]:
     yield StringCommand(f"sh -ec {quote(chr(10).join(('systemctl daemon-reload', *commands)))}")
 
 
-def _keep_own_login(path: str) -> None:
+@operation()
+def bound(folder: str, path: str) -> Generator[StringCommand, None, None]:
+    """A folder of the node is at a second path too, by that path's mount unit; what else is mounted there makes way."""
+    table: dict[str, tuple[MountEntry, ...]] = host.get_fact(MountTable, paths=(path,))
+    other = live(table.get(path, ())) is not None and not _is_same(folder, path)
+    if other or path not in table:
+        keep_own_login(path)
+    because = f"{path} is not {folder}" if other else None
+    yield from units.unit._inner(unit=unit_name(path), because=because)
+
+
+def _is_same(folder: str, path: str) -> bool:
+    """Whether a folder is what is seen at a path. A mount unit stays active when What= changes: only the kernel knows."""
+    said: str | None = host.get_fact(
+        Answer, read=_SAME.format(folder=quote(folder), path=quote(path), seconds=_SAME_SECONDS)
+    )
+    if said not in ("same", "other"):
+        raise OperationError(
+            f"{path} does not answer within {_SAME_SECONDS} s: whether it is {folder} is unknown"
+        )
+    return said == "same"
+
+
+def keep_own_login(path: str) -> None:
     """Refuses to hide the home, and so the keys, of the login by which this run came: it would be the last one."""
     login = site_of().cluster.ssh.user
     account: UserState | None = host.get_fact(User, user=login)
@@ -98,12 +141,16 @@ def _keep_own_login(path: str) -> None:
         )
 
 
-def _anew(mount: Mount, entry: MountEntry | None, there: UnitState, stale: UnitState) -> str | None:
+def _anew(
+    mount: Mount, entry: MountEntry | None, there: UnitState, stale: UnitState, shared: tuple[Mount, ...]
+) -> str | None:
     """Why what is mounted has to be unmounted; None: it has not, or nothing is mounted."""
     path, by_use = mount.filesystem.path, mount.filesystem.automount
     wrong = tuple(differences(mount, entry)) if entry is not None else ()
     if wrong:
         return f"{path} {'; '.join(wrong)}"
+    if shared:
+        return f"{path} shares the connections of {', '.join(one.filesystem.path for one in shared)}"
     if not by_use and stale.active:
         return f"{path} is mounted by its first use, and is declared to be at boot"
     if by_use and entry is not None and not there.active:

@@ -58,6 +58,7 @@ def unit(
     masked: bool = False,
     restart_on: tuple[str, ...] = (),
     reload_on: tuple[str, ...] = (),
+    because: str | None = None,
     disruptive: bool = True,
     after_reboot: bool = False,
 ) -> Generator[StringCommand, None, None]:
@@ -65,7 +66,7 @@ def unit(
 
     + running, enabled: None leaves it as it is
     + restart_on, reload_on: files or folders; when one is newer than the unit's last start (reload),
-      the unit is restarted (reloaded)
+      the unit is restarted (reloaded); `because`: why it is restarted whatever its files
     + disruptive: whether its restart or stop disturbs users or jobs; such a change drains a worker
     + after_reboot: it cannot work while a reboot is due: it is enabled now, and brought up after that
     """
@@ -75,7 +76,7 @@ def unit(
         return
     foreign = foreign_unit_files(site_of().node, there.fragment, there.drop_ins)
     # what runs was started with foreign unit files
-    restart = caused_by(foreign) if foreign and running is True else _cause(there, restart_on)
+    restart = caused_by(foreign) if foreign and running is True else because or _cause(there, restart_on)
     reload = _cause(there, reload_on)
     wanted = [
         verb
@@ -91,15 +92,14 @@ def unit(
         if due
     ]
     wanted = _before_reboot(wanted) if after_reboot else wanted
-    must_reload_manager = there.needs_daemon_reload
-    if not wanted and not must_reload_manager and not foreign:
+    if not wanted and not there.needs_daemon_reload and not foreign:
         host.noop(f"{unit} is as declared")  # or waits for the reboot
         return
     record(*(Change("file", path, f"unit file of {unit} that nothing declares", None) for path in foreign))
     record(*(_change(verb, unit, there, restart or reload, disruptive) for verb in wanted))
-    if must_reload_manager:
+    if there.needs_daemon_reload:
         record(Change("unit", unit, "unit file changed on disk", "unit file read again"))
-    yield from _commands(unit, wanted, foreign, must_reload_manager)
+    yield from _commands(unit, wanted, foreign, there.needs_daemon_reload)
 
 
 def _before_reboot(verbs: list[str]) -> list[str]:

@@ -71,7 +71,7 @@ class Trouble(Frozen):
 class Phase(Frozen):
     """One phase: bytes or files, and seconds, of each node in the order in which the nodes were asked."""
 
-    phase: Literal["write", "read", "create", "stat", "remove", "clean"]
+    phase: Literal["write", "read", "compare", "create", "stat", "remove", "clean"]
     nodes: tuple[tuple[Count, Seconds], ...]
 
     @property

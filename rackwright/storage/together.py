@@ -14,6 +14,7 @@ from rackwright.storage.fio import BROKEN
 from rackwright.storage.judge import POSSIBLE_GBS, Judged, floor_of
 from rackwright.storage.plan import Sizes
 from rackwright.storage.programs.children import MARK
+from rackwright.storage.programs.pattern import compared_count
 from rackwright.storage.received import Together, together_of
 from rackwright.storage.report import Figure, NodeRates
 from rackwright.workload.protocol import Output
@@ -36,6 +37,8 @@ def judge_together(one: Filesystem, nodes: Sequence[str], output: Output, sizes:
     findings = [*_troubles(answer), *_printed(answer, output.text)]
     figures: list[Figure] = []
     failed: set[str] = {one.phase for one in answer.phases[-1:]} if answer.errors else set()
+    if "compare" in failed or not _is_compared(answer, sizes, len(nodes)):
+        failed.add("read")
     for name, key in (("read", "together_read_gbs"), ("write", "together_write_gbs")):
         phase = answer.phase(name)
         wanted = sizes.size * sizes.jobs * len(nodes)
@@ -57,6 +60,13 @@ def judge_together(one: Filesystem, nodes: Sequence[str], output: Output, sizes:
     rates = _rates(nodes, answer, failed)
     hung = any(trouble.kind == "hung" for trouble in answer.errors)
     return Judged(rates, tuple(figures), (*findings, *_far(rates)), hung=hung)
+
+
+def _is_compared(answer: Together, sizes: Sizes, nodes: int) -> bool:
+    """Whether what was read is known to be what was written; a rate of other data is none."""
+    phase = answer.phase("compare")
+    wanted = compared_count(sizes.size, sizes.block) * sizes.block * sizes.jobs * nodes
+    return phase is not None and phase.done == wanted
 
 
 def _troubles(answer: Together) -> list[Finding]:

@@ -85,7 +85,16 @@ def _lookups(site: Site, options: AccountsOptions) -> None:
 
 
 def _sshd(site: Site, options: AccountsOptions) -> None:
-    text = texts.sshd_conf(site.cluster, site.node, options)
+    text, program = texts.sshd_conf(site.cluster, site.node, options), texts.keys_program(options)
+    if program is not None:
+        folder = texts.KEYS_PROGRAM.rpartition("/")[0]
+        files.directory(name=f"Make {folder}", path=folder)
+        files.file(
+            name="Write the program that asks the directory for keys",
+            path=texts.KEYS_PROGRAM,
+            content=program,
+            mode="755",
+        )
     if text is None:
         files.absent(name="Remove sshd's settings for users of the directory", path=SSHD_CONF)
     else:
@@ -102,6 +111,8 @@ def _sshd(site: Site, options: AccountsOptions) -> None:
         enabled=None,
         reload_on=(SSHD_CONF,),
     )
+    if program is None:
+        files.absent(name="Remove the program that asks the directory for keys", path=texts.KEYS_PROGRAM)
 
 
 def _sudo(options: AccountsOptions) -> None:

@@ -20,6 +20,8 @@ CONF = "/etc/sssd/sssd.conf"
 SNIPPETS = "/etc/sssd/conf.d"
 DOMAIN = "directory"
 CA_FILE = "/etc/rackwright-directory-ca.crt"
+KEYS_PROGRAM = "/usr/libexec/rackwright/directory-keys"
+"""What sshd asks for keys. Not below /usr/local: staff may write there on older Debian, and sshd refuses such a program."""
 HIDDEN_GROUPS = ("root", *PRIVILEGED_GROUPS)
 """Groups of the directory with these names do not exist for the nodes."""
 SOCKETS = ("sssd-nss.socket", "sssd-pam.socket", "sssd-pam-priv.socket", "sssd-ssh.socket")
@@ -112,8 +114,14 @@ def sshd_conf(cluster: Cluster, node: Node, options: AccountsOptions) -> str | N
         "accounts/sshd.conf.j2",
         local=local_users(cluster, node),
         keys=options.ssh_key_attribute is not None,
+        program=KEYS_PROGRAM,
         groups=options.sudo_groups,
     )
+
+
+def keys_program(options: AccountsOptions) -> str | None:
+    """KEYS_PROGRAM; None: sshd takes no keys from the directory."""
+    return None if options.ssh_key_attribute is None else render("accounts/directory-keys.sh.j2")
 
 
 def cache_read() -> str:

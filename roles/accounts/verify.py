@@ -95,8 +95,16 @@ def _probe(context: Context) -> str:
 def _keys(context: Context) -> str:
     """By sshd's own evaluation of its Match blocks, for a user of the directory and for those of the node."""
     options = context.options
-    as_rendered(context, {SSHD_CONF: texts.sshd_conf(context.cluster, context.node, options)})
-    wanted = "/usr/bin/sss_ssh_authorizedkeys" if options.ssh_key_attribute is not None else "none"
+    program = texts.keys_program(options)
+    as_rendered(
+        context,
+        {
+            SSHD_CONF: texts.sshd_conf(context.cluster, context.node, options),
+            texts.KEYS_PROGRAM: program,
+        },
+        {texts.KEYS_PROGRAM: "755"},
+    )
+    wanted = texts.KEYS_PROGRAM if program is not None else "none"
     user = options.probe_user or "rackwright-directory-user"
     for name, right in ((user, wanted), ("root", "none"), (context.cluster.ssh.user, "none")):
         found = _sshd_setting(context, name, "authorizedkeyscommand")
@@ -104,7 +112,7 @@ def _keys(context: Context) -> str:
             fail(f"sshd's authorizedkeyscommand of {name} is {found}, not {right}")
     if options.probe_user is None or wanted == "none":
         return f"authorizedkeyscommand is {wanted}"
-    keys = context.output("timeout %s /usr/bin/sss_ssh_authorizedkeys %s", "30", user).splitlines()
+    keys = context.output("timeout %s %s %s", "30", texts.KEYS_PROGRAM, user).splitlines()
     if not keys:
         raise Warned(f"{user} has no key in the attribute {options.ssh_key_attribute}")
     return f"{len(keys)} key{'s' if len(keys) > 1 else ''} of {user}"

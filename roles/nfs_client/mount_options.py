@@ -14,6 +14,8 @@ from rackwright.model.storage import Filesystem, FilesystemKind, FilesystemPurpo
 
 MOST_CONNECTIONS = 16
 """Of one mount: NFS_MAX_CONNECTIONS, nfs(5); vastnfs allows more."""
+FIRST_DECIDES = frozenset({"nconnect", "max_connect"})
+"""Mounts of one server share its connections, whatever these are (nfs_match_client, fs/nfs/client.c of Linux)."""
 RDMA_PORT = 20049
 """IANA: nfsrdma; nfs(5), `port=`."""
 TIMEO = 600
@@ -36,6 +38,8 @@ _GROUPS = (
 """A declared option takes away those of its group that the role would give."""
 _ALWAYS_SHOWN = ("proto", "timeo", "retrans", "xprtsec", "local_lock", "write")
 """With the value that was given. rsize and wsize are not among them: a server may allow less."""
+_NEVER_SHOWN = ("xprtsec=none", "write=lazy")
+"""The kernel shows these options only with their other values."""
 _FLAGS = frozenset(
     (
         *("hard", "soft", "softerr", "softreval", "nocto", "noac", "noacl", "nordirplus", "nosharecache"),
@@ -117,6 +121,10 @@ def shown(fs: Filesystem, given: tuple[str, ...]) -> dict[str, str | None]:
         name, _, value = option.partition("=")
         if name in ("vers", "nfsvers") and value != "4":  # 4 is whatever both sides have
             found["vers"] = value
+        elif option in _NEVER_SHOWN:
+            continue
+        elif option == "sec=none":  # nfs_pseudoflavour_to_name
+            found["sec"] = "null"
         elif name in _ALWAYS_SHOWN or (name == "sec" and ":" not in value):
             found[name] = value
         elif name in _FLAGS and not value:

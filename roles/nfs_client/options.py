@@ -12,7 +12,7 @@ from rackwright.model.interfaces import HoldsPackages
 from rackwright.model.storage import Filesystem, FilesystemKind, Mount
 from rackwright.model.strings import PackageName, Version
 from rackwright.mount_roles import MountingOptions
-from rackwright.roles.nfs_client.mount_options import MOST_CONNECTIONS, options, shown, values
+from rackwright.roles.nfs_client.mount_options import FIRST_DECIDES, MOST_CONNECTIONS, options, shown, values
 
 Trouble = tuple[str, str, str | None]
 
@@ -62,6 +62,7 @@ class NfsClientOptions(MountingOptions, HoldsPackages):
             type="nfs" if third else "nfs4",
             options=given,
             shown=shown(filesystem, given),
+            first_decides=FIRST_DECIDES,
         )
 
     def held_packages(self, node: Node) -> tuple[str, ...]:

@@ -6,8 +6,7 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.model.mount_names import unit_name
-from rackwright.operations import files, packages, settings, units
+from rackwright.operations import files, mounts, packages, settings, units
 from rackwright.osfamily.names import names
 from rackwright.roles.nfs_server import texts
 from rackwright.roles.nfs_server.options import DROP_IN, NfsServerOptions, filesystem_below
@@ -45,7 +44,7 @@ def nfs_server(options: NfsServerOptions) -> None:
         write="exportfs -ra",
     )
     for one in host.loop(options.bound(site.node)):  # type: ignore[no-untyped-call]
-        units.unit(name=f"Mount {one.export} on {one.path}", unit=unit_name(one.path))
+        mounts.bound(name=f"Mount {one.export} on {one.path}", folder=one.export, path=one.path)
 
 
 def _folders(site: Site, options: NfsServerOptions) -> None:

@@ -6,7 +6,8 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.operations import files, packages, units
+from rackwright.facts.settings import Answer
+from rackwright.operations import files, packages, settings, units
 from rackwright.osfamily.names import names
 from rackwright.roles.object_store import texts
 from rackwright.roles.object_store.options import UNITS, ObjectStoreOptions
@@ -25,9 +26,26 @@ def object_store(options: ObjectStoreOptions) -> None:
     )
     wrapper = texts.wrapper(site.node, options)
     if wrapper is None:
-        files.absent(name=f"Remove {texts.WRAPPER}", path=texts.WRAPPER)
+        files.absent(name=f"Remove {texts.WRAPPER}", path=texts.WRAPPER, marker=texts.MARKER)
     else:
-        files.file(name="Hide AWS's variables from rclone", path=texts.WRAPPER, content=wrapper, mode="755")
+        files.file(
+            name="Hide AWS's variables from rclone",
+            path=texts.WRAPPER,
+            content=wrapper,
+            mode="755",
+            marker=texts.MARKER,
+        )
+    there: str | None = host.get_fact(Answer, read=texts.of_ours())
+    for name in host.loop(texts.leftovers(there, options)):  # type: ignore[no-untyped-call]
+        # by a command of its own: a plan would show the text of a file that is removed, and it holds keys
+        settings.setting(
+            name=f"Remove {name}, which is declared no more",
+            target=f"{name}.service",
+            read=texts.present(name),
+            want="gone",
+            write=texts.remove(name),
+            disruptive=True,
+        )
     for path in host.loop(options.mounts):  # type: ignore[no-untyped-call]
         _mount(site, options, path)
 

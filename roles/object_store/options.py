@@ -26,6 +26,8 @@ _Bucket = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a
 _Prefix = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_][A-Za-z0-9._-]*/)+$")]
 _MountPath = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*){2,}$")]
 UNITS = "/etc/systemd/system"
+PREFIX = "rackwright-s3-"
+"""How services of mounts begin."""
 
 
 class Endpoint(Frozen):
@@ -123,7 +125,7 @@ class ObjectStoreOptions(RoleOptions, WritesUnitFiles):
 
     def unit_of(self, path: str) -> str:
         """The service of a mount."""
-        return f"rackwright-s3-{unit_name(path).removesuffix('.mount')}.service"
+        return f"{PREFIX}{unit_name(path).removesuffix('.mount')}.service"
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """Services of the mounts."""

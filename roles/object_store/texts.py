@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from shlex import quote
 
 from rackwright.model.cluster import Node
 from rackwright.render import render
-from rackwright.roles.object_store.options import UNITS, BucketMount, ObjectStoreOptions
+from rackwright.roles.object_store.options import PREFIX, UNITS, BucketMount, ObjectStoreOptions
 
 PROFILE = "/etc/profile.d/rackwright-object-store.sh"
 FOLDER = "/etc/rackwright/object-store"
 WRAPPER = "/usr/local/bin/rclone"
 """rclone 1.60 ends with LoadCustomCABundleError where AWS_CA_BUNDLE is set (seen with Debian 12's, 2026-11-26)."""
+MARKER = "# Written by rackwright"
+"""In every version of the wrapper: a site may have an rclone of its own in its place."""
+_LEFTOVER = re.compile(rf"(?:{UNITS}|{FOLDER})/({PREFIX}.+)\.(?:service|env)")
 
 
 def rclone_variables(options: ObjectStoreOptions) -> dict[str, str]:
@@ -95,3 +100,35 @@ def files(node: Node, options: ObjectStoreOptions) -> dict[str, str | None]:
     """Files without secrets, by path; None for what must not exist."""
     units = {f"{UNITS}/{options.unit_of(path)}": unit(node, options, path) for path in options.mounts}
     return {PROFILE: profile(node, options), WRAPPER: wrapper(node, options), **units}
+
+
+def of_ours() -> str:
+    """Shell: the paths of services and keys of mounts that this role wrote, whatever it declared then."""
+    return f"ls -d {UNITS}/{PREFIX}*.service {FOLDER}/{PREFIX}*.env 2>/dev/null | sort"
+
+
+def leftovers(printed: str | None, options: ObjectStoreOptions) -> tuple[str, ...]:
+    """Names of mounts that are declared no more, from what `of_ours` prints: of their service and keys, less the ending."""
+    declared = {options.unit_of(path).removesuffix(".service") for path in options.mounts}
+    found = (_LEFTOVER.fullmatch(line) for line in (printed or "").splitlines())
+    return tuple(dict.fromkeys(one[1] for one in found if one is not None and one[1] not in declared))
+
+
+def present(name: str) -> str:
+    """Shell that prints `gone` where a leftover is."""
+    service, env = (quote(path) for path in leftover_paths(name))
+    return f"[ -e {service} ] || [ -e {env} ] || echo gone"
+
+
+def remove(name: str) -> str:
+    """Shell that unmounts a leftover and removes its files, the service last: until then it is found again."""
+    service, env = (quote(path) for path in leftover_paths(name))
+    return (
+        f"{{ [ ! -e {service} ] || systemctl disable --now --quiet {quote(f'{name}.service')}; }} && "
+        f"rm -f {env} && rm -f {service} && systemctl daemon-reload"
+    )
+
+
+def leftover_paths(name: str) -> tuple[str, str]:
+    """The service and the keys of a mount by its name."""
+    return f"{UNITS}/{name}.service", f"{FOLDER}/{name}.env"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from rackwright.claims import patient
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.claims.files import as_rendered, has_access, holds_secret_text
+from rackwright.claims.files import as_rendered, at_path, has_access, holds_secret_text
 from rackwright.claims.packages import installed
 from rackwright.claims.units import runs
 from rackwright.facts.mounts import MountTable
+from rackwright.facts.settings import Answer
 from rackwright.model.cluster import Node
 from rackwright.mounts import live
 from rackwright.osfamily.names import names
@@ -42,7 +43,14 @@ def _files(context: Context) -> str:
         keys = texts.keys_path(options, path)
         holds_secret_text(context, keys, texts.keys(mount, lambda secret: store.get(secret).reveal()))
         has_access(context, keys, "600", "root", "root")
-    return as_rendered(context, texts.files(context.node, options), {texts.WRAPPER: "755"})
+    wanted = texts.files(context.node, options)
+    if wanted[texts.WRAPPER] is None and texts.MARKER not in (at_path(context, texts.WRAPPER).text or ""):
+        del wanted[texts.WRAPPER]  # nothing, or an rclone of the site's
+    there = context.fact(Answer, texts.of_ours(), may_be_empty=True)
+    for name in texts.leftovers(there, options):
+        service, env = texts.leftover_paths(name)
+        wanted |= {service: None, env: None}
+    return as_rendered(context, wanted, {texts.WRAPPER: "755"})
 
 
 def _answers(context: Context) -> str:

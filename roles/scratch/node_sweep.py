@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rackwright.node_folders.mounted import mount_id, mounted, opened, own
+from rackwright.node_folders.mounted import Unsafe, mount_id, mounted, opened, own
 from rackwright.node_folders.removal import Aged, Removed, clear, remove_aged
 from rackwright.roles.scratch.node_jobs import Jobs, locked
 from rackwright.roles.scratch.paths import BIN, USERS
@@ -109,6 +109,11 @@ def _taken(jobs: Jobs, there: Present, now: float) -> Iterator[str]:
 
 
 def _old_files(place: int, name: str, aged: Aged, end: float) -> Removed:
+    # as it is mounted now, whatever is declared: another mount option may still wait for a reboot
+    if os.fstatvfs(place).f_flag & os.ST_NOATIME:
+        raise Unsafe(
+            f"{name} is mounted with noatime, so nothing shows which files are read: none is removed"
+        )
     mount = mount_id(place)
     if name != USERS:
         return remove_aged(place, mount, aged, end)

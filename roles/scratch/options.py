@@ -65,7 +65,8 @@ class ScratchOptions(RoleOptions, SetsJobEnvironment, WritesUnitFiles):
         ge=1,
         le=24 * 365,
         description="Hours after which files in `users` and `shared` that were neither changed nor read are removed, if "
-        "their user has no job and no process on the node. None: they stay.",
+        "their user has no job and no process on the node; the filesystem needs `relatime` (at least 48 hours) or "
+        "`strictatime` in its `mount_options`. None: they stay.",
     )
     on_failure: Literal["drain", "start"] = Field(
         default="drain",

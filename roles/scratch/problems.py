@@ -16,6 +16,11 @@ Problem = tuple[str, str, str | None]
 _SPARE_SECONDS = 60
 """For the other scripts of an epilog, and the lock of this one."""
 _QUOTA_OPTIONS = frozenset({"prjquota", "pquota"})
+_ATIME_OPTIONS = frozenset(
+    {"atime", "noatime", "relatime", "norelatime", "strictatime", "nostrictatime", "defaults"}
+)
+_RELATIME_LEAST_HOURS = 48
+"""relatime sets an access time once in 24 hours (mount(8)): a file that is read daily may look unread for almost 48."""
 
 
 def problems_of(options: ScratchOptions, cluster: Cluster) -> Iterator[Problem]:
@@ -43,6 +48,7 @@ def problems_of(options: ScratchOptions, cluster: Cluster) -> Iterator[Problem]:
     yield from _without_manager(options, nodes)
     yield from _without_time(options, nodes)
     yield from _quota(options, nodes)
+    yield from _unread(options, nodes)
     yield from _in_the_way(options, nodes)
     yield from _elsewhere(options, cluster)
 
@@ -71,6 +77,7 @@ def _without_time(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Pr
 def _quota(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
     if options.quota_gib is None:
         return
+    times = "noatime" if options.user_hours is None else "relatime"
     for node in nodes:
         path, makes = options.filesystem_of(node).path, node.offers(MakesFilesystems)
         kind = makes.made_filesystems(node).get(path) if makes is not None else None
@@ -83,9 +90,45 @@ def _quota(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
             yield (
                 "quota_gib",
                 f"{path} of {node.name} is mounted without project quotas.",
-                f"e.g. `storage_layout: {{filesystems: {{{path}: {{mount_options: [noatime, prjquota]}}}}}}`",
+                f"e.g. `storage_layout: {{filesystems: {{{path}: {{mount_options: [{times}, prjquota]}}}}}}`",
             )
             return
+
+
+def _unread(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
+    """Without access times a file that is read every day looks as old as its last change, and is removed."""
+    hours = options.user_hours
+    if hours is None or not options.places:
+        return
+    for node in nodes:
+        path, makes = options.filesystem_of(node).path, node.offers(MakesFilesystems)
+        given = makes.made_options(node).get(path) if makes is not None else None
+        if given is None:
+            continue  # the section `storage` says so
+        access = _access_times(given)
+        kept = ", ".join(("relatime", *(one for one in given if one not in _ATIME_OPTIONS)))
+        if access == "noatime":
+            yield (
+                "user_hours",
+                f"{path} of {node.name} is mounted with noatime: files that are read every day would be removed as unread.",
+                f"e.g. `storage_layout: {{filesystems: {{{path}: {{mount_options: [{kept}]}}}}}}`",
+            )
+            return
+        if access == "relatime" and hours < _RELATIME_LEAST_HOURS:
+            yield (
+                "user_hours",
+                f"{path} of {node.name} is mounted with relatime, which records reads up to 24 h late: {hours} h is too short.",
+                f"at least {_RELATIME_LEAST_HOURS}, or `strictatime` in `mount_options`",
+            )
+            return
+
+
+def _access_times(given: Iterable[str]) -> str:
+    """Which of three ways the kernel keeps access times: relatime is its default, strictatime wins over noatime (mount(2))."""
+    last = {one.replace("no", "", 1) if one.startswith("no") else one: one for one in given}
+    if last.get("strictatime") == "strictatime":
+        return "strictatime"
+    return "noatime" if last.get("atime") == "noatime" else "relatime"
 
 
 def _in_the_way(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:

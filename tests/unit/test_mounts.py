@@ -110,6 +110,17 @@ def test_units_of_a_filesystem_at_its_first_use():
     )
 
 
+@pytest.mark.parametrize("kind", ["beegfs", "wekafs", "gpfs"])
+def test_what_systemd_takes_for_local_is_ordered_as_a_network_filesystem(kind):
+    """By default it would be before local-fs.target and after the network, which is after local-fs.target."""
+    text = mount_text(mount(type=kind, filesystem=nfs(automount=False)))
+    assert (
+        "\nDefaultDependencies=no\nConflicts=umount.target\nBefore=remote-fs.target umount.target\n"
+        "After=remote-fs-pre.target\nWants=network-online.target\nAfter=network-online.target\n"
+    ) in text
+    assert "DefaultDependencies" not in mount_text(mount(type="lustre"))
+
+
 def test_units_of_a_filesystem_at_boot():
     one = mount(filesystem=nfs(automount=False, read_only=True))
     assert mount_text(one).endswith("Options=ro\nTimeoutSec=90\n\n[Install]\nWantedBy=remote-fs.target\n")

@@ -34,9 +34,12 @@ class Coordinator:
         missing = [rank for rank in range(self._ranks) if rank not in self._there]
         done: list[tuple[str, dict[int, Answer]]] = []
         for phase in phases if not missing else ():
+            begun = time.monotonic()
+            late: dict[int, float] = {}
             for rank in self._there:
                 self._send(rank, phase)
-            answers = {rank: self._answer(rank, phase) for rank in self._there}
+                late[rank] = time.monotonic() - begun
+            answers = {rank: _since(self._answer(rank, phase), late[rank]) for rank in self._there}
             done.append((phase, answers))
             if any("error" in answer for answer in answers.values()):
                 break
@@ -79,6 +82,11 @@ class Coordinator:
             return {"error": why, "hung": late, "phase": phase}
         found = json.loads(line)
         return found if isinstance(found, dict) else {"error": "returned something that is not a result"}
+
+
+def _since(answer: Answer, late: float) -> Answer:
+    """A rank's seconds count from when the first rank was released, as one rate is made of all."""
+    return {**answer, "seconds": answer["seconds"] + late} if "seconds" in answer else answer
 
 
 def follow(

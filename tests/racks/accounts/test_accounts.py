@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rackwright.roles.accounts.texts import KEYS_PROGRAM
 from rackwright.secrets.secret import generate
 from rackwright.status import Status
 from tests.racks.accounts import directory
@@ -248,6 +249,13 @@ def local_user(site: Site, node: str, name: str, uid: int) -> Iterator[None]:
         yield
     finally:
         site.on(node, f"sed -i '/^{name}:/d' /etc/passwd")
+
+
+def test_an_undeclared_local_account_gets_no_key_of_the_directory(site: Site):
+    assert site.on("worker2", f"{KEYS_PROGRAM} carol").startswith("ssh-")
+    with local_user(site, "worker2", "carol", 4002):
+        assert site.on("worker2", f"{KEYS_PROGRAM} carol") == ""
+        assert log_in(site, "carol", "worker2", "id").status == 255
 
 
 def declaring(site: Site, **options: Any) -> AbstractContextManager[None]:

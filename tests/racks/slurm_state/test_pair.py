@@ -95,17 +95,9 @@ def queue(site: Site, node: str) -> list[str]:
     return site.on(node, "timeout 120 squeue -h -o '%i %T' || :", 180).splitlines()
 
 
-def cut_store(site: Site, node: str, *, back: bool = False) -> None:
-    """No packet of this node reaches the NFS server any more, and its mount is gone."""
-    table = "inet rackwright-test"
-    if back:
-        site.on(node, f"nft delete table {table}")
-        return
-    site.on(
-        node,
-        f"nft add table {table}; nft add chain {table} out '{{ type filter hook output priority 0; }}'; "
-        f"nft add rule {table} out ip daddr 10.90.0.9 tcp dport 2049 drop",
-    )
+def cut_store(site: Site, *, back: bool = False) -> None:
+    """The NFS server answers the backup no more; what it sends goes nowhere."""
+    site.on(STORE, f"ip route {'del' if back else 'add'} blackhole 10.90.0.11/32")
 
 
 def test_the_pair_is_as_declared(pair: Site) -> None:
@@ -117,9 +109,10 @@ def test_the_pair_is_as_declared(pair: Site) -> None:
 def test_a_backup_without_the_state_does_not_take_over(pair: Site) -> None:
     line = "sbatch --parsable -D / -o /dev/null -t 50 --mem=64 -H --wrap 'sleep 600'"
     held = as_ada(pair, PRIMARY, line).split()[0]
-    assert queue(pair, PRIMARY) == [f"{held} PENDING"]
+    jobs = queue(pair, PRIMARY)
+    assert f"{held} PENDING" in jobs
     # the backup loses the mount, then the primary dies
-    cut_store(pair, BACKUP)
+    cut_store(pair)
     pair.on(BACKUP, f"systemctl stop slurmctld; umount -fl {STATE} || :", 300)
     pair.on(BACKUP, "systemctl start --no-block slurmctld || :")
     pair.fault(PRIMARY, "kill")
@@ -131,17 +124,17 @@ def test_a_backup_without_the_state_does_not_take_over(pair: Site) -> None:
             time.sleep(30)
         assert pair.on(BACKUP, "timeout 60 scontrol ping || :", 120).count(" UP") == 0
     finally:
-        cut_store(pair, BACKUP, back=True)
+        cut_store(pair, back=True)
         pair.heal(PRIMARY)
     settled(pair, PRIMARY)
     # nothing was lost: the primary has the queue, and an apply brings the backup back
-    until(lambda: queue(pair, PRIMARY) == [f"{held} PENDING"], "queue")
+    until(lambda: queue(pair, PRIMARY) == jobs, "queue")
     pair.cli("apply", str(pair.file), "--yes", timeout=APPLY_SECONDS)
     assert controller(pair, BACKUP) == "active"
     # and with its mount it does take over
     pair.fault(PRIMARY, "kill")
     try:
-        until(lambda: queue(pair, BACKUP) == [f"{held} PENDING"], "takeover")
+        until(lambda: queue(pair, BACKUP) == jobs, "takeover")
     finally:
         pair.heal(PRIMARY)
     settled(pair, PRIMARY)

@@ -59,6 +59,48 @@ def test_a_stale_handle(tmp_path):
     assert found[str(tmp_path)]["error"] == "ESTALE"
 
 
+SQUASHED = """import builtins, errno, os
+def refused(*given, **named):
+    raise PermissionError(errno.EACCES, 'Permission denied')
+opened, looked = builtins.open, os.stat
+builtins.open = lambda name, mode='r': refused() if mode == 'x' else opened(name, mode)
+"""
+"""A server that squashes root: it writes nothing."""
+CLOSED = "os.stat = lambda path: refused() if path.endswith('/.') else looked(path)\nos.scandir = refused\n"
+"""And its top folder is not searchable for others."""
+SAYS = "os.setgroups = os.setgid = os.setuid = lambda given: None\nos.access = lambda folder, mode: {yes}\n"
+ERRNO = """import ctypes
+class Library:
+    def __init__(self, *given, **named): pass
+    def access(self, *given): return -1
+ctypes.CDLL, ctypes.get_errno = Library, lambda: errno.{name}
+"""
+
+
+def test_squashed_root_still_learns_what_is_free(tmp_path):
+    """Mode 0770: healthy, and nothing that root may look into."""
+    owned = "top = os.stat_result((0o40770, 1, 1, 2, 0, 100, 0, 0, 0, 0))\n"
+    closed = CLOSED.replace("looked(path)", f"top if path == {str(tmp_path)!r} else looked(path)")
+    found, _ = ask(tmp_path, tmp_path, write=True, before=SQUASHED + owned + closed)
+    answer = found[str(tmp_path)]
+    assert answer["blocks"] > 0
+    assert answer["writes"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "writes"),
+    [("EACCES", False), ("EROFS", False), ("ENOENT", None), ("ESTALE", None), ("EKEYEXPIRED", None)],
+)
+def test_only_a_refusal_means_that_users_cannot_write(tmp_path, name, writes):
+    owned = (
+        "top = os.stat_result((0o40755, 1, 1, 2, 1000, 1000, 0, 0, 0, 0))\n"
+        f"os.stat = lambda path: top if path == {str(tmp_path)!r} else looked(path)\n"
+    )
+    before = SQUASHED + owned + SAYS.format(yes=False) + ERRNO.format(name=name)
+    found, _ = ask(tmp_path, tmp_path, write=True, before=before)
+    assert found[str(tmp_path)]["writes"] is writes
+
+
 def test_one_that_hangs_costs_its_deadline_and_no_other_s_answer(tmp_path):
     (tmp_path / "good").mkdir()
     slow = (

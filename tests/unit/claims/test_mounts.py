@@ -118,7 +118,7 @@ WRITTEN = "NFS filesystems are writable"
         (GOOD | {"writes": False}, ("FAIL", "/home is not writable: the server refuses its users")),
         (
             GOOD | {"writes": None},
-            ("UNKNOWN", "/home: the server squashes root, and there is no user folder to test instead"),
+            ("UNKNOWN", "/home: the server squashes root, and no user's folder gives an answer instead"),
         ),
         (
             {"error": "EROFS", "text": "Read-only file system"},
@@ -139,6 +139,19 @@ WRITTEN = "NFS filesystems are writable"
 def test_can_be_written(answer, result):
     found = judge(WRITTEN, probe(answer, write=True))
     assert found == result if result is not None else found[0] == "UNKNOWN"
+
+
+@pytest.mark.parametrize("writes", [False, None])
+def test_with_kerberos_root_cannot_ask_for_users(writes):
+    fs = nfs(options=("sec=krb5p",))
+    found = judge(WRITTEN, probe(GOOD | {"writes": writes}, write=True), fs)
+    assert found == (
+        "OUT OF SCOPE",
+        "only a user's Kerberos ticket, which root does not have, shows whether /home can be written",
+    )
+    assert judge(WRITTEN, probe(GOOD | {"writes": True}, write=True), fs) == ("PASS", "/home")
+    read_only = {"error": "EROFS", "text": "Read-only file system"}
+    assert judge(WRITTEN, probe(read_only, write=True), fs)[0] == "FAIL"
 
 
 def test_what_is_read_alone_is_not_written():

@@ -212,6 +212,17 @@ def test_what_is_missing_or_does_not_fit(tmp_path, text, line, message, hint):
     assert said(tmp_path, text, ROLES)[0] == (line, message, hint)
 
 
+def test_a_server_s_address_on_another_network(tmp_path):
+    """Its export and its firewall are for the network of the filesystem."""
+    address = ("{mgmt: 10.1.0.10}", "{mgmt: 10.1.0.10, store: 10.2.0.10}")
+    there = HOME.replace("[head1]", "[10.2.0.10]")
+    wrong = "10.2.0.10 is head1's address on another network than mgmt."
+    hint = "declare `network: store`, or write `servers: [head1]`"
+    assert (SERVERS, wrong, hint) in said(tmp_path, there, ROLES, address)
+    mistakes = [message for _, message, _ in said(tmp_path, f"{there}    network: store\n", ROLES, address)]
+    assert not any("another network" in one for one in mistakes)
+
+
 def test_a_server_named_twice(tmp_path):
     found = said(tmp_path, HOME.replace("[head1]", "[head1, head1]"), ROLES)
     assert (SERVERS, "head1 is named twice.", None) in found

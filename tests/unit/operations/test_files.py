@@ -161,6 +161,30 @@ files.absent(name="Remove", path="{tmp_path}/gone")
     assert one.plan(deploy)["node1"].changes == 0
 
 
+@pytest.mark.parametrize(
+    "found", ["#!/bin/sh\necho the site's\n", b"\x7fELF\0", None], ids=["script", "program", "link"]
+)
+def test_a_file_of_the_site_s_is_neither_replaced_nor_removed(one, tmp_path, found):
+    target, elsewhere = tmp_path / "x", tmp_path / "elsewhere"
+    elsewhere.write_text("# Written by us\n")
+    if found is None:
+        target.symlink_to(elsewhere)
+    else:
+        target.write_bytes(found if isinstance(found, bytes) else found.encode())
+    write = _file(target, "# Written by us\nnew\n", extra=", marker='# Written by us'")
+    assert f"{target} was not written by rackwright" in one.plan(write)["node1"].error
+    remove = (
+        "from rackwright.operations import files\n"
+        f"files.absent(name='Remove', path={str(target)!r}, marker='# Written by us')"
+    )
+    assert one.plan(remove)["node1"].changes == 0
+    target.unlink()
+    assert one.apply(write)["node1"].ok
+    assert one.plan(write)["node1"].changes == 0
+    assert one.apply(remove)["node1"].ok
+    assert not target.exists()
+
+
 @pytest.mark.parametrize("path", ["/", "/etc", "/home"])
 def test_removing_a_top_level_folder_is_refused(one, path):
     deploy = f"from rackwright.operations import files\nfiles.absent(name='Remove', path={path!r})"

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pytest
 
+from rackwright.roles.nfs_client.options import NfsClientOptions
 from tests.unit.pyinfra_driver.local import LocalRun, LocalShell
 from tests.unit.roles.nfs_sites import nfs, served
 
@@ -163,6 +164,51 @@ def test_a_mount_table_that_cannot_be_read_ends_the_plan(tmp_path):
     one = cluster.model_copy(update={"nodes": (cluster.by_name["gpu1"],)})
     plan = LocalRun(one, tmp_path, Shown).plan(DEPLOY.format(what="mounted", call=MOUNTED))["gpu1"]
     assert "garbage" in (plan.error or "")
+
+
+DATA = HOME.replace("/home", "/data")
+
+
+def connected(*tables, connections=8):
+    """Plan of two mounts from one server."""
+    Shown.units = dict.fromkeys(("home.automount", "data.automount"), RUNS)
+    Shown.units |= {name: RUNS.replace("enabled", "static") for name in ("home.mount", "data.mount")}
+    Shown.table = "\n".join((ROOT, *tables)) + "\n"
+    client = NfsClientOptions(connections=connections)
+    data = nfs(name="data", path="/data", export="/srv/data")
+    cluster = served(nfs(), data, client=client)
+    return cluster.model_copy(update={"nodes": (cluster.by_name["gpu1"],)})
+
+
+TOGETHER = """\
+mounts = mounts_of(node, node.options['nfs_client'])
+for one in host.loop(mounts):
+    mounted(name='Mount it', mount=one, together=mounts)
+"""
+
+
+def test_connections_are_made_anew_only_when_no_mount_holds_them(tmp_path):
+    """The kernel gives a new mount the connections of one that is there, whatever its `nconnect`."""
+    cluster = connected(AUTOFS, HOME, AUTOFS.replace("/home", "/data"), DATA, connections=16)
+    deploy = DEPLOY.format(what="mounted", call=TOGETHER)
+    found = LocalRun(cluster, tmp_path, Shown).plan(deploy)["gpu1"]
+    assert found.error is None
+    scripts = [shlex.split(one.commands[0])[2].splitlines() for one in found.operations]
+    assert "systemctl stop home.mount data.mount" in scripts[0]
+    assert "systemctl stop data.mount home.mount" in scripts[1]
+    assert [one.changes[0].because for one in found.operations] == [
+        "/home has nconnect=8, not nconnect=16",
+        "/data has nconnect=8, not nconnect=16",
+    ]
+
+
+def test_another_mount_of_the_server_stays_when_connections_are_as_declared(tmp_path):
+    cluster = connected(AUTOFS, HOME.replace("hard,", "soft,"), AUTOFS.replace("/home", "/data"), DATA)
+    deploy = DEPLOY.format(what="mounted", call=TOGETHER)
+    found = LocalRun(cluster, tmp_path, Shown).plan(deploy)["gpu1"]
+    assert found.error is None
+    (one,) = found.operations
+    assert "systemctl stop home.mount" in shlex.split(one.commands[0])[2].splitlines()
 
 
 DECLARED = "declared(mounts_of(node, node.options['nfs_client']))"

@@ -97,10 +97,10 @@ class _Kept:
         self.plans.append(plan)
 
 
-def planned(cluster: Cluster, node: Node) -> NodePlan:
-    """What deploys/site.py would do to this node if nothing were on it yet."""
+def planned(cluster: Cluster, node: Node, connector: type[EmptyNode] = EmptyNode) -> NodePlan:
+    """What deploys/site.py would do to this node if nothing were on it yet, or what `connector` says."""
     kept = _Kept()
-    Driver([Site(cluster, node, offline=True)], SITE, kept, connector=EmptyNode).plan()
+    Driver([Site(cluster, node, offline=True)], SITE, kept, connector=connector).plan()
     return kept.plans[0]
 
 

@@ -84,7 +84,7 @@ def test_sshd_s_settings_and_sudo_rights():
     assert texts.sshd_conf(cluster, worker(cluster), OPTIONS) == (
         "# Written by rackwright. The node's own users log in without a question to the directory.\n"
         "Match User *,!root,!admin,!rackwright-drift,!ada\n"
-        "    AuthorizedKeysCommand /usr/bin/sss_ssh_authorizedkeys\n"
+        "    AuthorizedKeysCommand /usr/libexec/rackwright/directory-keys\n"
         "    AuthorizedKeysCommandUser nobody\n"
         "# They become root, so the root of another node must not log in as one of them: not by its word, and not with "
         "a key that\n# it wrote into a shared home.\n"
@@ -98,6 +98,28 @@ def test_sshd_s_settings_and_sudo_rights():
     )
     neither = changed(sudo_groups=[], ssh_key_attribute=None)
     assert (texts.sshd_conf(cluster, worker(cluster), neither), texts.sudoers(neither)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("getent", "printed"),
+    [("exit 0", ""), ("exit 2", "asked for ubuntu\n"), ("exit 3", ""), ("exit 127", "")],
+    ids=["a local account", "a user of the directory", "no answer", "no getent"],
+)
+def test_a_local_account_gets_no_key_of_the_directory(tmp_path, getent, printed):
+    """Declared or not, e.g. the installer's `ubuntu`: an entry of this name would log in as the local user."""
+    for name, lines in (("getent", f'echo "$@" >{tmp_path}/asked; {getent}'), ("sss", 'echo "asked for $1"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{lines}\n")
+        (tmp_path / name).chmod(0o755)
+    program = tmp_path / "directory-keys"
+    text = texts.keys_program(OPTIONS) or ""
+    text = text.replace("/usr/bin/getent", f"{tmp_path}/getent")
+    program.write_text(text.replace("/usr/bin/sss_ssh_authorizedkeys", f"{tmp_path}/sss"))
+    done = subprocess.run(["sh", program, "ubuntu"], capture_output=True, text=True, timeout=10, check=True)
+    assert (done.stdout, (tmp_path / "asked").read_text()) == (printed, "-s files passwd -- ubuntu\n")
+
+
+def test_without_keys_of_the_directory_no_program_asks_for_them():
+    assert texts.keys_program(changed(ssh_key_attribute=None)) is None
 
 
 @pytest.mark.parametrize("os", RELEASES.values(), ids=str)
@@ -121,6 +143,8 @@ def test_it_is_planned_on_every_release(os, make_home):
         *(["Write the PAM profile that makes homes"] if make_home and apt else []),
         "Let PAM ask SSSD",
         *(["Look users up in files, then in the directory"] if apt else []),
+        "Make /usr/libexec/rackwright",
+        "Write the program that asks the directory for keys",
         "Write sshd's settings for users of the directory",
         "Write the directory's sudo rights",
     ]

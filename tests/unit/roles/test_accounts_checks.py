@@ -105,7 +105,7 @@ def asks_servers(*lines):
 
 SSHD = "sshd -T -C user={},host=localhost,addr=127.0.0.1"
 COMMAND = "port 22\nauthorizedkeyscommand {}\n"
-AUTHORIZED = "/usr/bin/sss_ssh_authorizedkeys"
+AUTHORIZED = texts.KEYS_PROGRAM
 ACCOUNT, SESSION = "/etc/pam.d/common-account", "/etc/pam.d/common-session"
 SSS = "getent -s sss passwd {}"
 GROUP = "timeout 45 getent -s sss group ops"
@@ -120,6 +120,7 @@ HEALTHY = {
     **unit("sssd.service"),
     **file(texts.CONF, CONF, "640"),
     **files({texts.CA_FILE: None, SSHD_CONF: texts.sshd_conf(CLUSTER, NODE, OPTIONS)}),
+    **file(AUTHORIZED, texts.keys_program(OPTIONS), "755"),
     **file(SUDOERS, texts.sudoers(OPTIONS), "440"),
     SNIPPETS: "",
     **answer(texts.NSSWITCH_READ, f"{texts.NSSWITCH_RIGHT}\n"),
@@ -213,6 +214,13 @@ CASES = [
         "sshd's authorizedkeyscommand of admin is /tmp/x, not none",
     ),
     (KEYS, files({SSHD_CONF: None}), "FAIL", f"{SSHD_CONF} is missing"),
+    (KEYS, files({AUTHORIZED: None}), "FAIL", f"{AUTHORIZED} is missing"),
+    (
+        KEYS,
+        file(AUTHORIZED, texts.keys_program(OPTIONS), "775"),
+        "FAIL",
+        f"{AUTHORIZED} is 775 root:root, not 755 root:root",
+    ),
     (KEYS, {f"timeout 30 {AUTHORIZED} carol": ""}, "WARN", "carol has no key in the attribute sshPublicKey"),
     (KEYS, {SSHD.format("root"): "port 22\n"}, "UNKNOWN", "`sshd -T` does not mention authorizedkeyscommand"),
     (KEYS, {f"timeout 30 {AUTHORIZED} carol": (1, "", "Error looking up public keys")}, "UNKNOWN", None),

@@ -101,6 +101,9 @@ def test_what_the_kernel_shows(declared, expected):
         ("rsize=65536", {}),
         ("nofsc", {}),
         ("write=eager", {"write": "eager"}),
+        ("write=lazy", {}),
+        ("xprtsec=none", {}),
+        ("sec=none", {"sec": "null"}),
         ("noac", {"noac": None}),
     ],
 )

@@ -6,18 +6,20 @@ import shlex
 import subprocess
 
 import pytest
+from pyinfra.connectors.util import CommandOutput, OutputLine
 
 from rackwright.claims import patient
 from rackwright.facts.mounts import MountTable
 from rackwright.model.storage import FilesystemPurpose
 from rackwright.osfamily.known import RELEASES
 from rackwright.osfamily.names import names
+from rackwright.pyinfra_driver.offline import EmptyNode
 from rackwright.roles.object_store import texts, verify
 from rackwright.roles.object_store.options import ObjectStoreOptions
 from rackwright.roles.object_store.verify import CHECKS
 from rackwright.roles.site_ca.options import SiteCaOptions
 from tests.factories import DEBIAN_13
-from tests.unit.roles.fake_facts import asked, file, files, installed, unit
+from tests.unit.roles.fake_facts import answer, asked, file, files, installed, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, content, errors_in, judged, planned
 from tests.unit.roles.sites import site, worker
 from tests.unit.roles.storage_sites import nfs, with_storage
@@ -183,6 +185,60 @@ def test_rclone_does_not_see_the_bundle_of_aws_s_tools(tmp_path):
     assert content(planned(other, worker(other)), texts.WRAPPER) is None
 
 
+OLD = "rackwright-s3-data-my\\x2dold"
+
+
+class Left(EmptyNode):
+    """A node that still has the service and the keys of a mount."""
+
+    def run_shell_command(self, command, **arguments):
+        found = command.get_raw_value() if hasattr(command, "get_raw_value") else str(command)
+        if texts.of_ours() not in found:
+            return True, CommandOutput([])
+        paths = (KEYS, UNIT_PATH, *texts.leftover_paths(OLD))
+        return True, CommandOutput([OutputLine("stdout", path) for path in sorted(paths)])
+
+
+def test_a_mount_that_is_declared_no_more_is_removed_with_its_keys():
+    made = store_site()
+    plan = planned(made, worker(made), connector=Left)
+    found = [op for op in plan.operations if op.name.startswith(f"Remove {OLD}")]
+    assert [(change.target, change.after) for op in found for change in op.changes] == [
+        (f"{OLD}.service", "gone")
+    ]
+    assert f"Mount {PATH}" in [op.name for op in plan.operations]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_leftover_is_unmounted_before_its_files_go(tmp_path, fails):
+    service, env = (tmp_path / name for name in (f"{OLD}.service", f"{OLD}.env"))
+    for path in (service, env):
+        path.write_text("x")
+    tool = tmp_path / "systemctl"
+    tool.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{tmp_path}/calls\n{"exit 1" if fails else ""}\n')
+    tool.chmod(0o755)
+
+    def run(script):
+        for folder in (texts.FOLDER, "/etc/systemd/system"):
+            script = script.replace(folder, str(tmp_path))
+        return subprocess.run(
+            ["sh", "-c", script],
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert run(texts.of_ours()).stdout.split() == [str(env), str(service)]
+    assert run(texts.present(OLD)).stdout == ""
+    assert (run(texts.remove(OLD)).returncode != 0) is fails
+    assert (service.exists(), env.exists()) == (fails, fails)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls == [f"disable --now --quiet {OLD}.service", *([] if fails else ["daemon-reload"])]
+    assert run(texts.present(OLD)).stdout == ("" if fails else "gone\n")
+
+
 @pytest.mark.parametrize("os", RELEASES.values(), ids=str)
 def test_it_is_planned_whole(os):
     made = store_site({"endpoints": {"site": ENDPOINT}}, os=os)
@@ -273,8 +329,22 @@ def test_tools_and_settings():
     made = store_site(BARE)
     family = worker(made).family
     rclone = names(family, "rclone").packages
-    there = {**installed(family, rclone), **files(texts.files(worker(made), options(made)))}
+    there = {
+        **installed(family, rclone),
+        **files(texts.files(worker(made), options(made))),
+        **answer(texts.of_ours(), ""),
+    }
     assert result(FILES, there, made).status == "PASS"
+    assert result(FILES, there | file(texts.WRAPPER, "#!/bin/sh\n# the site's\n"), made).status == "PASS"
+    ours = result(FILES, there | file(texts.WRAPPER, f"{texts.MARKER}\n"), made)
+    assert (ours.status, ours.evidence) == ("FAIL", f"{texts.WRAPPER} is there, and nothing declares it")
+    service, env = texts.leftover_paths(OLD)
+    left = {**answer(texts.of_ours(), f"{env}\n{service}\n"), **file(service, "x"), **file(env, "x")}
+    found = result(FILES, there | left, made)
+    assert (found.status, found.evidence) == (
+        "FAIL",
+        f"{service} is there, and nothing declares it; {env} is there, and nothing declares it",
+    )
     assert result(FILES, there | file(texts.PROFILE, "other\n"), made).status == "FAIL"
     assert (
         result(FILES, there | installed(family, rclone, missing=("rclone",)), made).evidence

@@ -15,6 +15,7 @@ from rackwright.roles.integrity.options import IntegrityOptions
 from rackwright.roles.scratch import paths, texts
 from rackwright.roles.scratch.options import ScratchOptions
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.storage_layout.sections import FilesystemOptions
 from tests.unit.roles.fake_host import content, errors_in, planned
 from tests.unit.roles.scratch_site import SCRATCH, layout, scratch_site
 from tests.unit.roles.sites import head, worker
@@ -75,6 +76,45 @@ def test_limits_need_xfs_with_project_quotas():
             "e.g. `storage_layout: {filesystems: {/scratch: {mount_options: [noatime, prjquota]}}}`",
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("mounted", "hours", "problem"),
+    [
+        (["relatime", "prjquota"], 48, None),
+        (["prjquota"], 48, None),
+        ([], 48, None),
+        (["strictatime"], 1, None),
+        (["noatime", "strictatime"], 1, None),
+        (["noatime", "prjquota"], 720, "noatime"),
+        (["nodev", "noatime", "relatime"], 720, "noatime"),
+        (None, 720, "noatime"),
+        (["relatime"], 47, "relatime"),
+        (["noatime", "atime"], 47, "relatime"),
+        (["strictatime", "nostrictatime"], 47, "relatime"),
+    ],
+)
+def test_old_files_are_known_by_access_times(mounted, hours, problem):
+    given = layout(mount_options=FilesystemOptions(on="a").mount_options if mounted is None else mounted)
+    found = problems(ScratchOptions(users=True, user_hours=hours), layout_of=given)
+    assert [(path, f"is mounted with {problem}" in said) for path, said, _ in found] == (
+        [("user_hours", True)] if problem else []
+    )
+    assert problems(ScratchOptions(user_hours=hours), layout_of=given) == []  # no folder of users
+
+
+def test_the_mistake_names_options_that_work():
+    ((_, said, hint),) = problems(ScratchOptions(users=True, user_hours=168))
+    assert (said, hint) == (
+        "/scratch of gpu1 is mounted with noatime: files that are read every day would be removed as unread.",
+        "e.g. `storage_layout: {filesystems: {/scratch: {mount_options: [relatime, prjquota]}}}`",
+    )
+    short = ScratchOptions(users=True, user_hours=24)
+    ((_, said, hint),) = problems(short, layout_of=layout(mount_options=["relatime"]))
+    assert (said, hint) == (
+        "/scratch of gpu1 is mounted with relatime, which records reads up to 24 h late: 24 h is too short.",
+        "at least 48, or `strictatime` in `mount_options`",
+    )
 
 
 def test_folders_in_the_way_and_nodes_that_lack_them():

@@ -9,11 +9,13 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from rackwright.node_folders.mounted import FOLDER, Unsafe
 from rackwright.node_folders.quota import NoQuota
+from rackwright.node_folders.removal import Aged
 from rackwright.node_programs import one_text
 from rackwright.roles.scratch import node, node_jobs, node_sweep
 from rackwright.roles.scratch.node_jobs import Job, JobMistake, Jobs, locked
@@ -204,6 +206,31 @@ def test_only_one_changes_folders_at_a_time(tmp_path, monkeypatch):
     state = str(tmp_path / "run")
     with locked(state), pytest.raises(JobMistake, match=r"another run holds .*/run/\.lock"), locked(state):
         pass
+
+
+def test_files_of_users_stay_where_reads_leave_no_trace(tmp_path, monkeypatch):
+    (tmp_path / "f").write_text("x")
+    aged = Aged(time.time() + 60, 0, frozenset())
+    real = os.fstatvfs
+    flags = {"noatime": os.ST_NOATIME, "relatime": 0}
+
+    def mounted_with(option):
+        monkeypatch.setattr(
+            os,
+            "fstatvfs",
+            lambda place: SimpleNamespace(f_flag=real(place).f_flag & ~os.ST_NOATIME | flags[option]),
+        )
+
+    place = os.open(tmp_path, FOLDER)
+    try:
+        mounted_with("noatime")
+        with pytest.raises(Unsafe, match="tmp is mounted with noatime"):
+            node_sweep._old_files(place, "tmp", aged, time.monotonic() + 10)
+        assert (tmp_path / "f").exists()
+        mounted_with("relatime")
+        assert node_sweep._old_files(place, "tmp", aged, time.monotonic() + 10).files == 1
+    finally:
+        os.close(place)
 
 
 def test_arguments_and_settings(tmp_path, capsys, monkeypatch):

@@ -77,10 +77,10 @@ def alone(write="fio-3.33-write.txt", read="fio-3.33-read.txt", write_exit=0, re
 def together(nodes, seconds=0.5, size=SIZE, files=100, **changes):
     """What all nodes together answer: each phase takes every node so long."""
     bytes_of_node = size * 2**20 * JOBS
-    amounts = {"write": bytes_of_node, "read": bytes_of_node, "clean": JOBS}
+    amounts = dict.fromkeys(("write", "read", "compare"), bytes_of_node) | {"clean": JOBS}
     phases = [
         {"phase": phase, "nodes": [[amounts.get(phase, files * JOBS), seconds]] * nodes}
-        for phase in ("write", "read", "create", "stat", "remove", "clean")
+        for phase in ("write", "read", "compare", "create", "stat", "remove", "clean")
     ]
     return line({"phases": phases, "errors": [], "errors_count": 0, "direct": True} | changes)
 

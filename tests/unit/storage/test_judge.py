@@ -206,17 +206,22 @@ def trouble(kind, text, phases=2):
     return changed(change)
 
 
-def test_wrong_data_fails_and_gives_no_rate():
-    found = all_of(
-        trouble("wrong", "rank 3: read: bytes 0 to 4096 of the file of rank 5 differ from what was written")
-    )
-    assert said(found.findings) == [
-        (
-            "FAIL",
-            "together: w2: rank 3: read: bytes 0 to 4096 of the file of rank 5 differ from what was written",
-        )
-    ]
+@pytest.mark.parametrize(("phase", "phases"), [("read", 2), ("compare", 3)])
+def test_wrong_data_fails_and_gives_no_rate(phase, phases):
+    text = f"rank 3: {phase}: bytes 0 to 4096 of the file of rank 5 differ from what was written"
+    found = all_of(trouble("wrong", text, phases))
+    assert said(found.findings) == [("FAIL", f"together: w2: {text}")]
     assert [one.key for one in found.figures] == ["together_write_gbs"]
+    assert [one.read_gbs for one in found.rates] == [None] * 3
+
+
+def test_of_a_large_file_a_sample_is_compared():
+    given = filesystem(bench={"size_mib": 1024})
+    document = json.loads(together(3, size=1024).partition(" ")[2])
+    document["phases"][2]["nodes"] = [[2 * 256 * 2**20, 0.5]] * 3
+    found = judge_together(given, NODES, Output(line(document), 0), sizes_of(given, quick=False))
+    assert found.findings == ()
+    assert "together_read_gbs" in [one.key for one in found.figures]
 
 
 @pytest.mark.parametrize(
@@ -244,6 +249,8 @@ def test_what_ranks_meet(kind, text, status):
         (changed(lambda d: d.update(direct="perhaps")), "direct"),
         (changed(lambda d: d["phases"][1].update(nodes=[[1, 0.5]] * 3)), "together: read: no rate"),
         (changed(lambda d: d["phases"][1].update(nodes=[[128 * 2**20, 0.0]] * 3)), "together: read: no rate"),
+        (changed(lambda d: d["phases"][2].update(nodes=[[2**20, 0.5]] * 3)), "together: read: no rate"),
+        (changed(lambda d: d.update(phases=d["phases"][:2])), "together: read: no rate"),
         (
             changed(lambda d: d["phases"][1].update(nodes=[[128 * 2**20, 1e-9]] * 3)),
             "is more than 3 nodes can",

@@ -11,7 +11,7 @@ import pytest
 
 from rackwright.node_programs import one_text
 from rackwright.storage.programs import alone, children, place
-from rackwright.storage.programs.pattern import PAGE, Pattern
+from rackwright.storage.programs.pattern import PAGE, Pattern, compared, compared_count
 from rackwright.storage.received import LOOKED, result_of, together_of
 
 ROOT = Path(__file__).parents[3]
@@ -57,31 +57,98 @@ def test_all_nodes_write_read_each_other_and_leave_nothing(tmp_path):
     found = run_together(asked_together(tmp_path))
     assert found.errors == ()
     assert {phase.phase: phase.done for phase in found.phases} == {
-        "write": 4 * 2**20, "read": 4 * 2**20, "create": 80, "stat": 80, "remove": 80, "clean": 4,
+        "write": 4 * 2**20, "read": 4 * 2**20, "compare": 4 * 2**20, "create": 80, "stat": 80, "remove": 80, "clean": 4,
     }  # fmt: skip
     assert all(phase.seconds > 0 for phase in found.phases)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_filesystem_that_returns_other_data_is_caught(tmp_path):
-    """The second node's second rank finds one byte changed in the file that it reads."""
-    spoil = (
-        "real = Rank.read\n"
-        "def read(self):\n"
-        "    if self._rank == 3:\n"
-        "        with open(self._data(self._other), 'r+b') as file:\n"
-        "            file.seek(700000); file.write(b'x')\n"
-        "    return real(self)\n"
-        "Rank.read = read\n"
+ONE_SERVER = """
+import fcntl, time
+from rackwright.storage.programs import together
+from rackwright.storage.programs.pattern import Pattern
+
+def served(real):
+    def one(file, block, *more):
+        with open({lock!r}, "w") as server:
+            fcntl.flock(server, fcntl.LOCK_EX)
+            time.sleep({seconds})
+        return real(file, block, *more)
+    return one
+
+def slow(real):
+    def work(self, *given):
+        time.sleep({work})
+        return real(self, *given)
+    return work
+
+together._read_all, together._write_all = served(together._read_all), served(together._write_all)
+for name in [name for name in ("block", "is_block", "is_marked") if hasattr(Pattern, name)]:
+    setattr(Pattern, name, slow(getattr(Pattern, name)))
+"""
+"""A server with one fixed rate, and clients that take their time with the data."""
+
+
+def test_no_rate_is_above_that_of_the_server(tmp_path):
+    """While a rank works on its data, the others use its share of the server."""
+    (tmp_path / "f").mkdir()
+    serving, blocks, ranks = 0.01, 8, 4
+    server = ONE_SERVER.format(lock=str(tmp_path / "server"), seconds=serving, work=3 * serving)
+    asked = asked_together(tmp_path / "f", size=blocks * 2**16, seconds=60)
+    found = run_together(asked, before=f"\nexec({server!r})\n")
+    assert found.errors == ()
+    # a rank's clock starts a moment after the barrier opens, when the message reaches it
+    assert found.phase("write").seconds > 0.9 * serving * blocks * ranks
+    assert found.phase("read").seconds > 0.9 * serving * blocks * ranks
+
+
+def test_time_starts_for_all_ranks_when_the_first_one_does(tmp_path):
+    """Ranks that take turns would otherwise have the rate of ranks that work at once."""
+    slow = (
+        "import time\n"
+        "from rackwright.storage.programs.barrier import Coordinator\n"
+        "real = Coordinator._send\n"
+        "Coordinator._send = lambda self, rank, text: (time.sleep(0.1), real(self, rank, text))\n"
     )
-    found = run_together(asked_together(tmp_path), before=f"\nexec({spoil!r})\n")
+    found = run_together(asked_together(tmp_path), before=f"\nexec({slow!r})\n")
+    assert found.errors == ()
+    assert all(phase.seconds >= 0.4 for phase in found.phases)
+
+
+def spoiled(phase, place, data):
+    """The second node's second rank finds other data in the file that it reads, from this phase on."""
+    return "\nexec({!r})\n".format(
+        f"real = Rank.{phase}\n"
+        "def spoiled(self):\n"
+        "    if self._rank == 3:\n"
+        "        with open(self._path(self._other), 'r+b') as file:\n"
+        f"            file.seek({place}); file.write({data})\n"
+        "    return real(self)\n"
+        f"Rank.{phase} = spoiled\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "phase"),
+    [
+        # a page of the same file that belongs elsewhere, and a page of another file: seen while the rate is measured
+        (spoiled("read", 671744, "self._theirs.block(9)[16384:20480]"), "read"),
+        (spoiled("read", 671744, "self._own.block(10)[16384:20480]"), "read"),
+        (spoiled("read", 671744, "self._theirs.block(10)[:4096]"), "read"),
+        # one byte: seen when every byte is compared, wherever it changed
+        (spoiled("read", 700000, "b'x'"), "compare"),
+        (spoiled("compare", 700000, "b'x'"), "compare"),
+    ],
+)
+def test_a_filesystem_that_returns_other_data_is_caught(tmp_path, spoil, phase):
+    found = run_together(asked_together(tmp_path), before=spoil)
     [trouble] = found.errors
     assert (trouble.node, trouble.kind) == ("b", "wrong")
     assert (
         trouble.text
-        == "rank 3: read: bytes 655360 to 720896 of the file of rank 1 differ from what was written"
+        == f"rank 3: {phase}: bytes 655360 to 720896 of the file of rank 1 differ from what was written"
     )
-    assert [phase.phase for phase in found.phases] == ["write", "read"]
+    assert found.phases[-1].phase == phase
 
 
 def test_a_node_that_never_comes_is_named_within_the_deadline(tmp_path):
@@ -123,6 +190,28 @@ def test_no_two_pages_are_alike():
     assert pattern.is_block(3, memoryview(bytes(Pattern("t 0", 16 * PAGE).block(3))))
     assert not pattern.is_block(2, memoryview(bytes(Pattern("t 0", 16 * PAGE).block(3))))
     assert not pattern.is_block(3, memoryview(bytes(Pattern("t 1", 16 * PAGE).block(3))))
+
+
+def test_every_page_of_a_block_is_marked():
+    blocks = [bytes(Pattern(seed, 16 * PAGE).block(number)) for seed in ("t 0", "t 1") for number in (3, 259)]
+    pattern = Pattern("t 0", 16 * PAGE)
+    assert [pattern.is_marked(3, memoryview(block)) for block in blocks] == [True, False, False, False]
+    for page in range(16):
+        other = bytearray(blocks[0])
+        other[page * PAGE] ^= 1
+        assert not pattern.is_marked(3, memoryview(other))
+
+
+def test_small_files_are_compared_whole_and_large_ones_in_part():
+    mib = 2**20
+    assert compared("t 0", 256 * mib, 4 * mib) == list(range(64))
+    large = compared("t 0", 4096 * mib, 4 * mib)
+    assert len(set(large)) == compared_count(4096 * mib, 4 * mib) == 64
+    assert large == sorted(large)
+    assert large[-1] < 1024
+    assert large == compared("t 0", 4096 * mib, 4 * mib)
+    assert large != compared("t 1", 4096 * mib, 4 * mib)
+    assert compared_count(2**44, 2**26 - PAGE) == 5, "never less than is promised"
 
 
 def at(folder, do, **more):
