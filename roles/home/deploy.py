@@ -22,15 +22,16 @@ def home(options: HomeOptions) -> None:
     if makes:
         for folder in ("/etc/rackwright", "/usr/local/libexec"):
             files.directory(name=f"Make {folder}", path=folder)
-        files.file(
-            name="Write the program that makes homes",
-            path=paths.PROGRAM,
-            content=one_text("rackwright.roles.home.node"),
-        )
+        # before the program, which the timer may start at any time: an older one leaves alone what it does not know
         files.file(
             name="Write the list of homes",
             path=paths.SETTINGS,
             content=layout.settings(site.cluster, site.node, options),
+        )
+        files.file(
+            name="Write the program that makes homes",
+            path=paths.PROGRAM,
+            content=one_text("rackwright.roles.home.node"),
         )
         settings.setting(
             name="Make the homes of declared users",
@@ -42,7 +43,7 @@ def home(options: HomeOptions) -> None:
     else:
         for path in host.loop((paths.PROGRAM, paths.SETTINGS)):  # type: ignore[no-untyped-call]
             files.absent(name=f"Remove {path}", path=path)
-    _members(options if makes else HomeOptions())
+    _members(options if makes else HomeOptions(), layout.mounts(site.cluster, site.node, options))
     for one, _ in host.loop(makes):  # type: ignore[no-untyped-call]
         mounted = layout.quota_on(site.node, one, options)
         if one.quota is not None and mounted is not None:
@@ -65,13 +66,13 @@ def home(options: HomeOptions) -> None:
         )
 
 
-def _members(options: HomeOptions) -> None:
+def _members(options: HomeOptions, mounts: tuple[str, ...]) -> None:
     """The timer that makes homes of new members of groups; without groups there is none."""
     if not options.groups:
         units.unit(
             name="Stop looking for new members of groups", unit=paths.TIMER, running=False, enabled=False
         )
-    for path, content in host.loop(layout.units(options).items()):  # type: ignore[no-untyped-call]
+    for path, content in host.loop(layout.units(options, mounts).items()):  # type: ignore[no-untyped-call]
         if content is None:
             files.absent(name=f"Remove {path}", path=path)
         else:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import DeclaresUsers
+from rackwright.model.mount_names import unit_name
 from rackwright.model.storage import Filesystem, FilesystemKind, FilesystemPurpose, Quota, made_below
 from rackwright.render import render
 from rackwright.roles.home import paths
@@ -50,6 +51,21 @@ def folder(node: Node, one: Filesystem, options: HomeOptions) -> str | None:
     return one.path if node.name == options.made_on else None
 
 
+def mount(node: Node, one: Filesystem, options: HomeOptions) -> str | None:
+    """What has to be mounted before a node makes homes; None: no role mounts what the folder is on."""
+    given = folder(node, one, options)
+    if given is None:
+        return None
+    served = one.kind is FilesystemKind.NFS and bool(one.server_nodes)
+    return given if one.kind.shared and not served else made_below(node, given)
+
+
+def mounts(cluster: Cluster, node: Node, options: HomeOptions) -> tuple[str, ...]:
+    """All of them."""
+    found = (mount(node, one, options) for one, _ in made_by(cluster, node, options))
+    return tuple(dict.fromkeys(path for path in found if path is not None))
+
+
 def quota_on(node: Node, one: Filesystem, options: HomeOptions) -> str | None:
     """Where the filesystem is mounted that a node sets the quotas of; None: it sets none."""
     given = folder(node, one, options)
@@ -83,6 +99,7 @@ def settings(cluster: Cluster, node: Node, options: HomeOptions) -> str:
     folders = [
         {
             "folder": path,
+            "mount": mount(node, one, options),
             "path": one.path,
             "groups": list(options.groups),
             "skeleton": options.skeleton,
@@ -94,13 +111,15 @@ def settings(cluster: Cluster, node: Node, options: HomeOptions) -> str:
     return json.dumps({"folders": folders}, indent=2) + "\n"
 
 
-def units(options: HomeOptions) -> dict[str, str | None]:
+def units(options: HomeOptions, mounts: tuple[str, ...] = ()) -> dict[str, str | None]:
     """What makes homes of new members of groups, by path; None: there are no groups."""
     if not options.groups:
         return {paths.SERVICE_PATH: None, paths.TIMER_PATH: None}
     return {
         paths.SERVICE_PATH: render(
-            "home/homes.service.j2", run=f"/usr/bin/python3 -IS {paths.PROGRAM} members"
+            "home/homes.service.j2",
+            run=f"/usr/bin/python3 -IS {paths.PROGRAM} members",
+            mounts=[unit_name(path) for path in mounts],
         ),
         paths.TIMER_PATH: render("home/homes.timer.j2", minutes=options.every_minutes),
     }

@@ -7,7 +7,7 @@
 
 A home is made in a folder that only root can write, below a name that no user has, filled from the skeleton, given to
 its user and renamed: no user is there before it is whole, and no link of a user's is ever followed. What exists and
-belongs to another user is left alone and reported.
+belongs to another user is left alone and reported. While the filesystem is not mounted, no home is made on the disk below.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import stat
 import sys
 from typing import Any
 
+from rackwright.node_folders.mounted import Unsafe, mount_id, opened
+
 SETTINGS = "/etc/rackwright/homes.json"
 ROOT_UID = 0
 LEAST_UID = 1000
@@ -30,8 +32,23 @@ class RefusedError(Exception):
     """A folder or a home that is not touched, and why."""
 
 
-def check_folder(folder: str) -> None:
-    """Only root may make anything in it."""
+def check_mounted(path: str) -> None:
+    """Something is mounted there; an automount does it now."""
+    try:
+        with opened(path) as root, opened(os.path.dirname(path)) as above:
+            if mount_id(root) == mount_id(above):
+                raise RefusedError(f"nothing is mounted on {path}")
+    except OSError as error:
+        raise RefusedError(f"{path}: {error.strerror}") from error
+    except Unsafe as error:
+        raise RefusedError(f"{path}: {error}") from error
+
+
+def check_folder(one: dict[str, Any]) -> None:
+    """Its filesystem is mounted, and only root may make anything in it."""
+    folder = one["folder"]
+    if one["mount"] is not None:
+        check_mounted(one["mount"])
     try:
         found = os.lstat(folder)
     except OSError as error:
@@ -97,13 +114,9 @@ def make(folder: str, user: str, uid: int, gid: int, mode: int, skeleton: str | 
     os.rename(new, path)
 
 
-def declared(settings: dict[str, Any]) -> list[tuple[str, str, int, int, str | None]]:
-    """(folder, user, uid, mode, skeleton) of every declared home."""
-    return [
-        (one["folder"], user, uid, int(one["mode"], 8), one["skeleton"])
-        for one in settings["folders"]
-        for user, uid in one["users"].items()
-    ]
+def declared(settings: dict[str, Any]) -> list[tuple[dict[str, Any], str, int]]:
+    """(filesystem, user, uid) of every declared home."""
+    return [(one, user, uid) for one in settings["folders"] for user, uid in one["users"].items()]
 
 
 def wrong(settings: dict[str, Any]) -> list[str]:
@@ -111,24 +124,25 @@ def wrong(settings: dict[str, Any]) -> list[str]:
     found = []
     for one in settings["folders"]:
         try:
-            check_folder(one["folder"])
+            check_folder(one)
         except RefusedError as error:
             found.append(str(error))
-    faults = (fault(folder, user, uid, mode) for folder, user, uid, mode, _ in declared(settings))
+    faults = (fault(one["folder"], user, uid, int(one["mode"], 8)) for one, user, uid in declared(settings))
     return [*found, *(one for one in faults if one is not None)]
 
 
 def make_declared(settings: dict[str, Any]) -> list[str]:
     """Homes of all declared users; what could not be made."""
     failed = []
-    for folder, user, uid, mode, skeleton in declared(settings):
+    for one, user, uid in declared(settings):
         try:
-            check_folder(folder)
-            make(folder, user, uid, uid, mode, skeleton)  # a declared user's own group has the user's number
+            check_folder(one)
+            # a declared user's own group has the user's number
+            make(one["folder"], user, uid, uid, int(one["mode"], 8), one["skeleton"])
         except RefusedError as error:
             failed.append(str(error))
         except OSError as error:
-            failed.append(f"{folder}/{user}: {error.strerror}")
+            failed.append(f"{one['folder']}/{user}: {error.strerror}")
     return list(dict.fromkeys(failed))
 
 
@@ -138,7 +152,7 @@ def make_known(one: dict[str, Any], user: str) -> list[str]:
         found = pwd.getpwnam(user)
         if found.pw_uid < LEAST_UID or "/" in user or user.startswith("."):
             raise RefusedError(f"{user} (uid {found.pw_uid}) is not an ordinary user")
-        check_folder(one["folder"])
+        check_folder(one)
         make(one["folder"], user, found.pw_uid, found.pw_gid, int(one["mode"], 8), one["skeleton"])
     except KeyError:
         return [f"there is no user {user}"]

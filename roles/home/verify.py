@@ -44,7 +44,7 @@ def _made(context: Context) -> str:
         {
             paths.PROGRAM: one_text("rackwright.roles.home.node"),
             paths.SETTINGS: layout.settings(context.cluster, context.node, context.options),
-            **layout.units(context.options),
+            **layout.units(context.options, layout.mounts(context.cluster, context.node, context.options)),
         },
     )
     made = layout.made_by(context.cluster, context.node, context.options)

@@ -74,6 +74,20 @@ def test_homes_of_declared_users_are_on_the_declared_filesystem():
     assert [layout.folder(node, local, HomeOptions()) for node in made.nodes] == ["/shared/home"] * 3
 
 
+def test_what_has_to_be_mounted_before_homes_are_made():
+    made = home_site(makes=XFS)
+    assert layout.mounts(made, head(made), HomeOptions()) == ("/srv",)
+    bare = home_site()
+    assert layout.mounts(bare, head(bare), HomeOptions()) == ()  # a disk of the site's
+    outside, own = homes("10.9.0.200"), Makes(made={"/shared/home": "xfs"})
+    made = home_site(outside, given=HomeOptions(made_on="gpu1"))
+    assert layout.mount(made.by_name["gpu1"], outside, HomeOptions(made_on="gpu1")) == "/shared/home"
+    assert layout.mount(made.by_name["gpu2"], outside, HomeOptions(made_on="gpu1")) is None
+    local = homes(kind=FilesystemKind.LOCAL, servers=(), export=None)
+    made = home_site(local, makes=own)
+    assert layout.mount(worker(made), local, HomeOptions()) == "/shared/home"
+
+
 def test_the_access_role_leaves_them_to_the_server():
     made = home_site()
     plan = planned(made, worker(made))
@@ -97,14 +111,15 @@ def test_what_the_server_gets():
     assert [op.name for op in plan.operations if op.role == "home"] == [
         "Make /etc/rackwright",
         "Make /usr/local/libexec",
-        "Write the program that makes homes",
         "Write the list of homes",
+        "Write the program that makes homes",
         "Make the homes of declared users",
     ]
     assert json.loads(content(plan, paths.SETTINGS)) == {
         "folders": [
             {
                 "folder": "/srv/home",
+                "mount": None,
                 "path": "/shared/home",
                 "groups": [],
                 "skeleton": "/etc/skel",
@@ -263,6 +278,7 @@ def place(tmp_path, monkeypatch):
         "folders": [
             {
                 "folder": str(folder),
+                "mount": None,
                 "path": "/shared/home",
                 "groups": ["science"],
                 "skeleton": str(skeleton),
@@ -331,6 +347,31 @@ def test_a_folder_that_others_can_write_is_refused(place, capsys):
     assert run(capsys, "make") == (1, f"{place}: No such file or directory")
 
 
+def test_no_home_is_made_below_an_empty_mount_point(place, capsys, monkeypatch):
+    """After a boot without the data disk the folder may be there, on the boot disk."""
+    path = Path(node.SETTINGS)
+    settings = json.loads(path.read_text())
+    settings["folders"][0]["mount"] = str(place)
+    path.write_text(json.dumps(settings))
+    known = SimpleNamespace(pw_uid=ME, pw_gid=os.getgid(), pw_dir="/shared/home/dora")
+    monkeypatch.setattr(node.pwd, "getpwnam", lambda name: known)
+    monkeypatch.setattr(node.grp, "getgrnam", lambda name: SimpleNamespace(gr_mem=["dora"]))
+    monkeypatch.setattr(node, "LEAST_UID", 0)
+    empty = f"nothing is mounted on {place}"
+    assert run(capsys, "wrong") == (0, f"{empty}\n{place}/alice is missing")
+    for arguments in (("make",), ("make", "dora"), ("members",)):
+        assert run(capsys, *arguments) == (1, empty)
+    assert list(place.iterdir()) == []
+    mounts = iter(range(100))
+    monkeypatch.setattr(node, "mount_id", lambda descriptor: next(mounts))
+    assert run(capsys, "make") == (0, "")
+    assert run(capsys, "members") == (0, "")
+    assert sorted(one.name for one in place.iterdir()) == ["alice", "dora"]
+    settings["folders"][0]["mount"] = str(place / "nowhere")
+    path.write_text(json.dumps(settings))
+    assert run(capsys, "make") == (1, f"{place}/nowhere: No such file or directory")
+
+
 def test_a_user_of_a_directory_gets_a_home_by_name(place, capsys, monkeypatch):
     class Account:
         pw_uid, pw_gid = ME or 0, os.getgid()
@@ -394,6 +435,9 @@ def test_a_timer_looks_for_new_members():
     assert "OnUnitInactiveSec=10min\n" in content(plan, paths.TIMER_PATH)
     service = content(plan, paths.SERVICE_PATH)
     assert f"ExecStart=/usr/bin/python3 -IS {paths.PROGRAM} members\n" in service
+    assert "After=" not in service
+    disk = home_site(given=given, makes=XFS)
+    assert "\nAfter=srv.mount\n" in content(planned(disk, head(disk)), paths.SERVICE_PATH)
     assert "Look for new members of groups" in [op.name for op in plan.operations]
     assert content(planned(made, worker(made)), paths.TIMER_PATH) is None
     assert given.unit_files(head(made)) == (paths.SERVICE_PATH, paths.TIMER_PATH)

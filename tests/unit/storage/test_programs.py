@@ -153,18 +153,18 @@ def test_a_filesystem_that_returns_other_data_is_caught(tmp_path, spoil, phase):
 
 def test_a_node_that_never_comes_is_named_within_the_deadline(tmp_path):
     begun = time.monotonic()
-    found = run_together(asked_together(tmp_path, seconds=1), indexes=(0,))
+    found = run_together(asked_together(tmp_path, seconds=4), indexes=(0,))
     assert [(one.node, one.kind) for one in found.errors] == [("b", "hung"), ("b", "hung")]
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 120
 
 
 def test_a_rank_that_hangs_is_named_within_the_deadline(tmp_path):
-    before = "\nimport time\nRank.stat = lambda self: time.sleep(60)\n"
+    before = "\nimport time\nRank.stat = lambda self: time.sleep(600)\n"
     begun = time.monotonic()
-    found = run_together(asked_together(tmp_path, seconds=2), before=before)
+    found = run_together(asked_together(tmp_path, seconds=4), before=before)
     assert {one.kind for one in found.errors} == {"hung"}
     assert "stat: did not answer in time" in found.errors[0].text
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 120
 
 
 def test_an_error_ends_the_run_and_is_named(tmp_path):
@@ -297,9 +297,9 @@ def test_children_that_end_fail_and_hang(capfd):
         print(f"{number} begins", flush=True)
         if number == 1:
             raise ValueError("two\nlines")
-        time.sleep(60 if number == 2 else 0)
+        time.sleep(600 if number == 2 else 0)
 
-    ended = children.Children(3, work).wait(time.monotonic() + 1)
+    ended = children.Children(3, work).wait(time.monotonic() + 4)
     assert ended == {0: 0, 1: 1, 2: None}
     printed = capfd.readouterr().out.splitlines()
     assert sorted(printed) == ["0 begins", "1 begins", "2 begins", "ValueError: two lines"]
@@ -309,11 +309,11 @@ def test_a_child_holds_none_of_the_output_of_the_job():
     """Else a rank that the kernel holds would keep the job from ending."""
     program = (
         "import os, time; from rackwright.storage.programs.children import Children\n"
-        "Children(1, lambda number: os.fork() == 0 and time.sleep(60)).wait(time.monotonic() + 5)"
+        "Children(1, lambda number: os.fork() == 0 and time.sleep(600)).wait(time.monotonic() + 5)"
     )
     begun = time.monotonic()
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=30, check=True)
-    assert time.monotonic() - begun < 10
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=200, check=True)
+    assert time.monotonic() - begun < 100
 
 
 def test_the_program_of_a_place_is_one_text_that_answers_a_look(tmp_path):
