@@ -12,7 +12,7 @@ import shutil
 import stat
 import tarfile
 import time
-from typing import IO
+from typing import IO, cast
 
 STAGING = ".rackwright-restore"
 """Folder, inside the one that is put back, of what was unpacked and of what it replaces."""
@@ -27,9 +27,31 @@ class Unsafe(Exception):  # noqa: N818 - as it is said
 
 def write(folder: str, out: IO[bytes]) -> int:
     """Write the archive of a folder; the number of files in it. OSError where one cannot be read whole."""
-    with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as tar:
-        tar.addfile(_member(tar, folder, "."))
-        return _add(tar, folder, "")
+    into = _Out(out)
+    # dereference: a file with two names is stored twice, since `put_back` unpacks no links
+    with tarfile.open(
+        fileobj=cast("IO[bytes]", into), mode="w|", format=tarfile.PAX_FORMAT, dereference=True
+    ) as tar:
+        try:
+            tar.addfile(_member(tar, folder, "."))
+            return _add(tar, folder, "")
+        except BaseException:
+            into.given_up = True
+            raise
+
+
+class _Out:
+    """Takes nothing more of an archive that is given up: tarfile writes its buffer after an exception too.
+
+    That can block, or fail with another exception in place of the one that ends the backup.
+    """
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self.given_up = False
+
+    def write(self, data: bytes) -> int:
+        return len(data) if self.given_up else self._out.write(data)
 
 
 def _add(tar: tarfile.TarFile, root: str, below: str) -> int:
@@ -110,6 +132,14 @@ def put_back(folder: str, stream: IO[bytes]) -> int:
     shutil.rmtree(staging)
     os.sync()
     return count
+
+
+def check(stream: IO[bytes]) -> None:
+    """Read an archive to its end; Unsafe or tarfile.TarError for one that `put_back` would refuse."""
+    with tarfile.open(fileobj=stream, mode="r|") as tar:
+        for member in tar:
+            if member.name != ".":
+                _safe(member)
 
 
 def _unpack(stream: IO[bytes], into: str) -> tuple[int, tarfile.TarInfo | None]:

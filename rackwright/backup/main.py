@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import secrets
+import signal
 import stat
 import sys
 import time
@@ -21,7 +22,7 @@ from typing import Any
 
 from rackwright.backup import places
 from rackwright.backup.catalogue import SUFFIX, Backup, backups, damage
-from rackwright.backup.make import Failure, make, prune
+from rackwright.backup.make import Failure, make, prune, sweep
 from rackwright.backup.metrics import text as metrics_text
 from rackwright.health.guard.node_files import NodeFiles
 
@@ -96,8 +97,9 @@ def run(mode: str) -> int:
     now, declared = time.time(), settings()
     with _alone():
         try:
-            text = _run(declared, mode, now)
-        except (Failure, OSError) as error:
+            with _ends_on_sigterm():
+                text = _run(declared, mode, now)
+        except (Failure, OSError, _Stopped) as error:
             _note(declared, now, why=str(error))
             print(f"backup failed: {error}", file=sys.stderr)
             return 1
@@ -105,9 +107,28 @@ def run(mode: str) -> int:
     return 0
 
 
+class _Stopped(Exception):  # noqa: N818 - no Failure: a part is not tried again
+    """systemd ends this program: its time limit, or `systemctl stop`."""
+
+
+@contextlib.contextmanager
+def _ends_on_sigterm() -> Iterator[None]:
+    """The signal as an exception, once: what was begun is removed, and the failure is noted."""
+
+    def stop(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise _Stopped("it was stopped by SIGTERM, which systemd sends after roles.backup.time_limit_minutes")
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if before is None else before)
+
+
 def _run(declared: dict[str, Any], mode: str, now: float) -> str:
     if os.path.exists(places.UNFINISHED):
-        raise Failure("a restore of this node is unfinished: run `rackwright restore` again")
+        raise Failure(_unfinished())
     refuse_place(declared)
     _open_place(declared)
     there, _ = backups(declared["place"], declared["node"])
@@ -126,12 +147,23 @@ def _run(declared: dict[str, Any], mode: str, now: float) -> str:
         _write(
             places.INSTALLATION, own + "\n", 0o600
         )  # first: a backup of an unknown installation is another's
+    sweep(declared)  # before: what a killed run left may have filled the place
     manifest = make(declared, own, now)
     mine = [one.name for one in there if one.installation == own]
     gone = prune(declared, [*mine, manifest["name"]])
     _note(declared, now, manifest=manifest, count=len(mine) + 1 - len(gone))
     size = sum(part["size"] for part in manifest["parts"])
     return f"{manifest['name']}: {len(manifest['parts'])} parts, {size} bytes; {len(gone)} older ones removed"
+
+
+def _unfinished() -> str:
+    """Names the backup: a restore of another one would replace what this one has put back."""
+    try:
+        with open(places.UNFINISHED, encoding="utf-8") as file:
+            of = f" of {', '.join(json.load(file)['run'])}"
+    except (OSError, ValueError, LookupError, TypeError):
+        of = ""
+    return f"a restore{of} is unfinished on this node: run the same `rackwright restore` again"
 
 
 @contextlib.contextmanager
@@ -190,6 +222,7 @@ def report(*, whole: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         "place": declared["place"],
         "now": time.time(),
+        "settings_changed": os.stat(places.SETTINGS).st_mtime,
         "last": _last(),
         "installation": installation(),
         "refused": None,

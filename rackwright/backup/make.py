@@ -18,6 +18,7 @@ PARTIAL = ".rackwright-partial-"
 GONE = ".rackwright-gone-"
 _TRIES = 3
 _ERROR_MAX = 300
+_READY_SECONDS = 60
 
 
 class Failure(Exception):  # noqa: N818 - as it is said
@@ -98,12 +99,12 @@ def _started(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()  # first: closing its input writes what is buffered, which it may never read
+        process.wait()
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
-    if process.poll() is None:
-        process.kill()
-        process.wait()
 
 
 def _produce(part: dict[str, Any], gzip: subprocess.Popen[bytes], errors: IO[bytes]) -> str | None:
@@ -111,11 +112,12 @@ def _produce(part: dict[str, Any], gzip: subprocess.Popen[bytes], errors: IO[byt
     into = gzip.stdin
     if into is None:
         return "gzip has no input"
-    why = None
     try:
-        if part["folder"] is not None:
+        why = _not_ready(part, errors)
+        if why is None and part["folder"] is not None:
             archive.write(part["folder"], into)
-        else:
+            why = _not_ready(part, errors)  # unmounted meanwhile, its files look as if they had been removed
+        elif why is None:
             status = subprocess.run(
                 ["sh", "-c", part["dump"]], stdin=subprocess.DEVNULL, stdout=into, stderr=errors, check=False
             ).returncode
@@ -125,6 +127,22 @@ def _produce(part: dict[str, Any], gzip: subprocess.Popen[bytes], errors: IO[byt
     with contextlib.suppress(OSError):
         into.close()
     return why
+
+
+def _not_ready(part: dict[str, Any], errors: IO[bytes]) -> str | None:
+    """Why the part must not be read, or None: an empty mount point would pass for the state that is mounted there."""
+    try:
+        status = subprocess.run(
+            ["sh", "-c", part["ready"]],
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=errors,
+            timeout=_READY_SECONDS,
+            check=False,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return f"`{part['ready']}` did not end within {_READY_SECONDS} s"
+    return f"`{part['ready']}` exited {status}" if status else None
 
 
 def _said(errors: IO[bytes]) -> str:
@@ -139,11 +157,17 @@ def prune(settings: dict[str, Any], names: list[str]) -> list[str]:
     gone = sorted(set(names) - kept(names, settings["keep"], settings["keep_weekly"]))
     for name in gone:  # by its name first: half of a backup must not look whole
         os.rename(os.path.join(place, name), os.path.join(place, GONE + name))
+    sweep(settings)
+    return gone
+
+
+def sweep(settings: dict[str, Any]) -> None:
+    """Remove what interrupted runs of this node have left in the place; no other run may go on."""
+    place = settings["place"]
     for left in os.listdir(place):
         name = left.removeprefix(GONE).removeprefix(PARTIAL)
         if name != left and is_of(name, settings["node"]):
             shutil.rmtree(os.path.join(place, left), ignore_errors=True)
-    return gone
 
 
 def _write(path: str, text: str) -> None:

@@ -3,9 +3,9 @@
 It gets a step as JSON in its only argument. Each step can be repeated: what an interrupted restore left is done again.
 
     state    print what an interrupted restore left, as JSON
-    begin    note the restore, keep units from starting, stop them
+    begin    note the restore, keep units from starting, stop them, note that they are stopped
     part     read a part from stdin, compare it with its digest, put it back
-    end      let the units start again
+    end      note that everything is put back, let the units start again
     done     forget the restore, and continue the installation that made the backup
 """
 
@@ -50,7 +50,7 @@ def state() -> dict[str, Any]:
 
 def begin(step: dict[str, Any]) -> None:
     """From here on the units start neither by themselves nor at a boot."""
-    _write(places.UNFINISHED, json.dumps({"run": step["run"]}) + "\n")
+    _mark(run=step["run"])
     for unit in step["units"]:
         path = places.GUARD.format(unit=unit)
         if not os.path.isdir(os.path.dirname(path)):
@@ -61,6 +61,11 @@ def begin(step: dict[str, Any]) -> None:
     _systemctl("daemon-reload")
     for unit in reversed(step["units"]):
         _systemctl("stop", unit)
+    _mark(run=step["run"], stopped=True)
+
+
+def _mark(**left: Any) -> None:  # noqa: ANN401 - JSON data
+    _write(places.UNFINISHED, json.dumps(left) + "\n")
 
 
 def part(step: dict[str, Any], stream: IO[bytes]) -> str:
@@ -114,6 +119,9 @@ def _load(command: str, content: IO[bytes]) -> str:
 
 def end(step: dict[str, Any]) -> None:
     """The state is whole: from here on the units may start."""
+    left = state()
+    if left:  # first: once a unit can start, what is here may be newer than the backup
+        _mark(run=left.get("run"), ended=True)
     for unit in step["units"]:
         path = places.GUARD.format(unit=unit)
         with contextlib.suppress(FileNotFoundError):

@@ -140,10 +140,16 @@ def _agree(restoring: Restoring, yes: bool, confirm: str | None) -> bool:
             "restore asks for confirmation, and standard input is not a terminal.",
             hint="read the lines above and run again with --yes",
         )
-    return typer.confirm("Restore that?", default=False)
+    return typer.confirm("Finish it?" if restoring.finishes else "Restore that?", default=False)
 
 
 def _show(restoring: Restoring) -> None:
+    if restoring.finishes:
+        names = ", ".join(target.backup for target in restoring.targets)
+        units = ", ".join(f"{unit} on {node}" for node, unit in restoring.stopped)
+        say(f"an interrupted restore has put back all of {names}; nothing is overwritten", err=True)
+        say(f"left to do: start {units or 'no unit'}", err=True)
+        return
     for target in restoring.targets:
         parts = ", ".join(part.about for part in target.parts)
         say(f"restore {target.backup} to {target.node.name}: {parts}", err=True)

@@ -28,7 +28,7 @@ class BackupPart:
     folder: str | None = None
     """In place of both commands: a folder that is archived, and put back whole."""
     ready: str = "true"
-    """Shell command that succeeds once the node can take the part back."""
+    """Shell command that succeeds where the part can be read and put back, e.g. once its filesystem is mounted."""
     restorable: bool = True
     """False: it is kept for people to read, and never put back on a node."""
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import os
 import shutil
+import tarfile
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from pyrage import DecryptError, decrypt_io  # type: ignore[import-untyped]
 
 from rackwright.atomic_write import write_atomically
+from rackwright.backup import archive
 from rackwright.backup.catalogue import MANIFEST, SUFFIX, Backup, Unreadable, damage, made, read
 from rackwright.errors import RestoreError, SecretsError
 from rackwright.restore.node import Nodes
@@ -35,7 +40,7 @@ class Opened:
     size: int
     sha256: str
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self) -> Generator[bytes, None, None]:
         """The content, decrypted as it is read."""
         reading, writing = os.pipe()
         failed: list[Exception] = []
@@ -129,7 +134,39 @@ def opened(folder: Path, part: dict[str, Any]) -> Opened:
         raise RestoreError(f"{path} cannot be decrypted: {error}.", hint="use another backup") from None
     if not sink.ended:
         raise RestoreError(f"{path} does not contain a complete gzip stream.", hint="use another backup")
-    return Opened(part["name"], path, sink.size, sink.digest.hexdigest())
+    found = Opened(part["name"], path, sink.size, sink.digest.hexdigest())
+    if part.get("folder") is not None:
+        _refuse_archive(found)
+    return found
+
+
+def _refuse_archive(part: Opened) -> None:
+    """RestoreError for an archive that the node would refuse, once its units were stopped."""
+    with closing(part.chunks()) as chunks:
+        try:
+            with gzip.open(io.BufferedReader(_Chunks(chunks)), "rb") as unpacked:
+                archive.check(cast("IO[bytes]", unpacked))
+        except (archive.Unsafe, tarfile.TarError, OSError, EOFError, zlib.error) as error:
+            raise RestoreError(
+                f"{part.path} cannot be unpacked: {error}.", hint="use another backup"
+            ) from None
+
+
+class _Chunks(io.RawIOBase):
+    """Chunks, read as a file."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:  # noqa: ANN401 - a buffer, as io has it
+        self._rest = self._rest or next(self._chunks, b"")
+        size = min(len(into), len(self._rest))
+        into[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
 
 
 class _Sink:

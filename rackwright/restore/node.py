@@ -85,7 +85,7 @@ class Nodes:
         return Listing(str(found.get("place")), tuple(listed), broken)
 
     def state(self, node: str) -> dict[str, Any]:
-        """What an interrupted restore left there."""
+        """What an interrupted restore left there: `run`, its backups, and `stopped` or `ended`, how far it came."""
         found = read_json(self._step(node, {"step": "state"}))
         return found if isinstance(found, dict) else {}
 

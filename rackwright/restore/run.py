@@ -5,6 +5,8 @@
 3  the units that use the state are kept from starting, and stopped, on every node that has one
 4  each part is streamed to its head, and put back once it arrived whole
 5  the units may start again, and are started in their order; each has to answer
+
+A run that is interrupted during step 5 is finished by repeating that step alone: jobs may have been submitted since.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Restored:
     """What was done."""
 
     lines: tuple[str, ...]
-    """One for each part."""
+    """One for each part, or for each head where only the units were left to start."""
 
 
 def restore(
@@ -67,6 +69,8 @@ def restore(
         restoring = compared(cluster, targets, nodes)
         if not agree(restoring):
             return None
+        if restoring.finishes:
+            return _Work(cluster, nodes, notice, lost).finish(targets)
         ready = [(target, _opened(target, nodes, Path(scratch), notice)) for target in targets]
         if compared(cluster, targets, nodes).needs_typing and not restoring.needs_typing:
             raise RestoreError(
@@ -111,24 +115,38 @@ class _Work:
     """Why another run has the lock, once that is so."""
 
     def put_back(self, ready: list[tuple[Target, Ready]]) -> Restored:
-        units: dict[str, list[str]] = {target.node.name: [] for target, _ in ready}
-        backups = {target.node.name: target for target, _ in ready}
-        for node, unit in stopped_units(self.cluster):
-            units.setdefault(node.name, []).append(unit.unit)
-        for name, stopped in units.items():
+        targets = tuple(target for target, _ in ready)
+        for name, stopped in self._units(targets).items():
             self._still_locked()
             self.notice(f"{name}: stopping {', '.join(stopped) or 'nothing'}")
-            self.nodes.step(
-                name, {"step": "begin", "units": stopped, "run": [one.backup for one, _ in ready]}
-            )
+            self.nodes.step(name, {"step": "begin", "units": stopped, "run": [one.backup for one in targets]})
         lines = [self._part(target, part, content) for target, parts in ready for part, content in parts]
+        self._end(targets)
+        return Restored(tuple(lines))
+
+    def finish(self, targets: tuple[Target, ...]) -> Restored:
+        """What was left to do once every part was put back."""
+        self._still_locked()
+        self._end(targets)
+        return Restored(
+            tuple(f"{one.node.name}: {one.backup} was restored earlier; units started" for one in targets)
+        )
+
+    def _units(self, targets: tuple[Target, ...]) -> dict[str, list[str]]:
+        """Units to stop by node, for every node that takes part."""
+        units: dict[str, list[str]] = {target.node.name: [] for target in targets}
+        for node, unit in stopped_units(self.cluster):
+            units.setdefault(node.name, []).append(unit.unit)
+        return units
+
+    def _end(self, targets: tuple[Target, ...]) -> None:
+        units, backups = self._units(targets), {target.node.name: target for target in targets}
         for name, stopped in units.items():
             self.nodes.step(name, {"step": "end", "units": stopped})
         self._start()
         for name in units:
             made_by = backups[name].manifest["installation"] if name in backups else None
             self.nodes.step(name, {"step": "done", "installation": made_by})
-        return Restored(tuple(lines))
 
     def _still_locked(self) -> None:
         if self.lost:
@@ -153,7 +171,7 @@ class _Work:
             if status != 0:
                 raise RestoreError(
                     f"{node.name}: everything was restored, but {unit.unit} does not respond: {said}.",
-                    hint=f"see `journalctl -u {unit.unit}` there, then run the restore again",
+                    hint=f"see `journalctl -u {unit.unit}` there, then run the same restore again, which only starts the units",
                 )
 
     def _answers(self, node: str, command: str) -> tuple[int, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
+from rackwright.backup import places
 from rackwright.boundary import printable
 from rackwright.errors import RestoreError
 from rackwright.model.backups import BackupPart, overwritten, parts_of, stopped_units
@@ -48,7 +50,9 @@ class Restoring:
     unknown: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What could not be found out about that, by node."""
     unfinished: tuple[str, ...] = ()
-    """Nodes on which an earlier restore was interrupted: what it left is replaced, without a question."""
+    """Nodes on which an earlier restore was interrupted."""
+    finishes: bool = False
+    """An earlier run put all of this back: only its units are started, and nothing is overwritten."""
 
     @property
     def needs_typing(self) -> bool:
@@ -127,12 +131,15 @@ def compared(cluster: Cluster, targets: tuple[Target, ...], nodes: Nodes) -> Res
                 )
     stopped = tuple((node.name, unit.unit) for node, unit in stopped_units(cluster))
     names = tuple(dict.fromkeys([*(target.node.name for target in targets), *(name for name, _ in stopped)]))
-    unfinished = tuple(name for name in names if nodes.state(name))
+    states = {name: nodes.state(name) for name in names}
+    unfinished = tuple(name for name in names if states[name])
+    if _is_put_back(targets, states, nodes):
+        return Restoring(cluster, targets, stopped, unfinished=unfinished, finishes=True)
     destroyed: dict[str, tuple[str, ...]] = {}
     unknown: dict[str, tuple[str, ...]] = {}
-    for name in names:
-        if name in unfinished:  # its units are stopped, so nothing was added since
-            continue
+    # stopped on all nodes, nothing was added since; where one of them can run, it may have taken over for the others
+    asked = () if all(state.get("stopped") is True for state in states.values()) else names
+    for name in asked:
         for about, command in overwritten(cluster, cluster.by_name[name]).items():
             status, out, said = nodes.ask(name, command)
             lines = tuple(printable(line, 200) for line in out.splitlines()[:_LINES_MAX] if line.strip())
@@ -141,3 +148,19 @@ def compared(cluster: Cluster, targets: tuple[Target, ...], nodes: Nodes) -> Res
             elif lines:
                 destroyed[name] = (*destroyed.get(name, ()), *lines)
     return Restoring(cluster, targets, stopped, destroyed, unknown, unfinished)
+
+
+def _is_put_back(targets: tuple[Target, ...], states: dict[str, dict[str, Any]], nodes: Nodes) -> bool:
+    """Whether an interrupted run of the same restore has put every part back, so that the units may run since."""
+    run = [target.backup for target in targets]
+    left = [state for state in states.values() if state]
+    if not left or any(state.get("ended") is not True or state.get("run") != run for state in left):
+        return False
+    return all(states[target.node.name] or _goes_on(target, nodes) for target in targets)
+
+
+def _goes_on(target: Target, nodes: Nodes) -> bool:
+    """Whether a head without an unfinished restore is past its end, and not installed anew since."""
+    installation = quote(str(target.manifest["installation"]))
+    status, _, _ = nodes.ask(target.node.name, f"grep -qxF -e {installation} {places.INSTALLATION}")
+    return status == 0

@@ -9,14 +9,14 @@ import io
 import re
 import tarfile
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from pyrage import DecryptError, decrypt  # type: ignore[import-untyped]
 
 from rackwright.backup import places
 from rackwright.backup.catalogue import SUFFIX
 from rackwright.boundary import printable
-from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.claims.files import as_rendered, has_access, holds_secret_text
 from rackwright.claims.units import runs
 from rackwright.model.backups import parts_of
@@ -29,6 +29,7 @@ _LIST = f"timeout 50 {places.PROGRAM} --list"
 _REPORT = f"timeout 540 {places.PROGRAM} --report"  # it reads the newest backup
 _SITE_MAX = 8 << 20
 _NAMED_MAX = 3
+_AHEAD_HOURS = 1
 
 
 def _recipients(context: CheckContext[BackupOptions]) -> frozenset[str]:
@@ -93,10 +94,28 @@ def _newest(context: CheckContext[BackupOptions], found: dict[str, Any]) -> dict
     if not isinstance(made, (int, float)) or not isinstance(now, (int, float)):
         raise Undetermined(f"{newest.get('name')} does not say when it was made")
     hours = (now - made) / 3600
+    if hours < -_AHEAD_HOURS:  # it sorts before all that are made meanwhile, however old it becomes
+        raise Undetermined(
+            f"{newest.get('name')} is dated {-hours:.0f} h in the future: check the clock of {context.node.name}, and if the "
+            "backup was made while that was ahead, move it elsewhere"
+        )
     if hours > context.options.max_age_hours:
         why = f": {printable(str(error), 200)}" if error else ""
         fail(f"{newest['name']} is {hours:.0f} h old, more than {context.options.max_age_hours:g} h{why}")
     return newest
+
+
+def _not_as_declared(found: dict[str, Any], newest: dict[str, Any], what: str) -> NoReturn:
+    """WARN until the next backup after a change of what is declared; FAIL where that one was not made."""
+    changed, last = found.get("settings_changed"), found.get("last")
+    attempt = last.get("attempt") if isinstance(last, dict) else None
+    tried = isinstance(attempt, (int, float)) and isinstance(changed, (int, float)) and attempt > changed
+    if isinstance(changed, (int, float)) and changed > newest["made"] and not tried:
+        raise Warned(
+            f"{what}, since it was made before the settings changed: the timer makes the next one, or "
+            f"`systemctl start {places.SERVICE}`"
+        )
+    fail(what)
 
 
 def _whole(context: CheckContext[BackupOptions]) -> str:
@@ -107,9 +126,10 @@ def _whole(context: CheckContext[BackupOptions]) -> str:
         fail(f"{newest['name']}: {'; '.join(printable(str(one), 200) for one in damage[:_NAMED_MAX])}")
     there = {part["name"] for part in newest["parts"]}
     if missing := [part.about for part in parts_of(context.cluster, context.node) if part.name not in there]:
-        fail(f"{newest['name']} lacks {', '.join(missing)}")
+        _not_as_declared(found, newest, f"{newest['name']} lacks {', '.join(missing)}")
     if set(newest.get("recipients", ())) != recipients:
-        fail(f"{newest['name']} is encrypted to recipients other than the declared {len(recipients)}")
+        what = f"{newest['name']} is encrypted to recipients other than the declared {len(recipients)}"
+        _not_as_declared(found, newest, what)
     for name, count in sorted(found.get("headers", {}).items()):
         if count != len(recipients):
             fail(
@@ -122,7 +142,8 @@ def _whole(context: CheckContext[BackupOptions]) -> str:
 
 def _opens(context: CheckContext[BackupOptions]) -> str:
     """Its smallest part, with the identity that a restore uses."""
-    newest = _newest(context, _report(context, _LIST))
+    found = _report(context, _LIST)
+    newest = _newest(context, found)
     name = str(newest["name"])
     if not re.fullmatch(r"[A-Za-z0-9.-]+", name):
         raise Undetermined(f"{printable(name, 80)} is not the name of a backup")
@@ -133,7 +154,7 @@ def _opens(context: CheckContext[BackupOptions]) -> str:
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             names = [member.name for member in archive.getmembers() if member.isreg()]
     except DecryptError as error:
-        fail(f"{path} does not open with your identity: {error}")
+        _not_as_declared(found, newest, f"{path} does not open with your identity: {error}")
     except (binascii.Error, ValueError, EOFError, OSError, tarfile.TarError) as error:
         fail(f"{path} opens, and cannot be read: {error}")
     if context.cluster.path.name not in names:

@@ -8,7 +8,7 @@ from shlex import quote
 from rackwright.model.backups import BackupPart, StoppedUnit
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import AccountingDatabase
-from rackwright.roles.slurm import placement
+from rackwright.roles.slurm import placement, state
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records
 
@@ -43,14 +43,12 @@ def parts(options: SlurmOptions, node: Node) -> tuple[BackupPart, ...]:
     """slurmctld's state, of the primary head; records that were purged into files, of slurmdbd's node."""
     found = []
     if node.primary:
-        mount = options.state_mount
-        mounted = f"mountpoint -q {quote(mount.path)} && " if mount is not None else ""
         found.append(
             BackupPart(
                 name="slurmctld",
                 about="state of slurmctld",
                 folder=options.state_dir,
-                ready=f"{mounted}test -d {quote(options.state_dir)}",
+                ready=_state_is_there(options, node),
             )
         )
     archive = options.accounting.archived.get("ArchiveDir")
@@ -64,6 +62,15 @@ def parts(options: SlurmOptions, node: Node) -> tuple[BackupPart, ...]:
             )
         )
     return tuple(found)
+
+
+def _state_is_there(options: SlurmOptions, node: Node) -> str:
+    """Succeeds on the declared filesystem alone: what lies below its mount point is not the state."""
+    mount, declared = options.state_mount, state.state_on(node, options)
+    conditions = [f"mountpoint -q {quote(mount.path)}"] if mount is not None else []
+    if declared is not None and declared.units:
+        conditions.append(state.PROGRAM)
+    return " && ".join([*conditions, f"test -d {quote(options.state_dir)}"])
 
 
 def units(options: SlurmOptions, node: Node) -> tuple[StoppedUnit, ...]:

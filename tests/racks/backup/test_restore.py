@@ -123,7 +123,7 @@ def test_history_accounts_and_queue_come_back_on_an_emptied_head(rack: Site, bef
 
 def test_a_killed_restore_keeps_slurm_down_until_it_is_run_again(rack: Site, before: dict[str, str]):
     running = rack.start("restore", str(rack.file), "--from", before["name"], "--confirm", rack.name)
-    wait_for_text(running, "putting back database")
+    wait_for_text(running, "restoring database")
     running.process.kill()
     running.process.wait()
     rack.on("head1", "sleep 5; systemctl start slurmctld slurmdbd || :")

@@ -33,8 +33,8 @@ class Head:
             made.mkdir()
         (self.spool / "job_state").write_text("jobs")
         self.parts: list[dict[str, Any]] = [
-            {"name": "database", "about": "database", "dump": "printf rows", "folder": None},
-            {"name": "slurmctld", "about": "state", "dump": None, "folder": str(self.spool)},
+            {"name": "database", "about": "database", "dump": "printf rows", "folder": None, "ready": "true"},
+            {"name": "slurmctld", "about": "state", "dump": None, "folder": str(self.spool), "ready": "true"},
         ]
         self.declare()
 

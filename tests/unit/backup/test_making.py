@@ -6,7 +6,9 @@ import gzip
 import io
 import json
 import os
+import signal
 import tarfile
+import threading
 import time
 
 import pytest
@@ -78,6 +80,29 @@ def test_a_part_that_fails_leaves_no_backup(head, clock, monkeypatch, capsys, du
     assert "rackwright_backup_failed{" in (head.folder / "metrics" / "backup.prom").read_text()
 
 
+@pytest.mark.parametrize(
+    ("ready", "why"),
+    [
+        ("echo '/shared is not mounted'; exit 1", "exited 1: /shared is not mounted"),
+        ("mountpoint -q {folder}", "`mountpoint -q {folder}` exited 32"),
+        ("sleep 5", "`sleep 5` did not end within 0.1 s"),
+        # gone while it was archived
+        ("test ! -e {folder}/asked || exit 3; touch {folder}/asked", "exited 3"),
+    ],
+)
+def test_a_folder_without_its_filesystem_is_not_backed_up(head, clock, monkeypatch, capsys, ready, why):
+    monkeypatch.setattr(make, "_TRIES", 1)
+    if "sleep" in ready:
+        monkeypatch.setattr(make, "_READY_SECONDS", 0.1)
+    head.parts = [{**head.parts[1], "ready": ready.format(folder=head.folder)}]
+    head.declare()
+    assert main.main([]) == 1
+    assert list(head.place.iterdir()) == []
+    said = capsys.readouterr().err
+    assert "state was not backed up: " in said
+    assert why.format(folder=head.folder) in said
+
+
 def test_a_missing_age_is_named(head, clock, monkeypatch, capsys):
     monkeypatch.setattr(make, "_TRIES", 1)
     (head.programs / "age").unlink()
@@ -98,6 +123,64 @@ def test_old_backups_and_what_a_killed_run_left_are_removed(head, clock):
     main.main([])
     assert head.backups() == ["head1-20251130T023000Z", "head1-20251201T023000Z"]
     assert [path.name for path in head.place.iterdir() if path.name.startswith(".")] == [other.name]
+
+
+def test_what_a_killed_run_left_makes_room_before_the_next_one(head, clock, capsys):
+    main.main([])
+    left = head.place / ".rackwright-partial-head1-20251120T000000Z"
+    left.mkdir()
+    clock.now += 60
+    head.parts[0]["dump"] = f"test ! -e {left}"
+    head.declare()
+    assert main.main([]) == 0
+
+
+WAITS = "touch {folder}/waits; exec sleep 60"
+
+
+@pytest.mark.parametrize(
+    ("dump", "age", "size"),
+    [
+        (WAITS, None, 0),
+        ("printf rows", f"#!/bin/sh\n{WAITS}\n", 0),
+        (
+            "printf rows",
+            f"#!/bin/sh\n{WAITS}\n",
+            4_000_000,
+        ),  # more than pipes hold: writing the archive waits
+    ],
+)
+def test_a_backup_that_is_stopped_is_noted_and_leaves_nothing(head, clock, capsys, dump, age, size):
+    """Its time limit: systemd sends SIGTERM, and SIGKILL later."""
+    head.parts = [
+        {**one, **({"dump": dump.format(folder=head.folder)} if one["dump"] else {})} for one in head.parts
+    ]
+    if size:
+        (head.spool / "large").write_bytes(os.urandom(size))
+        head.parts = head.parts[1:]
+    head.declare()
+    if age is not None:
+        head.program("age", age.format(folder=head.folder))
+
+    def stop():
+        while not (head.folder / "waits").exists():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before, began = signal.getsignal(signal.SIGTERM), time.monotonic()
+    thread = threading.Thread(target=stop)
+    thread.start()
+    assert main.main([]) == 1
+    thread.join()
+    assert time.monotonic() - began < 30
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert list(head.place.iterdir()) == []
+    assert "stopped by SIGTERM" in head.last()["error"]
+    assert (
+        'rackwright_backup_failed{cluster="test",node="head1"} 1'
+        in (head.folder / "metrics" / "backup.prom").read_text()
+    )
 
 
 def test_what_is_kept():
@@ -132,9 +215,16 @@ def test_an_emptied_head_does_not_add_to_the_backups_of_the_old_one(head, clock,
 
 def test_no_backup_while_a_restore_is_unfinished(head, clock, capsys):
     os.mkdir(places.RESTORE)
-    (head.folder / "restore" / "unfinished.json").write_text("{}")
-    assert main.main([]) == 1
-    assert "unfinished" in capsys.readouterr().err
+    marker = head.folder / "restore" / "unfinished.json"
+    for text, of in (
+        ("{}", ""),
+        ("?", ""),
+        ('{"run": 1}', ""),
+        ('{"run": ["head1-20251126T023000Z"]}', " of head1-20251126T023000Z"),
+    ):
+        marker.write_text(text)
+        assert main.main([]) == 1
+        assert f"a restore{of} is unfinished on this node" in capsys.readouterr().err
 
 
 def test_a_place_that_others_can_write_is_refused(head, clock, capsys):
@@ -190,6 +280,7 @@ def test_the_report(head, clock, capsys):
     main.main(["--report"])
     found = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in found["backups"]] == head.backups()
+    assert found["settings_changed"] == (head.folder / "settings.json").stat().st_mtime
     assert (found["damage"], found["headers"]) == ([], {"database": 2, "slurmctld": 2})
     part = head.place / head.backups()[0] / "database.gz.age"
     part.write_bytes(part.read_bytes() + b"x")

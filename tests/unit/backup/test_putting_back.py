@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import tarfile
 
 import pytest
@@ -29,6 +30,13 @@ def ran(head):
 
 def step(**given):
     return put_back.main([json.dumps(given)])
+
+
+def left(capsys):
+    """What an interrupted restore left on the node."""
+    capsys.readouterr()
+    assert step(step="state") == 0
+    return json.loads(capsys.readouterr().out)
 
 
 def put(monkeypatch, part, content, **changes):
@@ -65,17 +73,18 @@ def test_units_are_kept_from_starting_until_the_end(head, ran, capsys):
     guard = head.folder / "units/slurmctld.service.d/guard.conf"
     assert f"ConditionPathExists=!{places.UNFINISHED}" in guard.read_text()
     assert guard.stat().st_mode & 0o777 == 0o644
-    assert step(step="state") == 0
-    assert json.loads(capsys.readouterr().out) == {"run": ["head1-20251126T023000Z"]}
+    assert left(capsys) == {"run": ["head1-20251126T023000Z"], "stopped": True}
     assert step(step="begin", units=UNITS, run=["head1-20251126T023000Z"]) == 0  # again
     assert step(step="end", units=UNITS) == 0
     assert not guard.parent.exists()
+    assert left(capsys) == {"run": ["head1-20251126T023000Z"], "ended": True}
     assert step(step="end", units=UNITS) == 0
     assert step(step="done", installation="abc") == 0
     assert (head.state / "installation").read_text() == "abc\n"
     assert step(step="done", installation=None) == 0
-    assert step(step="state") == 0
-    assert json.loads(capsys.readouterr().out) == {}
+    assert left(capsys) == {}
+    assert step(step="end", units=UNITS) == 0  # where another node was not done yet
+    assert left(capsys) == {}
 
 
 def test_other_settings_of_a_unit_stay(head, ran):
@@ -90,6 +99,20 @@ def test_other_settings_of_a_unit_stay(head, ran):
 def test_a_unit_that_does_not_stop_is_an_error(head, ran, capsys):
     assert step(step="begin", units=["bad.service"], run=["b"]) == 1
     assert "systemctl stop bad.service exited 5: not loaded" in capsys.readouterr().err
+    assert left(capsys) == {"run": ["b"]}  # it is not taken for stopped
+
+
+def test_the_node_says_that_all_is_put_back_before_a_unit_can_start(head, ran, monkeypatch, capsys):
+    """Interrupted in between: once a unit can start, what is here may be newer than the backup."""
+    step(step="begin", units=UNITS, run=["b"])
+
+    def interrupted(path):
+        raise OSError("interrupted")
+
+    monkeypatch.setattr(put_back.os, "unlink", interrupted)
+    assert step(step="end", units=UNITS) == 1
+    assert left(capsys) == {"run": ["b"], "ended": True}
+    assert (head.folder / "units/slurmctld.service.d/guard.conf").exists()
 
 
 def test_a_command_gets_the_content(head, ran, monkeypatch, capsys):
@@ -170,6 +193,7 @@ def member(name, kind=tarfile.REGTYPE):
         (member("../etc/passwd"), "the archive has the path '../etc/passwd'"),
         (member("/etc/passwd"), "the archive has the path '/etc/passwd'"),
         (member("link", tarfile.SYMTYPE), "the archive's link is neither a file nor a folder"),
+        (member("hard", tarfile.LNKTYPE), "the archive's hard is neither a file nor a folder"),
         (member("disk", tarfile.BLKTYPE), "the archive's disk is neither a file nor a folder"),
     ],
 )
@@ -177,6 +201,8 @@ def test_an_archive_cannot_write_elsewhere(head, ran, monkeypatch, capsys, info,
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         tar.addfile(info)
+    with pytest.raises(archive.Unsafe, match=re.escape(why)):
+        archive.check(io.BytesIO(out.getvalue()))
     assert put(monkeypatch, {"folder": str(head.spool)}, out.getvalue()) == 1
     assert why in capsys.readouterr().err
     assert there(head.spool) == {"job_state": "jobs"}
@@ -208,6 +234,22 @@ def test_files_that_are_being_replaced_are_archived(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "_PAUSE_SECONDS", 0)
     with tarfile.open(fileobj=io.BytesIO(archived(tmp_path))) as tar:
         assert tar.getnames() == [".", "job_state", "job_state.new", "job_state.old", "node_state"]
+
+
+def test_a_file_with_two_names_comes_back_as_two_files(head, ran, monkeypatch, tmp_path):
+    """slurmctld links job_state to job_state.old before it replaces it."""
+    os.link(head.spool / "job_state", head.spool / "job_state.old")
+    target = tmp_path / "target"
+    assert put(monkeypatch, {"folder": str(target)}, archived(head.spool)) == 0
+    assert there(target) == {"job_state": "jobs", "job_state.old": "jobs"}
+
+
+def test_a_folder_that_is_a_link_comes_back_with_its_own_mode(head, ran, monkeypatch, tmp_path):
+    head.spool.chmod(0o700)
+    (tmp_path / "link").symlink_to(head.spool)
+    target = tmp_path / "target"
+    assert put(monkeypatch, {"folder": str(target)}, archived(tmp_path / "link")) == 0
+    assert target.stat().st_mode & 0o777 == 0o700
 
 
 def test_files_come_before_folders(tmp_path):

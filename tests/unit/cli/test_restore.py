@@ -32,13 +32,26 @@ def cluster(monkeypatch):
 @pytest.fixture
 def asked(monkeypatch, cluster):
     """What the restore would destroy, and whether it was agreed to."""
-    asked = {"destroyed": {}, "unknown": {}, "unfinished": (), "agreed": None, "called": None}
+    asked = {
+        "destroyed": {},
+        "unknown": {},
+        "unfinished": (),
+        "finishes": False,
+        "agreed": None,
+        "called": None,
+    }
 
     def restore(cluster, heads, source, *, agree, notice):
         asked["called"] = ([node.name for node in heads], source)
         targets = tuple(Target(node, {"name": NAME}, PARTS) for node in heads)
         restoring = Restoring(
-            cluster, targets, STOPPED, asked["destroyed"], asked["unknown"], asked["unfinished"]
+            cluster,
+            targets,
+            STOPPED,
+            asked["destroyed"],
+            asked["unknown"],
+            asked["unfinished"],
+            asked["finishes"],
         )
         asked["agreed"] = agree(restoring)
         return Restored(("head1: database: 10 bytes",)) if asked["agreed"] else None
@@ -96,6 +109,16 @@ def test_an_unfinished_restore_is_named_and_needs_no_name(rackwright, asked):
     asked.update(unfinished=("head1",))
     ran = rackwright("restore", "c.yaml", "--yes")
     assert (ran.status, "head1 has an unfinished restore, which this one replaces" in ran.err) == (0, True)
+
+
+def test_a_restore_whose_units_are_left_to_start_overwrites_nothing(rackwright, asked):
+    asked.update(unfinished=("head1",), finishes=True)
+    ran = rackwright("restore", "c.yaml", "--yes")
+    assert ran.status == 0
+    assert ran.err == (
+        f"an interrupted restore has put back all of {NAME}; nothing is overwritten\n"
+        "left to do: start slurmdbd.service on head1, slurmctld.service on head1\n"
+    )
 
 
 def test_the_list(rackwright, monkeypatch):

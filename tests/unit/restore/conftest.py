@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
+import tarfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +23,21 @@ from rackwright.secrets.identity import load_identities
 from tests.factories import make_cluster, make_node
 
 NAME = "head1-20251126T023000Z"
-CONTENT = {"database": b"rows" * 100_000, "state": b"queue"}
+
+
+def tar(*members: tuple[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
+    """An archive of files, as a part that is a folder has them."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as made:
+        for name, text in members:
+            info = tarfile.TarInfo(name)
+            info.size, info.type = len(text), kind
+            made.addfile(info, io.BytesIO(text))
+    return out.getvalue()
+
+
+QUEUE, NEWER = tar(("job_state", b"queue")), tar(("job_state", b"newer"))
+CONTENT = {"database": b"rows" * 100_000, "state": QUEUE}
 
 
 class Records(BacksUp, RoleOptions):
@@ -97,9 +113,11 @@ class Head:
             ),
         )
         if step["step"] == "begin":
-            self.left[node] = {"run": step["run"]}
+            self.left[node] = {"run": step["run"], "stopped": True}
+        if step["step"] == "end" and node in self.left:
+            self.left[node] = {"run": self.left[node]["run"], "ended": True}
         if step["step"] == "done":
-            del self.left[node]
+            self.left.pop(node, None)
 
     def put_back(self, node, step, chunks):
         self._note(node, f"part {step['part']['name']}")

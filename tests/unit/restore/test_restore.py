@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import tarfile
 
 import pyrage
 import pytest
 
+from rackwright.backup import places
 from rackwright.errors import ConnectionFailed, RestoreError
 from rackwright.restore.copy import fetch, local, opened
 from rackwright.restore.run import fetch_backup, restore
-from tests.unit.restore.conftest import CONTENT, NAME, backup
+from tests.unit.restore.conftest import CONTENT, NAME, NEWER, QUEUE, backup, tar
 
 STEPS = [
     "head1: begin records.service queue.service",
@@ -42,11 +46,11 @@ def test_a_backup_is_fetched_and_put_back_in_order(cluster, head):
 
 def test_the_newest_is_taken_unless_one_is_named(cluster, head):
     backup(head.place)
-    backup(head.place, "head1-20251127T023000Z", content={**CONTENT, "state": b"newer"})
+    backup(head.place, "head1-20251127T023000Z", content={**CONTENT, "state": NEWER})
     put_back(cluster)
-    assert head.put["state"] == b"newer"
+    assert head.put["state"] == NEWER
     put_back(cluster, NAME)
-    assert head.put["state"] == b"queue"
+    assert head.put["state"] == QUEUE
 
 
 def test_a_copy_here_needs_no_place(cluster, head, tmp_path):
@@ -76,9 +80,12 @@ def test_what_would_be_destroyed_is_shown(cluster, head, answers, destroyed, unk
     put_back(cluster, agree=lambda restoring: bool(shown.append(restoring)))
     assert (shown[0].destroyed, shown[0].unknown, shown[0].needs_typing) == (destroyed, unknown, typing)
     assert shown[0].stopped == (("head1", "records.service"), ("head1", "queue.service"))
-    head.left = {"head1": {"run": [NAME]}}
+    head.left = {"head1": {"run": [NAME], "stopped": True}}
     put_back(cluster, agree=lambda restoring: bool(shown.append(restoring)))
     assert (shown[1].unfinished, shown[1].needs_typing) == (("head1",), False)
+    head.left = {"head1": {"run": [NAME]}}  # interrupted before its units were stopped
+    put_back(cluster, agree=lambda restoring: bool(shown.append(restoring)))
+    assert (shown[2].unfinished, shown[2].needs_typing) == (("head1",), typing)
 
 
 def test_a_head_that_comes_into_use_meanwhile_is_left_alone(cluster, head):
@@ -101,14 +108,14 @@ def test_a_head_without_its_programs_is_applied_first(cluster, head):
     assert "rackwright apply" in refused.value.hint
 
 
-@pytest.mark.parametrize("fails_at", ["begin", "part database", "part state", "end", "start queue"])
+@pytest.mark.parametrize("fails_at", ["begin", "part database", "part state", "end"])
 def test_an_interrupted_restore_is_run_again(cluster, head, fails_at):
     backup(head.place)
     head.fails_at = fails_at
     with pytest.raises(ConnectionFailed):
         put_back(cluster)
     if fails_at != "begin":
-        assert head.left == {"head1": {"run": [NAME]}}
+        assert head.left == {"head1": {"run": [NAME], "stopped": True}}
     head.fails_at, head.asked = None, []
     head.answers = {"probe queue": (1, "no answer")}  # everything is stopped
     assert (
@@ -117,6 +124,60 @@ def test_an_interrupted_restore_is_run_again(cluster, head, fails_at):
     )
     assert head.asked[-len(STEPS) :] == STEPS
     assert (head.put, head.left) == (CONTENT, {})
+
+
+@pytest.mark.parametrize("fails_at", ["start records", "start queue", "answers queue", "done"])
+def test_a_restore_that_is_interrupted_while_units_start_is_only_finished(cluster, head, fails_at):
+    """Jobs may have been submitted since: nothing is overwritten, and nothing needs to be typed."""
+    backup(head.place)
+    head.fails_at = fails_at
+    with pytest.raises((ConnectionFailed, RestoreError)):
+        put_back(cluster)
+    assert head.left == {"head1": {"run": [NAME], "ended": True}}
+    head.fails_at, head.asked, head.put = None, [], {}
+    head.answers = {"probe queue": (0, "12 jobs\n")}
+    shown = []
+    assert put_back(cluster, agree=lambda restoring: shown.append(restoring) or True) is not None
+    assert (shown[0].finishes, shown[0].needs_typing) == (True, False)
+    assert head.asked == ["head1: ready database", "head1: true", *STEPS[3:]]
+    assert (head.put, head.left) == ({}, {})
+
+
+def test_another_backup_replaces_a_restore_whose_units_may_run_only_when_typed(cluster, head):
+    backup(head.place)
+    backup(head.place, "head1-20251127T023000Z")
+    head.left = {"head1": {"run": [NAME], "ended": True}}
+    head.answers = {"probe queue": (0, "12 jobs\n")}
+    shown = []
+    assert put_back(cluster, agree=lambda restoring: bool(shown.append(restoring))) is None
+    assert (shown[0].finishes, shown[0].destroyed) == (False, {"head1": ("12 jobs",)})
+
+
+@pytest.mark.parametrize(
+    ("left", "same", "finishes", "typing"),
+    [
+        ({"head1": "ended", "head2": "ended"}, True, True, False),
+        ({"head1": "stopped", "head2": "stopped"}, True, False, False),
+        ({"head1": "stopped", "head2": "ended"}, True, False, True),  # slurmctld of head2 may run
+        ({"head1": "stopped"}, True, False, True),
+        ({"head2": "ended"}, True, True, False),  # head1 was done
+        ({"head2": "ended"}, False, False, True),  # head1 was installed anew
+        ({"head1": "ended"}, True, True, False),
+    ],
+)
+def test_how_far_a_restore_of_two_heads_came(pair, head, left, same, finishes, typing):
+    names = [NAME, NAME.replace("head1", "head2")]
+    backup(head.place)
+    backup(head.place, names[1], node="head2", installation="def")
+    head.only = dict(zip(("head1", "head2"), names, strict=True))
+    head.left = {name: {"run": names, how: True} for name, how in left.items()}
+    head.answers = {"probe queue": (0, "12 jobs\n")}
+    for installation in ("abc", "def"):
+        asked = f"grep -qxF -e {installation} {places.INSTALLATION}"
+        head.answers[asked] = (0 if same else 1, "")
+    shown = []
+    put_back(pair, heads=pair.nodes[:2], agree=lambda restoring: bool(shown.append(restoring)))
+    assert (shown[0].finishes, shown[0].needs_typing) == (finishes, typing)
 
 
 def test_a_unit_that_does_not_serve_is_an_error(cluster, head):
@@ -133,6 +194,12 @@ def test_a_unit_that_does_not_serve_is_an_error(cluster, head):
         ({"cluster": "other"}, "is of cluster other, not of test"),
         ({"node": "head2"}, "is of node head2, not of head1"),
         ({"content": {"database": b"x"}}, "lacks parts that head1 declares: queue"),
+        (
+            {"content": {**CONTENT, "state": tar(("job_state.old", b""), kind=tarfile.LNKTYPE)}},
+            r"state\.gz\.age cannot be unpacked: the archive's job_state.old is neither a file nor a folder",
+        ),
+        ({"content": {**CONTENT, "state": b"queue"}}, r"state\.gz\.age cannot be unpacked: "),
+        ({"content": {**CONTENT, "state": QUEUE[:700]}}, r"state\.gz\.age cannot be unpacked: "),
         ({"recipients": [pyrage.x25519.Identity.generate().to_public()]}, "is not encrypted to the identity"),
     ],
 )
@@ -170,6 +237,17 @@ def test_a_part_that_is_no_gzip_stream(head, tmp_path):
         (tmp_path / "x.gz.age").write_bytes(pyrage.encrypt(content, _mine()))
         with pytest.raises(RestoreError):
             opened(tmp_path, {"name": "x"})
+
+
+def test_a_large_archive_is_checked_to_its_end(head, tmp_path):
+    """In chunks, with nothing of it kept."""
+    members = [(f"job.{number}", os.urandom(1 << 19)) for number in range(4)]
+    (tmp_path / "x.gz.age").write_bytes(pyrage.encrypt(gzip.compress(tar(*members)), _mine()))
+    found = opened(tmp_path, {"name": "x", "folder": "/x"})
+    assert gzip.decompress(b"".join(found.chunks())) == tar(*members)
+    (tmp_path / "x.gz.age").write_bytes(pyrage.encrypt(gzip.compress(tar(*members, ("../x", b""))), _mine()))
+    with pytest.raises(RestoreError, match=r"cannot be unpacked: the archive has the path '\.\./x'"):
+        opened(tmp_path, {"name": "x", "folder": "/x"})
 
 
 def _mine():

@@ -410,6 +410,59 @@ FAILING = [
 ]
 
 
+LACKS = (
+    {"newest": {"parts": [{"name": "site", "about": "site", "size": 1}]}},
+    "head1-20251126T023000Z lacks database slurm_acct_db, state of slurmctld, archived accounting records",
+)
+OTHERS = (
+    {"newest": {"recipients": [KEY]}},
+    "head1-20251126T023000Z is encrypted to recipients other than the declared 1",
+)
+NEXT = (
+    ", since it was made before the settings changed: the timer makes the next one, or "
+    "`systemctl start rackwright-backup.service`"
+)
+
+
+@pytest.mark.parametrize(("changes", "evidence"), [LACKS, OTHERS])
+@pytest.mark.parametrize(
+    ("made", "status"),
+    [
+        ({"settings_changed": NOW - 60}, "WARN"),
+        ({"settings_changed": NOW - 60, "last": {"attempt": 1764124200.0}}, "WARN"),
+        ({"settings_changed": NOW - 60, "last": {"attempt": NOW - 30, "error": "no space"}}, "FAIL"),
+        ({"settings_changed": NOW - 7200}, "FAIL"),
+        ({"settings_changed": "?"}, "FAIL"),
+    ],
+)
+def test_a_backup_from_before_a_change_is_a_warning_until_the_next_one(
+    store, here, changes, evidence, made, status
+):
+    """After `secrets add-recipient`, or a new role with a part, and an apply: nothing is wrong with the node."""
+    found = result(WHOLE, here, answers(store, here, **changes, **made))
+    assert (found.status, found.evidence) == (status, evidence + (NEXT if status == "WARN" else ""))
+
+
+def test_a_new_recipient_opens_the_next_backup(store, here):
+    other = pyrage.encrypt(b"x", [pyrage.x25519.Recipient.from_str(KEY)])
+    replies = answers(store, here, settings_changed=NOW - 60)
+    found = result(OPENS, here, {**replies, SITE_PART: base64.b64encode(other).decode()})
+    assert (found.status, "does not open with your identity" in found.evidence) == ("WARN", True)
+    assert found.evidence.endswith(NEXT)
+
+
+@pytest.mark.parametrize("name", [WHOLE, OPENS])
+def test_a_backup_from_the_future_says_nothing_of_how_recent_it_is(store, here, name):
+    """Made while the clock was ahead, it stays the newest when no more are made."""
+    assert result(name, here, answers(store, here, newest={"made": NOW + 3000})).status == "PASS"
+    found = result(name, here, answers(store, here, newest={"made": NOW + 48 * 3600}))
+    assert found.status == "UNKNOWN"
+    assert found.evidence == (
+        "head1-20251126T023000Z is dated 48 h in the future: check the clock of head1, and if the backup was made while that "
+        "was ahead, move it elsewhere"
+    )
+
+
 def answers(store, here, **changes):
     text = report(store, **changes)
     return {LIST: text, REPORT: text, SITE_PART: packed(store)}

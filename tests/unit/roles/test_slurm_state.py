@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rackwright.claims.mount_probe import PROGRAM
+from rackwright.model.backups import parts_of
 from rackwright.model.storage import FilesystemKind
 from rackwright.roles.slurm import state
 from rackwright.roles.slurm.options import SlurmOptions
@@ -73,6 +74,20 @@ def test_nothing_is_held_where_nothing_is_declared_above_it():
         of(site(OUTSIDE, mounts=Makes(made={})), "h1") is None
     )  # no role mounts it, which `storage:` refuses
     assert content(planned(site(given={}), site(given={}).primary), state.CONF) is None
+
+
+def test_the_state_is_backed_up_and_put_back_on_its_filesystem_alone():
+    def ready(made):
+        return next(part.ready for part in parts_of(made, made.primary) if part.name == "slurmctld")
+
+    guarded = f"{state.PROGRAM} && test -d /shared/slurmctld"
+    assert ready(site(OUTSIDE)) == guarded
+    assert ready(site(INSIDE, makes=Makes(made={"/srv": "xfs"}))) == guarded
+    assert ready(site(SCRATCH, makes=Makes(made={"/shared": "xfs"}))) == guarded
+    own_disk = site(nfs("state", "/shared", export="/shared", nodes=HEADS))
+    assert ready(own_disk) == ready(site()) == "test -d /shared/slurmctld"
+    mount = {"path": "/shared", "source": "10.0.0.7:/srv/state", "fstype": "nfs4"}
+    assert ready(site(OUTSIDE, given={**PAIR, "state_mount": mount})) == f"mountpoint -q /shared && {guarded}"
 
 
 # What is written
