@@ -184,7 +184,7 @@ print(json.dumps([left, os.listdir("other"), os.listdir("place/same"), os.listdi
 """
 
 
-@pytest.mark.lab
+@pytest.mark.slow
 def test_no_mount_is_crossed_a_bind_mount_of_the_same_filesystem_neither(tmp_path):
     """In a mount namespace of the test's own, as root."""
     (tmp_path / "place").mkdir()

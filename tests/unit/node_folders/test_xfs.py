@@ -41,7 +41,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.lab
+@pytest.mark.slow
 def test_what_is_made_in_a_folder_counts_to_its_project_and_is_removed(tmp_path):
     """A rename out of a project must not fail with EXDEV, as one into a project does."""
     done = subprocess.run(
@@ -87,7 +87,7 @@ with node_cache.opened_cache({**settings, "project": 7}, state) as cache:
 """
 
 
-@pytest.mark.lab
+@pytest.mark.slow
 def test_a_cache_that_gets_a_project_later_goes_on_fetching(tmp_path):
     """With a copy that broke off before; limits are not the kernel's here."""
     done = subprocess.run(

@@ -402,7 +402,7 @@ python3 -IS "$2" fetch a 2>&1 | sed "s|$1||g"
 """
 
 
-@pytest.mark.lab
+@pytest.mark.slow
 def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
     """In a mount namespace of the test's own."""
     for folder in (tmp_path, *list(tmp_path.parents)[:2]):

@@ -178,7 +178,7 @@ except ValueError as error:
 """
 
 
-@pytest.mark.lab
+@pytest.mark.slow
 def test_a_bind_mount_of_the_machines_own_drive(world):
     """In a mount namespace of the test's own."""
     done = subprocess.run(

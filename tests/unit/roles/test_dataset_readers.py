@@ -105,7 +105,7 @@ exec sleep 60
 """
 
 
-@pytest.mark.lab
+@pytest.mark.slow
 @pytest.mark.parametrize(("bound", "used"), [("scratch/datasets/a b", True), ("scratch/jobs", False)])
 def test_a_bind_mount_in_another_mount_namespace(tmp_path, dataset, bound, used):
     """As a container has it: no process has the dataset open at the node's path."""

@@ -276,7 +276,7 @@ ls -A "$1/scratch"
 """
 
 
-@pytest.mark.lab
+@pytest.mark.slow
 def test_the_whole_program_as_root_with_users_beside_it(tmp_path):
     """In a mount namespace of the test's own: three jobs, two users, a crash, and scratch that is not mounted."""
     tmp_path.chmod(0o755)
