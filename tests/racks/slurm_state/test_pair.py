@@ -115,9 +115,9 @@ def test_a_backup_without_the_state_does_not_take_over(pair: Site) -> None:
     pair.on(BACKUP, f"umount -l {STATE}")
     until(lambda: controller(pair, BACKUP) in ("inactive", "failed"), "end of the backup")
     cut_store(pair)
-    pair.on(BACKUP, "systemctl start --no-block slurmctld || :")
-    pair.fault(PRIMARY, "kill")
     try:
+        pair.on(BACKUP, "systemctl start --no-block slurmctld || :")
+        pair.fault(PRIMARY, "kill")
         end = time.monotonic() + 400  # SlurmctldTimeout is 120 s
         while time.monotonic() < end:
             assert controller(pair, BACKUP) != "active" or queue(pair, BACKUP) == []
