@@ -120,6 +120,7 @@ roles:
   home: {}
   scratch: {quota_gib: 1}
   storage_bench: {torch: true}
+  containerd: {root: /scratch/containerd}
   munge: {}
   mariadb: {}
   slurm:

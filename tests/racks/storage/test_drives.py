@@ -8,6 +8,7 @@ import pytest
 
 from tests.racks.patience import until
 from tests.racks.site import Site, operations
+from tests.racks.slurm_jobs import in_service, run_job
 from tests.racks.storage.conftest import HEAD
 from tests.racks.verified import results
 
@@ -28,6 +29,26 @@ def array(site: Site) -> str:
 
 def the_third_drive(content: dict[str, Any]) -> None:
     content["roles"]["storage_layout"]["disks"]["b"]["serials"][NODE] = f"{NODE}-data2"
+
+
+def test_jobs_and_containers_use_scratch(rack: Site) -> None:
+    in_service(rack, "worker1")
+    script = (
+        "echo $SCRATCH; stat -c '%a %U' $SCRATCH; stat -c %d /scratch $SCRATCH /tmp | uniq | wc -l; "
+        "fallocate -l 900M $SCRATCH/small && rm $SCRATCH/small; fallocate -l 1100M $SCRATCH/big"
+    )
+    folder, access, filesystems, refused, status = run_job(rack, "worker1", "--mem=128", script).splitlines()
+    assert folder.startswith("/scratch/jobs/")
+    assert (access, filesystems) == ("700 ada", "1")
+    assert "No space left on device" in refused
+    assert status != "status 0"
+    until(lambda: rack.on("worker1", f"ls -d {folder} 2>/dev/null || echo gone").strip() == "gone", "removal")
+    # containerd has its data there, and does not start without it
+    shown = rack.on(
+        "worker1", "containerd config dump | grep ^root; systemctl show -P RequiresMountsFor containerd"
+    )
+    assert "/scratch/containerd" in shown.splitlines()[0]
+    assert "/scratch" in shown.splitlines()[1]
 
 
 def test_a_drive_of_scratch_fails_and_is_replaced(rack: Site) -> None:
