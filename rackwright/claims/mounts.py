@@ -12,6 +12,7 @@ from rackwright.claims.mount_probe import Answer, ask
 from rackwright.claims.units import runs
 from rackwright.facts.mounts import MountTable
 from rackwright.model.cluster import Node
+from rackwright.model.mount_names import unit_name
 from rackwright.model.options import RoleOptions
 from rackwright.model.platforms import Capability
 from rackwright.model.storage import Filesystem, FilesystemKind, MountsFilesystems
@@ -53,6 +54,23 @@ def _writable(node: Node, options: RoleOptions) -> bool:
     return any(not one.read_only for one in mounted_by(node, kinds))
 
 
+def _answers(
+    context: Context, filesystems: tuple[Filesystem, ...], *, write: bool = False
+) -> dict[str, Answer]:
+    """What each filesystem answers. One whose mount ran out of time is one that hangs: its server is away."""
+    found = ask(context, filesystems, write=write)
+    for one in filesystems:
+        answer = found[one.path]
+        if answer.error == "ENODEV" and _mount_timed_out(context, one):
+            found[one.path] = Answer(answer.seconds, hangs=True)
+    return found
+
+
+def _mount_timed_out(context: Context, one: Filesystem) -> bool:
+    """systemd's automounter says ENODEV to all that waited, whether its mount was refused or ended by TimeoutSec."""
+    return context.output("systemctl show -P Result %s", unit_name(one.path)).strip() == "timeout"
+
+
 def _trouble(one: Filesystem, answer: Answer) -> str | None:
     """Why nothing more is known of a filesystem; None where it answered. Raises Failed for a stale handle."""
     if answer.hangs:
@@ -67,7 +85,7 @@ def _trouble(one: Filesystem, answer: Answer) -> str | None:
 def answers_in_time(context: Context) -> str:
     """Every filesystem answers within its deadline; that mounts those that wait for their first use."""
     filesystems = _filesystems(context)
-    found = ask(context, filesystems)
+    found = _answers(context, filesystems)
     silent = [said for one in filesystems if (said := _trouble(one, found[one.path])) is not None]
     if silent:
         raise Undetermined("; ".join(silent))
@@ -77,7 +95,7 @@ def answers_in_time(context: Context) -> str:
 def is_as_declared(context: Context) -> str:
     """The kernel's table has each from its declared server, with the declared options."""
     filesystems = _filesystems(context)
-    answers = ask(context, filesystems)  # the first use mounts it
+    answers = _answers(context, filesystems)  # the first use mounts it
     table = context.fact(MountTable, tuple(one.path for one in filesystems))
     wrong, found, silent = [], [], []
     for mount in mounts_of(context.node, _role(context)):
@@ -101,7 +119,7 @@ def is_as_declared(context: Context) -> str:
 def can_be_written(context: Context) -> str:
     """Each that is not declared read-only takes files: root's, or its users' where the server squashes root."""
     filesystems = tuple(one for one in _filesystems(context) if not one.read_only)
-    found = ask(context, filesystems, write=True)
+    found = _answers(context, filesystems, write=True)
     unknown, users_only = [], []
     for one in filesystems:
         answer = found[one.path]
@@ -139,7 +157,7 @@ def has_room(context: Context) -> str:
 
 def room_of(context: Context, filesystems: tuple[Filesystem, ...]) -> str:
     """Each has its declared share of free space and inodes; below half of that it fails."""
-    found = ask(context, filesystems)
+    found = _answers(context, filesystems)
     silent, low, said = [], [], []
     for one in filesystems:
         answer = found[one.path]

@@ -39,6 +39,7 @@ def judge(name, replies, fs=None):
 
 ANSWERS = "NFS filesystems answer within their deadlines"
 HUNG = {"hangs": True, "seconds": 5}
+RESULT = "systemctl show -P Result home.mount"
 
 
 @pytest.mark.parametrize(
@@ -50,15 +51,25 @@ HUNG = {"hangs": True, "seconds": 5}
             {"error": "ESTALE", "text": "Stale file handle"},
             ("FAIL", "/home has a stale file handle: the server's folder was removed or replaced"),
         ),
-        (
-            {"error": "ENODEV", "text": "No such device"},
-            ("FAIL", "/home cannot be read: ENODEV (No such device)"),
-        ),
         ("rubbish", ("UNKNOWN", "cannot parse what the node printed about its filesystems: 'rubbish'")),
     ],
 )
 def test_answers(answer, result):
     assert judge(ANSWERS, probe(answer)) == result
+
+
+@pytest.mark.parametrize(
+    ("replies", "result"),
+    [
+        ({RESULT: "exit-code\n"}, ("FAIL", "/home cannot be read: ENODEV (No such device)")),
+        ({RESULT: "timeout\n"}, ("UNKNOWN", "/home does not answer within 5 s")),
+        ({}, ("UNKNOWN", "cannot run `systemctl`: sh: 1: systemctl: not found")),
+    ],
+)
+def test_a_mount_that_failed_is_unknown_where_its_server_was_away(replies, result):
+    """The automounter says ENODEV of both: a server that refuses the mount, and one that is not there."""
+    answer = {"error": "ENODEV", "text": "No such device"}
+    assert judge(ANSWERS, probe(answer) | replies) == result
 
 
 def test_a_node_without_python_cannot_know():
