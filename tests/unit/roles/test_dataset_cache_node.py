@@ -21,6 +21,7 @@ from rackwright.roles.dataset_cache.node_cache import Cache, CacheMistake, locke
 from rackwright.roles.dataset_cache.node_fetch import command_of, fetch, fill
 from rackwright.roles.dataset_cache.node_files import differences, size_of
 from rackwright.roles.dataset_cache.node_readers import reader_of
+from tests.unit.roles.other_users import let_others_in
 
 MIB = 1 << 20
 
@@ -405,8 +406,7 @@ python3 -IS "$2" fetch a 2>&1 | sed "s|$1||g"
 @pytest.mark.slow
 def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
     """In a mount namespace of the test's own."""
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
+    let_others_in(tmp_path)
     for name in ("scratch", "data"):
         (tmp_path / name).mkdir()
     settings = {

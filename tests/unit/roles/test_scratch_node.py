@@ -22,6 +22,7 @@ from rackwright.roles.scratch.node_jobs import Job, JobMistake, Jobs, locked
 from rackwright.roles.scratch.node_sweep import Present, state_of
 from rackwright.workload.slurm.on_node import SlurmOnNode
 from rackwright.workload.states import NoAnswer
+from tests.unit.roles.other_users import let_others_in
 
 ME = os.getuid()
 JOB = Job("12", ME, os.getgid())
@@ -279,9 +280,7 @@ ls -A "$1/scratch"
 @pytest.mark.slow
 def test_the_whole_program_as_root_with_users_beside_it(tmp_path):
     """In a mount namespace of the test's own: three jobs, two users, a crash, and scratch that is not mounted."""
-    tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:2]:
-        parent.chmod(0o755)
+    let_others_in(tmp_path)
     tools, program = tmp_path / "bin", tmp_path / "program.py"
     tools.mkdir()
     (tmp_path / "scratch").mkdir()
