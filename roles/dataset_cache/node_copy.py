@@ -1,7 +1,7 @@
 """Copies a dataset out of a mounted filesystem as root, although users write there. On the node: standard library, Python 3.9.
 
 rsync opens what it copies by path. A user who puts a link in place of the dataset, or of a folder in it while rsync runs, has
-root read /etc/shadow, and the cache shows it to every user. Running rsync as the folder's owner is no way out: its receiver
+root read /etc/shadow, and the cache shows it to every user. Running rsync as the folder's owner does not help: its receiver
 writes as root what a process of that owner sends, and files that the owner's groups alone may read stay behind.
 
 So every folder is opened from the one above it, through no link, and has to be on the declared filesystem or on one of its kind
@@ -127,7 +127,7 @@ def _kind_of(mount: int) -> str:
 
 
 def _copy_file(name: str, within: int, path: str) -> None:
-    """Its time comes last, so that a copy that broke off is no copy."""
+    """The time is set last, so that an interrupted copy is not taken for a complete one."""
     source = os.open(name, _FILE, dir_fd=within)
     try:
         found = os.fstat(source)

@@ -18,7 +18,7 @@ def reader_of(path: str, proc: str = "/proc") -> int | None:
     try:
         where = _place(path)
     except (FileNotFoundError, NotADirectoryError):
-        return None  # it is gone, or is no dataset
+        return None  # it is gone, or not a dataset
     seen: dict[tuple[str, str], list[str] | None] = {}
     for name in os.listdir(proc):
         if name.isdigit():

@@ -66,7 +66,7 @@ def _below_limit(context: Context) -> str:
 
 
 def _kernel_limit(found: Mapping[str, Any], limit: int) -> None:
-    """Of the project; what is fetched next sets it, so that a limit that was just changed is no failure."""
+    """Of the project. The next fetch sets it, so a limit that was just changed is not a failure."""
     kib = found.get("kernel_kib")
     if not isinstance(kib, int):
         why = found.get("kernel_silent", "the node did not print it")
