@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from shlex import quote
 
 from pyinfra.api.command import StringCommand
@@ -33,8 +33,9 @@ def array(
 ) -> Generator[StringCommand, None, None]:
     """An md array of these disks runs. A disk with a signature is written to only where its serial was typed.
 
-    A failed member that is not declared any more is removed, and a declared disk that is no member is added: that is
-    a replaced drive. A stripe of which a drive was replaced has lost its data and is made anew, once the serials of its
+    A failed member that is no longer declared is removed, and a declared disk that is not a member is added: that is
+    a replaced drive. A member that still works and is no longer declared serves until its data is on the disk declared
+    in its place (`mdadm --replace`), and leaves the array after that. A stripe of which a drive was replaced has lost its data and is made anew, once the serials of its
     other drives were typed. A member that is missing, or failed and still declared, is left to `rackwright verify`.
 
     + array: its name; the array is /dev/md/NAME
@@ -120,19 +121,20 @@ def _complete(
         raise OperationError(
             f"the array {array} is {found.value('level')}, and RAID {level} is declared: it is not reshaped"
         )
-    present = _present(there, declared)
-    failed = [name for name, state in found.members.items() if "faulty" in state]
-    gone = [name for name in failed if name not in {disk.name for disk in present}]
+    present, path = _present(there, declared), quote(found.device)
+    names = {disk.name for disk in present}
+    gone = [name for name, state in found.members.items() if "faulty" in state and name not in names]
     new = [usable(disk) for disk in present if disk.name not in found.members] if level != "0" else []
-    if not gone and not new:
+    moved = _moved(found, names, len(new)) if level != "0" else []
+    if not (gone or new or moved):
         host.noop(f"{array} is as declared")
         return
-    path = quote(found.device)
     same_as_planned(f"complete {array}", new)
     record(
         *(Change("disk", f"/dev/{name}", f"failed member of {array}", None, disruptive=True) for name in gone)
     )
     record(*(change_of(disk, f"member of the array {array}, rebuilt") for disk in new))
+    record(*(Change("disk", f"/dev/{name}", f"member of {array}", None, disruptive=True) for name in moved))
     if gone:
         # its device may be gone, and `failed` and `detached` name members without a device's name
         yield StringCommand(
@@ -143,8 +145,42 @@ def _complete(
     if new:
         devices = " ".join(quote(disk.device) for disk in new)
         yield guarded(new, f"mdadm --manage {path} --add {devices}\nsettle\n")
+    for name in moved:
+        yield _move(found, name)
 
 
 def _kept(found: Array, gone: Sequence[str]) -> bool:
     """Whether another failed member is still declared, and stays."""
     return any("faulty" in state and name not in gone for name, state in found.members.items())
+
+
+def _moved(found: Array, declared: Collection[str], new: int) -> list[str]:
+    """Members that work and are not declared, as many as disks are free to take their place."""
+    states = {name: set(state.split(",")) for name, state in found.members.items()}
+    idle = found.value("sync_action") in ("", "idle")
+    spare = [name for name, state in states.items() if idle and state == {"spare"} and name in declared]
+    missing = int(found.value("degraded") or 0)  # these take the first free disks
+    working = [
+        name
+        for name, state in states.items()
+        if name not in declared and "in_sync" in state and "want_replacement" not in state
+    ]
+    return working[: max(0, new + len(spare) - missing)]
+
+
+def _move(found: Array, name: str) -> StringCommand:
+    """The kernel copies the member to a spare, then marks it as failed; a unit waits for that and removes it.
+
+    A node that reboots meanwhile continues the copy, and the next plan removes the member.
+    """
+    path, member = quote(found.device), quote(f"/dev/{name}")
+    state = quote(f"/sys/block/{found.name}/md/dev-{name}/state")
+    remove = (
+        f"while [ -e {state} ]; do "
+        f"if grep -q faulty {state}; then mdadm {path} --remove {member} && exit; fi; sleep 10; done"
+    )
+    unit = quote(f"rackwright-{found.name}-without-{name}")
+    return StringCommand(
+        f"mdadm --manage {path} --replace {member} && "
+        f"systemd-run --quiet --collect --property=RuntimeMaxSec=7d --unit={unit} sh -c {quote(remove)}"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,18 +18,18 @@ WHOLE = "the arrays are whole, of their declared disks"
 NODE = "worker2"
 
 
-def array(site: Site) -> str:
+def array(site: Site, node: str = NODE) -> str:
     (found,) = [
         status
-        for status, rows in results(site, None, "--role", "storage_layout", "--limit", NODE).items()
+        for status, rows in results(site, None, "--role", "storage_layout", "--limit", node).items()
         for one in rows
         if one["check"] == WHOLE
     ]
     return found
 
 
-def the_third_drive(content: dict[str, Any]) -> None:
-    content["roles"]["storage_layout"]["disks"]["b"]["serials"][NODE] = f"{NODE}-data2"
+def the_third_drive(content: dict[str, Any], node: str = NODE) -> None:
+    content["roles"]["storage_layout"]["disks"]["b"]["serials"][node] = f"{node}-data2"
 
 
 def test_jobs_and_containers_use_scratch(rack: Site) -> None:
@@ -66,6 +67,18 @@ def test_a_drive_of_scratch_fails_and_is_replaced(rack: Site) -> None:
     until(lambda: array(rack) == "PASS", "rebuilt array")
     assert operations(rack.plan(0)) == set()
     assert rack.on(NODE, "cat /scratch/kept").strip() == "kept"
+
+
+def test_a_working_drive_serves_until_its_data_is_on_the_one_declared_in_its_place(rack: Site) -> None:
+    node = "worker1"
+    rack.on(node, "echo kept >/scratch/kept && sync /scratch/kept")
+    rack.declare(partial(the_third_drive, node=node))
+    rack.cli("apply", str(rack.file), "--yes")
+    assert operations(rack.plan(0)) == set()  # while it is copied, and when the other has left
+    until(lambda: array(rack, node) == "PASS", "array of the declared drives")
+    assert operations(rack.plan(0)) == set()
+    kept = "cat /scratch/kept; cat /sys/block/md*/md/degraded; ls -d /sys/block/md*/md/dev-* | wc -l"
+    assert rack.on(node, kept).split() == ["kept", "0", "2"]
 
 
 def test_a_user_cannot_keep_more_than_the_quota(rack: Site) -> None:

@@ -188,6 +188,48 @@ def test_a_replaced_disk_is_added_and_the_failed_one_removed(made):
     ]
 
 
+REPLACED = (SELECTED[0], Selector("b", serial="C"))
+"""C is declared where B was."""
+
+
+def test_a_member_that_works_serves_until_its_data_is_on_the_disk_declared_in_its_place(made):
+    made.has(A, B, C, arrays=(running(MEMBERS),))
+    add, move = made.array(disks=REPLACED)
+    assert "mdadm --manage /dev/md127 --add /dev/nvme2n1" in add
+    assert move.startswith("mdadm --manage /dev/md127 --replace /dev/nvme1n1 && systemd-run ")
+    assert "mdadm /dev/md127 --remove /dev/nvme1n1" in move
+    assert [(one.target, one.after) for one in made.changes] == [
+        ("/dev/nvme2n1 (serial C, 1.0 GB)", "member of the array scratch, rebuilt"),
+        ("/dev/nvme1n1", None),
+    ]
+
+
+def test_a_declared_spare_takes_the_place_of_a_member_that_is_not(made):
+    there = {**MEMBERS, "nvme2n1": "spare"}  # as versions before 2026-11-26 left it
+    made.has(A, B, C, arrays=(running(there),))
+    (move,) = made.array(disks=REPLACED)
+    assert "--replace /dev/nvme1n1" in move
+
+
+@pytest.mark.parametrize(
+    ("members", "degraded"),
+    [
+        # its data is being copied
+        ({"nvme0n1": "in_sync", "nvme1n1": "in_sync,want_replacement", "nvme2n1": "spare,replacement"}, "0"),
+        # the spare is needed for a member that is missing
+        ({"nvme1n1": "in_sync", "nvme2n1": "spare"}, "1"),
+    ],
+)
+def test_a_member_without_a_free_disk_to_take_its_place_stays(made, members, degraded):
+    made.has(*((A, B, C) if "nvme0n1" in members else (B, C)), arrays=(running(members, degraded),))
+    assert made.array(disks=REPLACED) == []
+
+
+def test_a_member_stays_until_the_declared_disk_is_there(made):
+    made.has(A, B, arrays=(running(MEMBERS),))
+    assert made.array(disks=REPLACED) == []
+
+
 def test_a_failed_disk_that_is_still_declared_is_left(made):
     made.has(A, B, arrays=(running({**MEMBERS, "nvme1n1": "faulty"}, "1"),))
     assert made.array() == []

@@ -200,6 +200,18 @@ DECLARED = {"nvme0n1": "a (serial A)", "nvme1n1": "b (serial B)"}
         ),
         (CLEAN, {**DECLARED, "sdx": "in_sync"}, ["sdx is a member, and not declared"], None),
         (
+            {**CLEAN, "sync_action": "recover", "sync_completed": "512 / 2048"},
+            {**DECLARED, "nvme1n1": "spare,replacement", "sdx": "in_sync,want_replacement"},
+            [],
+            "rebuilding, 25 % done",
+        ),
+        (
+            CLEAN,
+            {**DECLARED, "sdx": "in_sync,want_replacement"},
+            ["sdx is a member, and not declared"],
+            None,
+        ),
+        (
             {**CLEAN, "degraded": "1", "sync_action": "recover", "sync_completed": "512 / 2048"},
             {"nvme0n1": "in_sync", "nvme1n1": "spare"},
             [],
