@@ -2,11 +2,13 @@
 
 A program may go on writing into the folder. Files come before folders: slurmctld's `job_state` names jobs whose scripts
 are in folders beside it, and a script that is archived later than the list is there at least as long as it is needed.
+The folder belongs to another user, who can swap a name for a link at any time: below it nothing is opened by its path.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -14,11 +16,17 @@ import tarfile
 import time
 from typing import IO, cast
 
+from rackwright.node_folders.mounted import opened
+
 STAGING = ".rackwright-restore"
 """Folder, inside the one that is put back, of what was unpacked and of what it replaces."""
 _TRIES = 20
 _PAUSE_SECONDS = 0.02
 _REPLACED = (".new", ".old")
+_DEEPEST = 200
+"""Levels of folders that are archived; each holds a descriptor."""
+_BELOW = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Through no link, and without waiting for the writer of a pipe that took a file's place."""
 
 
 class Unsafe(Exception):  # noqa: N818 - as it is said
@@ -33,8 +41,9 @@ def write(folder: str, out: IO[bytes]) -> int:
         fileobj=cast("IO[bytes]", into), mode="w|", format=tarfile.PAX_FORMAT, dereference=True
     ) as tar:
         try:
-            tar.addfile(_member(tar, folder, "."))
-            return _add(tar, folder, "")
+            with opened(os.path.realpath(folder)) as top:  # the site may have made the folder itself a link
+                tar.addfile(_member(tar, top, "."))
+                return _add(tar, top, "")
         except BaseException:
             into.given_up = True
             raise
@@ -54,29 +63,30 @@ class _Out:
         return len(data) if self.given_up else self._out.write(data)
 
 
-def _add(tar: tarfile.TarFile, root: str, below: str) -> int:
-    path, count, folders = os.path.join(root, below), 0, []
-    for name in _listed(path):
+def _add(tar: tarfile.TarFile, folder: int, below: str) -> int:
+    if below.count("/") == _DEEPEST:
+        raise OSError(errno.ELOOP, f"folders nested more than {_DEEPEST} deep")
+    count, folders = 0, []
+    for name in _listed(folder):
         if not below and name == STAGING:
             continue
-        inner = os.path.join(below, name)
-        try:
-            found = os.lstat(os.path.join(root, inner))
-            if stat.S_ISDIR(found.st_mode):
-                folders.append(inner)
-            elif stat.S_ISREG(found.st_mode):
-                _add_file(tar, os.path.join(root, inner), inner)
-                count += 1
-        except FileNotFoundError:  # removed since: what is not there any more need not be there again
-            continue
-    for inner in folders:
+        # what was removed since need not be there again
         with contextlib.suppress(FileNotFoundError):
-            tar.addfile(_member(tar, os.path.join(root, inner), inner))
-            count += _add(tar, root, inner)
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(found.st_mode):
+                folders.append(name)
+            elif stat.S_ISREG(found.st_mode):
+                _add_file(tar, folder, name, os.path.join(below, name))
+                count += 1
+    for name in folders:
+        with contextlib.suppress(FileNotFoundError), opened(name, folder) as inner:
+            path = os.path.join(below, name)
+            tar.addfile(_member(tar, inner, path))
+            count += _add(tar, inner, path)
     return count
 
 
-def _listed(path: str) -> list[str]:
+def _listed(folder: int) -> list[str]:
     """Names in a folder, none of them missing only because its file is being replaced.
 
     slurmctld links `job_state` to `job_state.old`, unlinks it and links `job_state.new` in its place
@@ -84,7 +94,7 @@ def _listed(path: str) -> list[str]:
     """
     names: list[str] = []
     for _ in range(_TRIES):
-        names = sorted(os.listdir(path))
+        names = sorted(os.listdir(folder))
         there = set(names)
         if all(name[:-4] in there for name in names if name.endswith(_REPLACED)):
             break
@@ -92,12 +102,16 @@ def _listed(path: str) -> list[str]:
     return names
 
 
-def _add_file(tar: tarfile.TarFile, path: str, name: str) -> None:
-    """Of one open file, so that a replaced one is either the old or the new."""
+def _add_file(tar: tarfile.TarFile, folder: int, name: str, path: str) -> None:
+    """Of one open file, so that a replaced one is either the old or the new; OSError where it is no longer a file."""
     for attempt in range(_TRIES):
         try:
-            with open(path, "rb") as file:
-                tar.addfile(tar.gettarinfo(arcname=name, fileobj=file), file)
+            with open(
+                name, "rb", opener=lambda one, flags: os.open(one, flags | _BELOW, dir_fd=folder)
+            ) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise OSError(errno.EINVAL, "no longer a regular file", path)
+                tar.addfile(tar.gettarinfo(arcname=path, fileobj=file), file)
             return
         except FileNotFoundError:
             if attempt == _TRIES - 1:
@@ -105,8 +119,9 @@ def _add_file(tar: tarfile.TarFile, path: str, name: str) -> None:
             time.sleep(_PAUSE_SECONDS)
 
 
-def _member(tar: tarfile.TarFile, path: str, name: str) -> tarfile.TarInfo:
-    return tar.gettarinfo(path, arcname=name)
+def _member(tar: tarfile.TarFile, folder: int, path: str) -> tarfile.TarInfo:
+    # tarfile takes paths and files alone; this path leads to what the descriptor has open, whatever its name is now
+    return tar.gettarinfo(f"/proc/self/fd/{folder}", arcname=path)
 
 
 def put_back(folder: str, stream: IO[bytes]) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from rackwright.backup import places
+from rackwright.backup.catalogue import made
 from rackwright.boundary import printable
 from rackwright.errors import RestoreError
 from rackwright.model.backups import BackupPart, overwritten, parts_of, stopped_units
@@ -17,6 +20,7 @@ from rackwright.restore.copy import local
 from rackwright.restore.node import Listing, Nodes
 
 _LINES_MAX = 20
+_CLOCK_SKEW_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def _target(cluster: Cluster, node: Node, source: str | None, nodes: Nodes) -> T
 
 
 def named(listing: Listing, node: Node, name: str | None) -> dict[str, Any]:
-    """The manifest of a backup in a head's place; None: of the newest."""
+    """The manifest of a backup in a head's place; None: of the newest, unless it is dated in the future."""
     found = [one for one in listing.backups if name is None or one["name"] == name]
     if not found:
         what = "no backup" if name is None else f"no backup {printable(name, 80)}"
@@ -104,7 +108,24 @@ def named(listing: Listing, node: Node, name: str | None) -> dict[str, Any]:
             f"{listing.place} of {node.name} has {what}.",
             hint=(newest or ["restore a copy: --from FOLDER"])[0],
         )
+    if name is None:
+        _refuse_future(listing, node)
     return found[0]
+
+
+def _refuse_future(listing: Listing, node: Node) -> None:
+    """RestoreError where the newest backup was made while a clock was wrong: others may hold later state."""
+    now = time.time()
+    names = [str(one["name"]) for one in listing.backups]
+    earlier = [name for name in names if made(name) <= now + _CLOCK_SKEW_SECONDS]
+    if names[0] in earlier:
+        return
+    raise RestoreError(
+        f"The newest backup of {node.name}, {names[0]}, is dated in the future: here it is "
+        f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M} UTC.",
+        hint=f"check the clocks, then name a backup, e.g. --node {node.name} --from {(earlier or names)[0]}, or move "
+        f"{names[0]} out of {listing.place}",
+    )
 
 
 def _parts(cluster: Cluster, node: Node, manifest: dict[str, Any]) -> tuple[BackupPart, ...]:

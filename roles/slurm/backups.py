@@ -58,7 +58,7 @@ def parts(options: SlurmOptions, node: Node) -> tuple[BackupPart, ...]:
                 name="purged-records",
                 about="archived accounting records",
                 folder=archive,
-                ready=f"test -d {quote(archive)}",
+                ready=_archive_is_there(options, node, archive),
             )
         )
     return tuple(found)
@@ -71,6 +71,17 @@ def _state_is_there(options: SlurmOptions, node: Node) -> str:
     if declared is not None and declared.units:
         conditions.append(state.PROGRAM)
     return " && ".join([*conditions, f"test -d {quote(options.state_dir)}"])
+
+
+def _archive_is_there(options: SlurmOptions, node: Node, archive: str) -> str:
+    """Succeeds on the declared filesystem alone, as for the state; state.PROGRAM is on controllers, not on every slurmdbd's node."""
+    mount, declared = options.state_mount, state.held_on(node, archive)
+    paths = [mount.path] if mount is not None and state.is_below(archive, mount.path) else []
+    conditions = [
+        f"mountpoint -q {quote(path)}"
+        for path in dict.fromkeys([*paths, *(declared.mount_points if declared else ())])
+    ]
+    return " && ".join([*conditions, f"test -d {quote(archive)}"])
 
 
 def units(options: SlurmOptions, node: Node) -> tuple[StoppedUnit, ...]:

@@ -48,8 +48,13 @@ class State:
     @property
     def units(self) -> tuple[str, ...]:
         """Mount units without which slurmctld stops."""
-        bound = (unit_name(self.filesystem.path),) if self.export not in (None, self.filesystem.path) else ()
-        return tuple(dict.fromkeys((*(unit_name(place.path) for place in self.places), *bound)))
+        return tuple(unit_name(path) for path in self.mount_points)
+
+    @property
+    def mount_points(self) -> tuple[str, ...]:
+        """What has to be mounted, and where nfs_server binds the export."""
+        bound = (self.filesystem.path,) if self.export not in (None, self.filesystem.path) else ()
+        return tuple(dict.fromkeys((*(place.path for place in self.places), *bound)))
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -59,12 +64,21 @@ def is_below(path: str, folder: str) -> bool:
 
 def holder(node: Node, options: SlurmOptions) -> Filesystem | None:
     """The declared filesystem that a node uses and that state_dir is on."""
-    return next((one for one in node.filesystems if is_below(options.state_dir, one.path)), None)
+    return _holder(node, options.state_dir)
+
+
+def _holder(node: Node, folder: str) -> Filesystem | None:
+    return next((one for one in node.filesystems if is_below(folder, one.path)), None)
 
 
 def state_on(node: Node, options: SlurmOptions) -> State | None:
     """How a controller gets its state by `storage:`; None where no declared filesystem holds it."""
-    one = holder(node, options)
+    return held_on(node, options.state_dir)
+
+
+def held_on(node: Node, folder: str) -> State | None:
+    """How a node gets a folder by `storage:`; None where no declared filesystem holds it."""
+    one = _holder(node, folder)
     if one is None:
         return None
     if one.kind is FilesystemKind.LOCAL:

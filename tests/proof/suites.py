@@ -625,6 +625,7 @@ SUITES = (
             *_RACKS,
             "rackwright/backup",
             "rackwright/cli/restore.py",
+            "rackwright/node_folders",
             "rackwright/restore",
             "rackwright/secrets",
             "rackwright/verify",

@@ -90,6 +90,26 @@ def test_the_state_is_backed_up_and_put_back_on_its_filesystem_alone():
     assert ready(site(OUTSIDE, given={**PAIR, "state_mount": mount})) == f"mountpoint -q /shared && {guarded}"
 
 
+def test_purged_records_are_backed_up_and_put_back_on_their_filesystem_alone():
+    """An empty mount point would pass for records that nothing has purged yet."""
+
+    def ready(made):
+        return next(part.ready for part in parts_of(made, made.primary) if part.name == "purged-records")
+
+    def at(archive, **more):
+        return {**PAIR, "accounting": {"archive_dir": archive}, **more}
+
+    there = "test -d /shared/archive"
+    given = at("/shared/archive")
+    assert ready(site(OUTSIDE, given=given)) == f"mountpoint -q /shared && {there}"
+    served = site(INSIDE, given=given, makes=Makes(made={"/srv": "xfs"}))
+    assert ready(served) == f"mountpoint -q /srv && mountpoint -q /shared && {there}"
+    assert ready(site(given=given)) == there
+    mount = {"path": "/shared", "source": "10.0.0.7:/srv/state", "fstype": "nfs4"}
+    assert ready(site(given=at("/shared/archive", state_mount=mount))) == f"mountpoint -q /shared && {there}"
+    assert ready(site(OUTSIDE, given=at("/var/archive", state_mount=mount))) == "test -d /var/archive"
+
+
 # What is written
 
 
