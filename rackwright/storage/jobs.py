@@ -82,6 +82,7 @@ class Jobs:
             queue=self._cluster.burnin.partition,
             cpus_per_task=min(cpus_per_task(node.sku, 1) for node in nodes),
             gpus=gpus_of(nodes[0]) if gpus else (),
+            purpose="storage",
         )
         return self._manager.run(step)
 

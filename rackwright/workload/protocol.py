@@ -49,6 +49,8 @@ class Step:
     environment: Mapping[str, str] = field(default_factory=dict)
     output_filter: str | None = None
     """An awk program through which the output goes before it travels; None: all of it travels."""
+    purpose: str = "burnin"
+    """In the job's name, as users see it in the queue and in accounting."""
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ class Slurm:
 
     def run(self, step: Step) -> Output:
         """Through srun; its own time limit is the timeout, the rest is for starting and stopping."""
-        name = f"rackwright-burnin-{secrets.token_hex(4)}"
+        name = f"rackwright-{step.purpose}-{secrets.token_hex(4)}"
         line = srun_line(step, name, gres(self._cluster.by_name[step.nodes[0]], step.gpus))
         self._running.add(name)
         try:

@@ -107,6 +107,7 @@ class Head:
         self.made = {"removed": []}
         self.removed = {"removed": []}
         self.jobs = []
+        self.names = set()
         self.raises = None
 
     def run(self, node, command, *, stdin=None, timeout):
@@ -135,6 +136,7 @@ class Head:
         nodes = sorted(NodeSet(re.search(r"--nodelist='?([^' ]+)", command)[1]))
         asked = json.loads(shlex.split(command.removeprefix("{ ").split('; echo "# srun')[0])[-1])
         self.jobs.append((tuple(nodes), asked))
+        self.names.add(re.search(r"--job-name='?(rackwright-[a-z]+)-", command)[1])
         if "mode" in asked:
             text = self.checkpoint[asked["mode"]]
         elif "nodes" in asked:

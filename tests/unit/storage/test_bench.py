@@ -54,6 +54,7 @@ def test_a_good_run_passes_is_stored_and_leaves_nothing():
     [path] = RESULTS.folder("test").glob("*.json")
     assert json.loads(path.read_text()) == json.loads(json.dumps(report.to_json()))
     assert RESULTS.all("test") == [report.to_json()]
+    assert head.names == {"rackwright-storage"}
     assert unfinished("test") == []
     assert report.verdict.startswith(
         "storage bench: data on w[1-3]: read, 3 nodes together 0.805 GB/s, write"
