@@ -54,16 +54,16 @@ def _loaded(context: Context) -> str:
 
 def _targets(context: Context) -> str:
     found = readings.parse_states(context.output("sh -c %s", readings.STATES))
-    if wrong := [f"{target} is {state}" for target, state in found.items() if state != _GOOD]:
+    if wrong := [f"{target} is {state}" for target, state in found if state != _GOOD]:
         fail("; ".join(wrong))
     return f"{len(found)} targets"
 
 
 def _rdma(context: Context) -> str:
     found = readings.parse_nodes(context.output("sh -c %s", readings.NODES))
-    if tcp := [name for name, one in found.items() if one.tcp and not one.rdma]:
+    if tcp := [name for name, one in found if one.tcp and not one.rdma]:
         fail(f"TCP to {', '.join(tcp)}, where RDMA is declared")
-    used = [name for name, one in found.items() if one.rdma]
+    used = list(dict.fromkeys(name for name, one in found if one.rdma))
     if not used:
         raise Undetermined("there is no connection to any server yet")
     return ", ".join(used)

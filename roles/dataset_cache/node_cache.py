@@ -91,6 +91,13 @@ class Cache:
         with os.scandir(self.folder) as entries:
             return sorted(entry.name for entry in entries if not entry.name.startswith("."))
 
+    def begun(self) -> list[str]:
+        """What is being fetched, or was when a copy broke off; declared or not."""
+        try:
+            return sorted(os.listdir(self.incoming("")))
+        except FileNotFoundError:
+            return []
+
     def drop(self, name: str) -> None:
         """Out of the way at once, then removed."""
         with locked(name, self.state), own(self.root, BIN, 0o700) as bin_folder:
@@ -165,7 +172,7 @@ class Cache:
     def listing(self) -> dict[str, Any]:
         """State and bytes by dataset, all bytes, and the kernel's limit; reads nothing but the cache."""
         found: dict[str, dict[str, Any]] = {}
-        for name in sorted({*self.settings["datasets"], *self.names()}):
+        for name in sorted({*self.settings["datasets"], *self.names(), *self.begun()}):
             there = self.is_complete(name)
             state = "complete" if there else "incomplete" if os.path.isdir(self.incoming(name)) else "missing"
             where = self.path(name) if there else self.incoming(name)

@@ -17,6 +17,7 @@ from rackwright.roles.dataset_cache.node_copy import copy
 from rackwright.roles.dataset_cache.node_files import (
     FilesMistake,
     compared,
+    flush,
     read_sums,
     seal,
     size_of,
@@ -63,8 +64,11 @@ def _copy(cache: Cache, name: str) -> None:
 
 
 def _run(command: list[str], seconds: float) -> None:
+    # Login shells may have it from the role object_store, and rclone refuses S3 then.
+    environment = {name: value for name, value in os.environ.items() if name != "AWS_CA_BUNDLE"}
     done = subprocess.run(
         command,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -104,13 +108,14 @@ def _accept(cache: Cache, name: str) -> None:
         cache.drop(name)  # another fetch would take what is here for whole
         raise CacheMistake(f"{name}: {error}") from None
     write_sums(cache.manifest(name), sums)
+    flush(target)
     os.rename(target, cache.path(name))
 
 
 def fill(cache: Cache) -> int:
     """Fetch the datasets that are kept and remove undeclared ones; exit status. One that fails does not stop the others."""
     failed = _reported(cache.keep_limit)
-    for name in cache.names():
+    for name in sorted({*cache.names(), *cache.begun()}):
         if name not in cache.settings["datasets"]:
             failed |= _reported(partial(_drop_unused, cache, name))
     for name, declared in cache.settings["datasets"].items():
@@ -124,7 +129,8 @@ def _drop_unused(cache: Cache, name: str) -> None:
     if reader := reader_of(cache.path(name)):
         print(f"rackwright-dataset: {name} is not declared, but in use by process {reader}: it stays for now")
     else:
-        cache.drop(name)
+        with locked(f"{name}.fetch", cache.state):  # a fetch from before may still copy
+            cache.drop(name)
 
 
 def _reported(work: Callable[[], object]) -> int:

@@ -53,8 +53,9 @@ def _below_limit(context: Context) -> str:
     found = context.json(f"{paths.RUN} list")
     states, held = _read(found)
     if more := sorted(states.keys() - context.options.datasets.keys()):
+        remover = "the timer" if context.options.keeps else f"`{paths.COMMAND} fill`"
         raise Warned(
-            f"{', '.join(more)} is in the cache but not declared; the timer removes it when no process uses it"
+            f"{', '.join(more)} is in the cache but not declared; {remover} removes it when no process uses it"
         )
     limit = context.options.limit_gib
     if held > limit * _GIB:
@@ -95,7 +96,13 @@ CHECKS = (
         lambda context: runs(context, paths.TIMER),
         applies=lambda node, options: options.keeps,
     ),
-    Check("the kept datasets are complete", _kept, applies=lambda node, options: options.keeps, live=True),
+    Check(
+        "the kept datasets are complete",
+        _kept,
+        applies=lambda node, options: options.keeps,
+        live=True,
+        timeout_seconds=180,  # the list sizes every file, as below
+    ),
     Check(
         "only root can access rclone's configuration",
         _credentials,

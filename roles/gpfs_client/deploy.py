@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
@@ -15,8 +13,8 @@ from rackwright.operations import archives, files, packages, settings, units
 from rackwright.operations.modules import kernel_headers
 from rackwright.operations.mounts import declared
 from rackwright.osfamily.names import names
+from rackwright.roles.gpfs_client import readings
 from rackwright.roles.gpfs_client.options import UNIT, GpfsClientOptions
-from rackwright.roles.gpfs_client.readings import BIN
 
 DOWNLOADS = "/var/cache/rackwright"
 
@@ -49,15 +47,15 @@ def _install(site: Site, options: GpfsClientOptions) -> None:
 
 def _build(site: Site, options: GpfsClientOptions) -> None:
     kernel = declared_kernel(site.cluster, site.node)
-    of = '"$(uname -r)"' if kernel is None else quote(kernel)
+    of = readings.kernel_word(kernel)
     settings.setting(
         name="Build Storage Scale's kernel layer",
         target=f"module mmfs26 for {kernel or 'the running kernel'}",
-        read=f"modinfo -k {of} -F filename mmfs26 >/dev/null && echo built",
+        read=readings.layer(of),
         want="built",
         write=(
             f'[ "$(uname -r)" = {of} ] || {{ echo "mmbuildgpl builds for the kernel that runs, $(uname -r), and not "{of} >&2; '
-            f"exit 1; }}\n{BIN}/mmbuildgpl"
+            f"exit 1; }}\n{readings.BIN}/mmbuildgpl"
         ),
         after_reboot=True,
         _timeout=options.build_minutes * 60,

@@ -8,6 +8,7 @@ from rackwright.claims.packages import held_at
 from rackwright.claims.units import starts_at_boot
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
+from rackwright.mount_roles import declared_kernel
 from rackwright.roles.gpfs_client import readings
 from rackwright.roles.gpfs_client.options import UNIT, GpfsClientOptions
 
@@ -44,7 +45,14 @@ def _installed(context: Context) -> str:
 
 
 def _built(context: Context) -> str:
-    return modules.is_built(context, "mmfs26")
+    said = modules.is_built(context, "mmfs26")
+    of = readings.kernel_word(declared_kernel(context.cluster, context.node))
+    state = context.output("sh -c %s", f"({readings.layer(of)}) 2>/dev/null").strip()
+    if state == "older":
+        fail(f"{said} is older than its sources, gpfs.gpl: an upgrade has to build it again")
+    if state != "built":
+        raise Undetermined(f"the age of the kernel layer is not known: {state[:80]!r}")
+    return said
 
 
 def _loaded(context: Context) -> str:
@@ -58,6 +66,8 @@ def _at_boot(context: Context) -> str:
 def _daemon(context: Context) -> str:
     (row, *_) = readings.rows(_asked(context, readings.STATE), "")
     state = readings.field(row, "state")
+    if state == "unknown":
+        raise Undetermined("mmgetstate does not know the daemon's state: `mmgetstate -v` may print why")
     if state != "active":
         fail(f"the daemon is {state}, not active: see `mmgetstate` and /var/adm/ras/mmfs.log.latest")
     return f"{readings.field(row, 'nodeName')} is active"

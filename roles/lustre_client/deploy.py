@@ -52,7 +52,8 @@ def _install(site: Site, options: LustreClientOptions) -> None:
 
 
 def _lnet(site: Site, options: LustreClientOptions) -> None:
-    nids = tuple(one.nid for one in options.interfaces(site.cluster, site.node))
+    interfaces = options.interfaces(site.cluster, site.node)
+    nids = tuple(one.nid for one in interfaces)
     content = texts.conf(site.cluster, site.node, options)
     files.file(name="Write LNet's networks", path=texts.CONF, content=content)
     units.unit(name="Configure LNet at boot", unit=LNET_UNIT, disruptive=False, after_reboot=True)
@@ -62,6 +63,6 @@ def _lnet(site: Site, options: LustreClientOptions) -> None:
         target="LNet's NIDs",
         read=texts.read_up(nids),
         want="\n".join(nids),
-        write=f"lnetctl import {texts.CONF}",
+        write=texts.bring_up(interfaces),
         after_reboot=True,
     )

@@ -16,6 +16,8 @@ SHOW = "timeout 20 lnetctl net show"
 CHECK = "timeout 40 lfs check servers"
 _SERVER = re.compile(r"^(?P<name>\S+-(?:MDT|OST)[0-9a-f]{4}-\S+|MGC\S+) (?P<state>active|inactive)\.$")
 _BROKEN = re.compile(r"check '(?P<name>[^']+)': (?P<why>.+)")
+_HAS = 'awk -v n="$n" \'$2 == "nid:" && $3 == n { f = 1 } END { exit !f }\''
+"""Shell: whether what is piped in, of SHOW, has the NID $n."""
 
 
 def conf(cluster: Cluster, node: Node, options: LustreClientOptions) -> str:
@@ -29,8 +31,21 @@ def conf(cluster: Cluster, node: Node, options: LustreClientOptions) -> str:
 def read_up(nids: tuple[str, ...]) -> str:
     """Shell: those of the declared NIDs that LNet has, one a line, in the order declared."""
     words = " ".join(quote(nid) for nid in nids)
-    has = 'awk -v n="$n" \'$2 == "nid:" && $3 == n { f = 1 } END { exit !f }\''
-    return f'there=$({SHOW}) || exit 1; for n in {words}; do echo "$there" | {has} && echo "$n"; done; :'
+    return f'there=$({SHOW}) || exit 1; for n in {words}; do echo "$there" | {_HAS} && echo "$n"; done; :'
+
+
+def bring_up(interfaces: tuple[Interface, ...]) -> str:
+    """Shell: adds those of the interfaces that LNet does not have, and no other.
+
+    `lnetctl import` fails where LNet has one of them (EEXIST), and adds none after that one in the same network:
+    lustre_lnet_ioctl_config_ni of lustre-release 2.15, read 2026-11-26.
+    """
+    each = (
+        f'n={quote(one.nid)}; echo "$there" | {_HAS} || '
+        f"timeout 60 lnetctl net add --net {quote(one.net)} --if {quote(one.name or '')} || exit 1"
+        for one in interfaces
+    )
+    return "\n".join((f"there=$({SHOW}) || exit 1", *each))
 
 
 def parse_nids(text: str) -> dict[str, str]:

@@ -35,7 +35,7 @@ def _nids(context: Context) -> str:
     wanted = [one.nid for one in context.options.interfaces(context.cluster, context.node)]
     found = texts.parse_nids(context.output(texts.SHOW))
     if missing := [nid for nid in wanted if nid not in found]:
-        fail(f"LNet has no {', '.join(missing)}: `lnetctl import {texts.CONF}` says why")
+        fail(f"LNet has no {', '.join(missing)}: see `journalctl -u {LNET_UNIT}` and `dmesg`")
     if down := [f"{nid} is {found[nid]}" for nid in wanted if found[nid] != "up"]:
         fail("; ".join(down))
     if more := sorted(set(found) - set(wanted)):
@@ -52,6 +52,10 @@ def _servers(context: Context) -> str:
     active, wrong = texts.parse_servers(f"{result.stdout}\n{result.stderr}")
     if wrong:
         fail("; ".join(f"{name}: {why}" for name, why in wrong.items()))
+    if result.rc != 0:
+        raise Undetermined(
+            f"`lfs check servers` exited {result.rc} after {len(active)} servers: {result.stderr.strip()[:120]}"
+        )
     return f"{len(active)} servers answer"
 
 

@@ -212,6 +212,13 @@ CASES = [
         "FAIL",
         "101 @ stor1 [ID: 1] is Offline / Needs-resync",
     ),
+    # Two filesystems, each with the target 101 of a server that BeeGFS named itself; the second one is well.
+    (
+        TARGETS,
+        {STATES: GOOD_STATES.replace("Online / Good", "Offline / Good") + GOOD_STATES},
+        "FAIL",
+        "1 @ meta1 [ID: 1] is Offline / Good; 101 @ stor1 [ID: 1] is Offline / Good",
+    ),
     (TARGETS, {STATES: "\n"}, "UNKNOWN", None),
     (TARGETS, {STATES: "rubbish\n"}, "UNKNOWN", None),
     (TARGETS, {STATES: (1, "", "cat: '/proc/fs/beegfs/*/meta_target_state': No such file")}, "UNKNOWN", None),
@@ -221,6 +228,22 @@ CASES = [
         {NODES: GOOD_NODES.replace("RDMA: 2 (10.11.0.6:8003)", "TCP: 2 (10.9.0.6:8003 [fallback route])")},
         "FAIL",
         "TCP to stor1, where RDMA is declared",
+    ),
+    # A host that serves metadata, over TCP, and data: BeeGFS 7.4 has the host's name for both.
+    (
+        RDMA,
+        {
+            NODES: "host1 [ID: 1]\n   Root: <yes>\n   Connections: TCP: 1 (10.9.0.5:8005); \n"
+            "host1 [ID: 1]\n   Connections: RDMA: 2 (10.11.0.5:8003); \n"
+        },
+        "FAIL",
+        "TCP to host1, where RDMA is declared",
+    ),
+    (
+        RDMA,
+        {NODES: "host1 [ID: 1]\n   Connections: RDMA: 2 (10.11.0.5:8003); \n" * 2},
+        "PASS",
+        "host1",
     ),
     (RDMA, {NODES: "stor2 [ID: 2]\n   Connections: <none>\n"}, "UNKNOWN", None),
     (RDMA, {NODES: "rubbish\n"}, "UNKNOWN", None),

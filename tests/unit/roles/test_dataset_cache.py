@@ -277,3 +277,16 @@ def test_the_limit_that_the_kernel_keeps(images, kernel, status, evidence):
     found = judged("dataset_cache", CHECKS, LIMIT, site, worker(site), host)
     assert found.status.value == status, found
     assert evidence in (None, found.evidence)
+
+
+def test_a_list_of_many_files_has_time():
+    """`list` sizes every file of every dataset, whichever check asks for it."""
+    seconds = {check.name: check.timeout_seconds for check in CHECKS}
+    assert seconds[KEPT] == seconds[LIMIT] == 180
+
+
+def test_without_a_timer_the_operator_removes_what_is_not_declared():
+    site = there(made(datasets={"images": {**IMAGES, "keep": False}}))
+    found = judged("dataset_cache", CHECKS, LIMIT, site, worker(site), listing("complete", old="incomplete"))
+    assert found.status.value == "WARN"
+    assert "; `/usr/local/bin/rackwright-dataset fill` removes it when no process uses it" in found.evidence

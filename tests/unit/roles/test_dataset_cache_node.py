@@ -90,6 +90,21 @@ def test_a_dataset_comes_whole_and_readable_alone(world):
     assert not (path / "more").exists()
 
 
+def test_a_dataset_has_its_name_only_when_it_is_on_the_drive(world, monkeypatch):
+    flushed = []
+
+    def flush(folder):
+        flushed.append((names(world), (world / "root/datasets/.manifests/a.sha256").exists()))
+        real(folder)
+
+    real = node_fetch.flush
+    monkeypatch.setattr(node_fetch, "flush", flush)
+    fetch(cache(world), "a")
+    assert (flushed, names(world)) == ([([], True)], ["a"])
+    with pytest.raises(FileNotFoundError):
+        real(str(world / "nowhere"))
+
+
 def test_what_copies_is_never_a_shell(world):
     there = cache(world)
     assert command_of({"mount": None, "from": "store:b/x"}, "/t", there.settings) == [
@@ -121,6 +136,17 @@ def test_a_copy_that_breaks_off_is_not_in_the_cache_and_goes_on_later(world, sto
     store(copies)
     fetch(there, "a")
     assert there.listing()["datasets"]["a"] == {"state": "complete", "bytes": size_of(there.path("a"))}
+
+
+def test_rclone_does_not_see_the_bundle_of_aws_s_tools(world, store, monkeypatch):
+    """root's login shell has it from the role object_store, and rclone refuses S3 then; the timer does not."""
+    monkeypatch.setenv("AWS_CA_BUNDLE", "/etc/ca.pem")
+    monkeypatch.setenv("AWS_REGION", "here")
+    store(
+        f'[ "${{AWS_CA_BUNDLE-unset}} $AWS_REGION" = "unset here" ] || exit 1\ncp -a {world / "data/a"}/. "$5"\n'
+    )
+    fetch(cache(world, a={"mount": None, "from": "store:a"}), "a")
+    assert names(world) == ["a"]
 
 
 def test_a_copy_that_takes_too_long(world, store, monkeypatch):
@@ -316,6 +342,24 @@ def test_the_timer_brings_what_is_kept_and_removes_what_is_not_declared(world, c
     assert fill(there) == 1
     assert names(world) == ["b"]
     assert capsys.readouterr().err == "rackwright-dataset: a: 'none' is missing\n"
+
+
+def test_the_timer_removes_the_rest_of_a_copy_that_is_no_longer_declared(world, capsys):
+    """Outside the datasets it took space that no command showed; a fetch that still runs is left alone."""
+    there = cache(world)
+    rest = Path(there.incoming("old"))
+    rest.mkdir()
+    (rest / "file").write_bytes(b"x" * MIB)
+    listed = there.listing()
+    assert listed["datasets"]["old"]["state"] == "incomplete"
+    assert listed["bytes"] >= MIB
+    with locked("old.fetch", there.state):
+        assert fill(there) == 1
+    assert rest.exists()
+    assert capsys.readouterr().err == "rackwright-dataset: another process is working on old.fetch\n"
+    assert fill(there) == 0
+    assert not rest.exists()
+    assert "old" not in there.listing()["datasets"]
 
 
 def test_the_timer_leaves_what_a_job_uses_and_goes_on(world, capsys, monkeypatch):

@@ -4,6 +4,8 @@ have it, and `mount` as IBM's StorageScaleVagrant prints it; read 2026-11-26.
 
 from __future__ import annotations
 
+import os
+import shlex
 import subprocess
 
 import pytest
@@ -93,11 +95,11 @@ def test_what_others_ask():
     assert [one.ports for one in PLAIN.listeners(node)] == [(1191, 1191)]
 
 
-@pytest.mark.parametrize("os", RELEASES.values(), ids=str)
-def test_it_is_planned_on_every_release(os):
-    ending = os.family.package_file("x", "1", "x86_64").rpartition(".")[2]
+@pytest.mark.parametrize("release", RELEASES.values(), ids=str)
+def test_it_is_planned_on_every_release(release):
+    ending = release.family.package_file("x", "1", "x86_64").rpartition(".")[2]
     given = GpfsClientOptions.model_validate({"packages": packages(ending)})
-    cluster = scale_site(given, os=os)
+    cluster = scale_site(given, os=release)
     assert list(given.problems(cluster)) == []
     plan = planned(cluster, worker(cluster))
     assert plan.error is None
@@ -126,6 +128,34 @@ def test_nothing_is_built_for_another_kernel(tmp_path):
         assert (done.returncode == 0, (tmp_path / "ran").exists()) == (built, built), done.stderr
 
 
+@pytest.mark.parametrize("package", ["dpkg", "rpm", None])
+@pytest.mark.parametrize("rebuilt", [True, False])
+def test_an_upgrade_makes_the_kernel_layer_older_than_its_sources(tmp_path, package, rebuilt):
+    module, listing = tmp_path / "mmfs26.ko", tmp_path / "gpfs.gpl.list"
+    module.touch()
+    os.utime(module, (2000, 2000) if rebuilt else (1000, 1000))
+    installed_at = 1500
+    if package == "dpkg":
+        listing.touch()
+        os.utime(listing, (installed_at, installed_at))
+    replies = {
+        "modinfo": f'[ "$*" = "-k {KERNEL} -F filename mmfs26" ] && echo {module}',
+        "rpm": f"printf {installed_at}" if package == "rpm" else "echo package not installed; exit 1",
+    }
+    for name, text in replies.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    shell = readings.layer(KERNEL).replace("/var/lib/dpkg/info", str(tmp_path))
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(
+        ["sh", "-c", shell], capture_output=True, text=True, check=True, env=env, timeout=20
+    )
+    assert done.stdout.strip() == ("built" if rebuilt or package is None else "older")
+    (tmp_path / "modinfo").write_text("#!/bin/sh\nexit 1\n")
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False, env=env)
+    assert done.stdout == ""
+
+
 STATE = """\
 mmgetstate::HEADER:version:reserved:reserved:nodeName:nodeNumber:state:quorum:nodesUp:totalNodes:remarks:cnfsState:
 mmgetstate::0:1:::gpu1:11:active:4:7:1122::(undefined):
@@ -144,12 +174,14 @@ mmdiag:config:0:1:::pagepoolMaxPhysMemPct:75::
 """
 OUTSIDE = (1, "", "mmgetstate: This node does not belong to a GPFS cluster.\nmmgetstate: Command failed.\n")
 MODINFO = f"modinfo -k {KERNEL} -F filename mmfs26"
+LAYER = f"sh -c {shlex.quote(f'({readings.layer(KERNEL)}) 2>/dev/null')}"
 VERSIONS = dict.fromkeys(("gpfs.gskit", "gpfs.base", "gpfs.gpl"), "5.2.3-1")
 HEALTHY = {
     readings.STATE: STATE,
     readings.CLUSTER: CLUSTER,
     readings.CONFIG: CONFIG,
     MODINFO: "/lib/modules/x/extra/mmfs26.ko\n",
+    LAYER: "built\n",
     "cat /proc/modules": "mmfs26 1241088 1 - Live 0x0\n",
     **unit("gpfs.service"),
     **installed(VERSIONS),
@@ -159,6 +191,13 @@ CASES = [
     (INSTALLED, installed({**VERSIONS, "gpfs.gpl": "5.2.2-1"}), "FAIL", "gpfs.gpl is 5.2.2-1, not 5.2.3-1"),
     (BUILT, {}, "PASS", f"mmfs26 for {KERNEL}"),
     (BUILT, {MODINFO: (1, "", "modinfo: ERROR: Module mmfs26 not found.")}, "FAIL", None),
+    (
+        BUILT,
+        {LAYER: "older\n"},
+        "FAIL",
+        f"mmfs26 for {KERNEL} is older than its sources, gpfs.gpl: an upgrade has to build it again",
+    ),
+    (BUILT, {LAYER: "\n"}, "UNKNOWN", None),
     (AT_BOOT, {}, "PASS", "gpfs.service is enabled"),
     (AT_BOOT, unit("gpfs.service", state="disabled"), "FAIL", None),
     (DAEMON, {}, "PASS", "gpu1 is active"),
@@ -167,6 +206,12 @@ CASES = [
         {readings.STATE: STATE.replace(":active:", ":arbitrating:")},
         "FAIL",
         "the daemon is arbitrating, not active: see `mmgetstate` and /var/adm/ras/mmfs.log.latest",
+    ),
+    (
+        DAEMON,
+        {readings.STATE: STATE.replace(":active:", ":unknown:")},
+        "UNKNOWN",
+        "mmgetstate does not know the daemon's state: `mmgetstate -v` may print why",
     ),
     (DAEMON, {readings.STATE: OUTSIDE}, "FAIL", None),
     (DAEMON, {readings.STATE: (1, "", "mmgetstate: something else\n")}, "UNKNOWN", None),

@@ -177,7 +177,8 @@ def test_what_is_planned():
     assert "Signed-By: /etc/apt/keyrings/rackwright-lustre.asc" in (
         content(plan, "/etc/apt/sources.list.d/rackwright-lustre.sources") or ""
     )
-    assert commands(plan, "Bring LNet's networks up") == ("lnetctl import /etc/lnet.conf",)
+    interfaces = PLAIN.interfaces(cluster, worker(cluster))
+    assert commands(plan, "Bring LNet's networks up") == (texts.bring_up(interfaces),)
     order = [one.name for one in plan.operations if one.role == "lustre_client"]
     assert (
         order.index("Build Lustre's modules")
@@ -214,6 +215,26 @@ def test_the_shell_reads_only_declared_nids(tmp_path):
         ["sh", "-c", shell], capture_output=True, text=True, check=True, env=env, timeout=30
     )
     assert done.stdout == "10.11.0.11@o2ib\n"
+
+
+@pytest.mark.parametrize(("fails", "status"), [(False, 0), (True, 1)])
+def test_a_new_rail_is_added_to_the_running_lnet(tmp_path, fails, status):
+    """`lnetctl import` stops at the first interface that LNet has: the second rail would never come."""
+    shown = SHOWN.partition("        - nid: 10.11.1.11@o2ib")[0]
+    tool = tmp_path / "lnetctl"
+    tool.write_text(
+        f"#!/bin/sh\n[ \"$2\" != show ] || {{ cat <<'E'\n{shown}E\nexit 0; }}\n"
+        f'echo "$*" >>{tmp_path}/calls\nexit {status}\n'
+    )
+    tool.chmod(0o755)
+    cluster = lustre_site()
+    shell = texts.bring_up(PLAIN.interfaces(cluster, worker(cluster)))
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(
+        ["sh", "-c", shell], capture_output=True, text=True, check=False, env=env, timeout=30
+    )
+    assert (done.returncode != 0) is fails
+    assert (tmp_path / "calls").read_text() == "net add --net o2ib --if rail1\n"
 
 
 SHOWN = """\
@@ -281,7 +302,7 @@ CASES = [
         NIDS,
         {texts.SHOW: SHOWN.replace("10.11.1.11@o2ib", "10.11.1.99@o2ib")},
         "FAIL",
-        "LNet has no 10.11.1.11@o2ib: `lnetctl import /etc/lnet.conf` says why",
+        "LNet has no 10.11.1.11@o2ib: see `journalctl -u lnet.service` and `dmesg`",
     ),
     (
         NIDS,
@@ -320,6 +341,12 @@ CASES = [
         "`lfs check servers` did not end within 40 s: a server hangs",
     ),
     (SERVERS, {texts.CHECK: ""}, "UNKNOWN", None),
+    (
+        SERVERS,
+        {texts.CHECK: (2, ANSWERS.partition("\n")[0], "lfs check: cannot check target 'servers'\n")},
+        "UNKNOWN",
+        "`lfs check servers` exited 2 after 1 servers: lfs check: cannot check target 'servers'",
+    ),
 ]
 
 

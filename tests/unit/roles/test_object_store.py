@@ -143,8 +143,8 @@ def test_the_service_of_a_mount():
     text = texts.unit(worker(made), options(made), PATH)
     assert (
         "ExecStart=/usr/bin/rclone mount site:sets/a/b/ /data/sets --config /dev/null --read-only --allow-other "
-        "--dir-cache-time 1m --vfs-cache-mode full --cache-dir /scratch/s3 --vfs-cache-max-size 9Gi\n"
-    ) in text
+        "--dir-cache-time 1m --vfs-cache-mode full --cache-dir /scratch/s3 --vfs-cache-max-size 9G\n"
+    ) in text  # GiB; rclone before 1.56 (Ubuntu 22.04 has 1.53) refuses `9Gi`: fs/sizesuffix.go
     assert f"EnvironmentFile={KEYS}\nEnvironment=RCLONE_CONFIG_SITE_TYPE=s3\n" in text
     assert "RequiresMountsFor=/scratch/s3\n" in text
     other = store_site({**GIVEN, "mounts": {PATH: {**MOUNT, "tool": "mountpoint-s3"}}})
