@@ -29,22 +29,39 @@ def hangs(mark, seconds):
     except (OSError, ValueError, IndexError):
         return False
 
-def folders_in(path):
-    # Squashed root may neither list nor search the folder, and users make and remove folders: what is not seen is not asked.
+def writer(path):
+    # Whose folder or world-writable folder it is, or one in it: (uid, gid, folder). "root": by the modes nobody else may
+    # write. None: not known: root is squashed and may not list it, or a group may write (with an ACL, its bits are the mask).
+    top = os.stat(path)
+    if top.st_mode & stat.S_IWOTH:
+        return 65534, 65534, path
+    if top.st_uid:
+        return top.st_uid, top.st_gid, path
+    known = not top.st_mode & stat.S_IWGRP
     try:
         with os.scandir(path) as entries:
             for number, entry in enumerate(entries):
-                if number == 64:
-                    break
+                if number == 512:
+                    return None
                 try:
-                    if entry.is_dir(follow_symlinks=False):
-                        one = entry.stat(follow_symlinks=False)
-                        if one.st_mode & stat.S_IWUSR:
-                            yield one.st_uid, one.st_gid, entry.path
+                    if not entry.is_dir(follow_symlinks=False):
+                        continue
+                    one = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # its user removed it
                 except OSError:
-                    pass
+                    known = False
+                    continue
+                if one.st_uid == 0 and entry.name.startswith("."):
+                    continue  # a filer's snapshots: writable by their modes, and read-only
+                if one.st_mode & stat.S_IWOTH:
+                    return 65534, 65534, entry.path
+                if one.st_uid and one.st_mode & stat.S_IWUSR:
+                    return one.st_uid, one.st_gid, entry.path
+                known = known and not one.st_mode & stat.S_IWGRP
     except PermissionError:
-        pass
+        return None
+    return "root" if known else None
 
 def may_write(folder):
     # os.access answers no to every error; only a refusal is one.
@@ -54,27 +71,23 @@ def may_write(folder):
     ctypes.CDLL(None, use_errno=True).access(os.fsencode(folder), os.W_OK)
     return 1 if ctypes.get_errno() in (errno.EACCES, errno.EPERM, errno.EROFS) else 2
 
-def owner_may_write(path):
-    # Root may be squashed by the server: the owner of the folder, or of one in it, asks instead (access(2) asks the
-    # server, and a read-only export answers no).
-    top = os.stat(path)
-    asked = [(top.st_uid, top.st_gid, path), *folders_in(path)]
-    users = [one for one in asked if one[0] != 0][:1]
-    if top.st_mode & stat.S_IWOTH:
-        users.insert(0, (65534, 65534, path))
-    for uid, gid, folder in users:
-        pid = os.fork()
-        if pid == 0:
-            said = 2
-            try:
-                os.setgroups([])
-                os.setgid(gid)
-                os.setuid(uid)
-                said = may_write(folder)
-            finally:
-                os._exit(said)
-        return {0: True, 256: False}.get(os.waitpid(pid, 0)[1])
-    return None
+def user_may_write(path):
+    # Root may be squashed by the server: a user asks instead (access(2) asks the server, and a read-only export answers no).
+    found = writer(path)
+    if not isinstance(found, tuple):
+        return found
+    uid, gid, folder = found
+    pid = os.fork()
+    if pid == 0:
+        said = 2
+        try:
+            os.setgroups([])
+            os.setgid(gid)
+            os.setuid(uid)
+            said = may_write(folder)
+        finally:
+            os._exit(said)
+    return {0: True, 256: False}.get(os.waitpid(pid, 0)[1])
 
 def writes(path):
     name = os.path.join(path, ".rackwright-%s-%d" % (os.uname().nodename, os.getpid()))
@@ -86,7 +99,7 @@ def writes(path):
         return True
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
-            return owner_may_write(path)
+            return user_may_write(path)
         raise
     finally:
         try:
@@ -104,6 +117,8 @@ def ask(path, write):
     seconds = round(time.monotonic() - began, 3)
     said = {"seconds": seconds, "blocks": room.f_blocks, "available": room.f_bavail, "files": room.f_files, "files_available": room.f_favail}
     if write:
+        if room.f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, "")
         said["writes"] = writes(path)
     return said
 
@@ -180,6 +195,8 @@ class Answer:
     files_available: int = 0
     writes: bool | None = None
     """Whether files can be written; None where that was not asked, or the server lets root find out nothing."""
+    only_root: bool = False
+    """Where `writes` is None: by the modes only root may write, whom the server squashes."""
 
 
 def ask(
@@ -210,7 +227,7 @@ def _answer(said: dict[str, Any]) -> Answer:
     if "error" in said:
         return Answer(float(said.get("seconds", 0)), error=str(said["error"]), text=str(said["text"]))
     writes = said.get("writes")
-    if writes not in (None, True, False):
+    if writes not in (None, True, False, "root"):
         raise ValueError(writes)
     return Answer(
         float(said["seconds"]),
@@ -218,5 +235,6 @@ def _answer(said: dict[str, Any]) -> Answer:
         available=int(said["available"]),
         files=int(said["files"]),
         files_available=int(said["files_available"]),
-        writes=writes,
+        writes=None if writes == "root" else writes,
+        only_root=writes == "root",
     )

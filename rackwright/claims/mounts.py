@@ -6,6 +6,8 @@ its deadline.
 
 from __future__ import annotations
 
+from shlex import quote
+
 from rackwright.claims.check import Check, CheckContext, NotInScope, Undetermined, Warned, fail
 from rackwright.claims.files import as_rendered
 from rackwright.claims.mount_probe import Answer, ask
@@ -15,7 +17,7 @@ from rackwright.model.cluster import Node
 from rackwright.model.mount_names import unit_name
 from rackwright.model.options import RoleOptions
 from rackwright.model.platforms import Capability
-from rackwright.model.storage import Filesystem, FilesystemKind, MountsFilesystems
+from rackwright.model.storage import Filesystem, FilesystemKind, MountsFilesystems, ServesFilesystems
 from rackwright.mounts import (
     automount_unit,
     differences,
@@ -72,11 +74,14 @@ def _mount_timed_out(context: Context, one: Filesystem) -> bool:
 
 
 def _trouble(one: Filesystem, answer: Answer) -> str | None:
-    """Why nothing more is known of a filesystem; None where it answered. Raises Failed for a stale handle."""
+    """Why nothing more is known of a filesystem; None where it answered. Raises Failed where it answers with an error."""
     if answer.hangs:
         return f"{one.path} does not answer within {one.stat_seconds:g} s"
     if answer.error == "ESTALE":
         fail(f"{one.path} has a stale file handle: the server's folder was removed or replaced")
+    if answer.error == "ENODEV":
+        unit = quote(unit_name(one.path))
+        fail(f"{one.path} cannot be mounted: `systemctl status {unit}` on the node shows why")
     if answer.error:
         fail(f"{one.path} cannot be read: {answer.error} ({answer.text})")
     return None
@@ -120,7 +125,7 @@ def can_be_written(context: Context) -> str:
     """Each that is not declared read-only takes files: root's, or its users' where the server squashes root."""
     filesystems = tuple(one for one in _filesystems(context) if not one.read_only)
     found = _answers(context, filesystems, write=True)
-    unknown, users_only = [], []
+    unknown, users_only, root_only = [], [], []
     for one in filesystems:
         answer = found[one.path]
         if _is_kerberos(one) and not answer.error and not answer.hangs and answer.writes is not True:
@@ -128,6 +133,13 @@ def can_be_written(context: Context) -> str:
             continue
         if answer.error == "EROFS" or answer.writes is False:
             fail(f"{one.path} is not writable: {answer.text or 'the server refuses its users'}")
+        if answer.only_root and _keeps_root(context, one):
+            fail(
+                f"{one.path} is not writable: the server is declared not to squash root here, but refuses it"
+            )
+        if answer.only_root:
+            root_only.append(one.path)
+            continue
         if answer.error in ("ENOSPC", "EDQUOT"):
             fail(f"{one.path} has no space for a file: {answer.text}")
         said = _trouble(one, answer)
@@ -136,14 +148,31 @@ def can_be_written(context: Context) -> str:
         unknown += [said] if said is not None else []
     if unknown:
         raise Undetermined("; ".join(unknown))
-    written = ", ".join(one.path for one in filesystems if one.path not in users_only)
+    written = ", ".join(one.path for one in filesystems if one.path not in (*users_only, *root_only))
+    untested = []
     if users_only:
-        others = f"; {written} can be written" if written else ""
-        raise NotInScope(
-            f"only a user's Kerberos ticket, which root does not have, shows whether {', '.join(users_only)} can be "
-            f"written{others}"
+        untested.append(
+            f"only a user's Kerberos ticket, which root does not have, shows whether {', '.join(users_only)} can be written"
         )
+    if root_only:
+        untested.append(
+            f"only root may write to {', '.join(root_only)}, but the server squashes root, and there is no user's folder "
+            "to test instead"
+        )
+    if untested:
+        raise NotInScope("; ".join((*untested, *((f"{written} can be written",) if written else ()))))
     return written
+
+
+def _keeps_root(context: Context, one: Filesystem) -> bool:
+    """Whether a server of the cluster is declared not to squash this node's root."""
+    return any(
+        isinstance(given, ServesFilesystems)
+        and one.kind in given.serves_kinds
+        and context.node.name in given.roots(one)
+        for name in one.server_nodes
+        for given in context.cluster.by_name[name].options.values()
+    )
 
 
 def _is_kerberos(one: Filesystem) -> bool:

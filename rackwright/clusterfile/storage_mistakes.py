@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.roles import options_class, role_names
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.mount_points import belongs_to_system, is_absolute
 from rackwright.model.ranges import fold
 from rackwright.model.storage import (
     Filesystem,
@@ -17,37 +17,14 @@ from rackwright.model.storage import (
     ServesFilesystems,
 )
 
-_PATH = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9._-]*)+")
-_SYSTEM = frozenset(
-    [
-        "/",
-        "/bin",
-        "/boot",
-        "/dev",
-        "/etc",
-        "/lib",
-        "/lib64",
-        "/proc",
-        "/root",
-        "/run",
-        "/sbin",
-        "/sys",
-        "/tmp",
-        "/usr",
-        "/var",
-        "/var/lib",
-        "/var/log",
-    ]
-)
-
 
 def path_mistake(path: str, *, mounted: bool = True) -> tuple[str, str | None] | None:
     """What is wrong with a folder that is mounted on, or exported; None: nothing."""
     if path == "/" and not mounted:
         return None
-    if not _PATH.fullmatch(path):
+    if not is_absolute(path):
         return f"{path[:60]!r} is not a valid absolute path.", "e.g. `/home`: no slash at the end, no `..`"
-    if mounted and path in _SYSTEM:
+    if mounted and belongs_to_system(path):
         return f"Cannot mount over {path}.", "e.g. `/home`"
     return None
 
@@ -135,13 +112,16 @@ def _check_local(report: Report, cluster: Cluster, one: Filesystem) -> None:
 
 def _check_own_drives(report: Report, cluster: Cluster, one: Filesystem) -> None:
     for name in one.nodes:
+        serves = name in one.server_nodes
+        if serves and one.export in (None, one.path):
+            continue  # nothing is mounted at its path there; an export from elsewhere has a mount unit of its path
         for path in _made(cluster.by_name[name]):
-            if name not in one.server_nodes and (
-                path == one.path or one.path.startswith(f"{path}/") or path.startswith(f"{one.path}/")
-            ):
+            if path == one.path or one.path.startswith(f"{path}/") or path.startswith(f"{one.path}/"):
+                apart = "mount each on a separate path"
+                in_place = serves and path == one.path
                 report.add(
                     ("storage", one.name, "path"),
                     f"{one.path} conflicts with {path}, which {name} has on its own drives.",
-                    "mount each on a separate path",
+                    f"export it in place, `export: {path}`, or {apart}" if in_place else apart,
                 )
                 return

@@ -94,7 +94,7 @@ class SharesKey:
 
 
 class GoesFirst:
-    """What the role runs on some nodes has to be up before what others run: they are in an earlier wave."""
+    """What other nodes wait for: its nodes come first where `waves.size` splits a stage; by default all go at once."""
 
     def goes_first(self, node: Node) -> bool:
         """Whether other nodes wait for this one."""

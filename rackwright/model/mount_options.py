@@ -125,6 +125,7 @@ _NUMBERS: Mapping[str, tuple[int, int]] = {
     "actimeo": (0, 2**31 - 1),
     "port": (1, 65535),
 }
+_NO_UDP = "NFSv4 does not run over UDP: remove the option"
 _ELSEWHERE: Mapping[str, str] = {
     "ro": "write `read_only: true`",
     "rdma": "write `rdma: true`",
@@ -134,7 +135,11 @@ _ELSEWHERE: Mapping[str, str] = {
     "noauto": "write `automount: true`",
     "user": "only root mounts declared filesystems",
     "tcp": "NFS uses TCP; write `rdma: true` for RDMA",
-    "udp": "NFSv4 has no UDP",
+    "proto=rdma": "write `rdma: true`",
+    "proto=rdma6": "write `rdma: true`",
+    "udp": _NO_UDP,
+    "proto=udp": _NO_UDP,
+    "proto=udp6": _NO_UDP,
     "addr": "name the server under `servers`",
     "users": "only root mounts declared filesystems",
     "secret": "name the secret in the role's options; it does not belong in the cluster file",
@@ -151,10 +156,10 @@ def option_mistakes(kind: FilesystemKind, options: tuple[str, ...]) -> Iterator[
         name, _, value = option.partition("=")
         if not OPTION.fullmatch(option):
             yield index, f"{option!r} is not a mount option.", "e.g. `nconnect=8`; one item per option"
-        elif name.startswith("x-systemd.") or name in _ELSEWHERE or option == "proto=rdma":
-            hint = _ELSEWHERE.get(name, "write `rdma: true`" if name == "proto" else None)
+        elif name.startswith("x-systemd.") or name in _ELSEWHERE or option in _ELSEWHERE:
             systemd = "a mount unit ignores fstab options: use the keys of the filesystem"
-            yield index, f"`{name}` cannot be set in `options`.", hint or systemd
+            hint = _ELSEWHERE.get(name) or _ELSEWHERE.get(option) or systemd
+            yield index, f"`{option if option in _ELSEWHERE else name}` cannot be set in `options`.", hint
         elif name in seen:
             yield index, f"`{name}` is set twice.", None
         elif (wrong := _unknown(kind, name, value, has_value="=" in option)) is not None:

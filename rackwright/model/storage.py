@@ -72,8 +72,9 @@ class Quota(Frozen):
         return self
 
     def of(self, user: str) -> Quota:
-        """The limits of a user."""
-        return self.users.get(user, self)
+        """The limits of a user. Where the user's own limits leave one out, XFS enforces the default, and so it is declared."""
+        own = self.users.get(user, self)
+        return own.model_copy(update={"gib": own.gib or self.gib, "files": own.files or self.files})
 
 
 class StorageFloor(Frozen):
@@ -198,8 +199,12 @@ class ServesFilesystems:
     serves_kinds: ClassVar[frozenset[FilesystemKind]]
 
     def roots(self, filesystem: Filesystem) -> tuple[str, ...]:
-        """Nodes whose root is not squashed on a filesystem that this role serves; on all others root becomes `nobody`."""
-        raise NotImplementedError
+        """Nodes whose root is not squashed on a filesystem that this role serves: all of them, unless the role squashes."""
+        return filesystem.nodes
+
+    def mode(self, filesystem: Filesystem) -> str | None:
+        """Octal mode that this role gives the folder that it serves; None: it sets none."""
+        return None
 
 
 class MakesFilesystems:
@@ -212,6 +217,10 @@ class MakesFilesystems:
     def made_options(self, node: Node) -> Mapping[str, tuple[str, ...]]:
         """Mount options of each, likewise."""
         raise NotImplementedError
+
+    def made_access(self, node: Node) -> Mapping[str, tuple[str, str]]:
+        """(owner, octal mode) of each one's root folder, likewise; left out: not known."""
+        return {}
 
 
 def mount_of(node: Node, filesystem: Filesystem) -> Mount | None:

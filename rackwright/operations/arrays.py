@@ -35,8 +35,9 @@ def array(
 
     A failed member that is no longer declared is removed, and a declared disk that is not a member is added: that is
     a replaced drive. A member that still works and is no longer declared serves until its data is on the disk declared
-    in its place (`mdadm --replace`), and leaves the array after that. A stripe of which a drive was replaced has lost its data and is made anew, once the serials of its
-    other drives were typed. A member that is missing, or failed and still declared, is left to `rackwright verify`.
+    in its place (`mdadm --replace`), and leaves the array after that; while a declared disk is missing, it stays. A
+    stripe of which a drive was replaced has lost its data and is made anew, once the serials of its other drives were
+    typed. A member that is missing, or failed and still declared, is left to `rackwright verify`.
 
     + array: its name; the array is /dev/md/NAME
     + level: 0, 1, 5, 6 or 10
@@ -49,7 +50,7 @@ def array(
     there: Storage = host.get_fact(BlockDevices, lvm=lvm)
     found = there.array(array)
     if found is not None and found.value("array_state") in RUNNING:
-        yield from _complete(array, level, there, found, (*disks, *spares))
+        yield from _complete(array, level, len(disks), there, found, (*disks, *spares))
         return
     present = _present(there, (*disks, *spares))
     members = there.members_of(f"{site_of().node.name}:{array}")
@@ -115,17 +116,16 @@ def _create(
 
 
 def _complete(
-    array: str, level: str, there: Storage, found: Array, declared: Sequence[Selector]
+    array: str, level: str, disks: int, there: Storage, found: Array, declared: Sequence[Selector]
 ) -> Generator[StringCommand, None, None]:
-    if found.value("level") != f"raid{level}":
-        raise OperationError(
-            f"the array {array} is {found.value('level')}, and RAID {level} is declared: it is not reshaped"
-        )
+    _refuse_reshape(array, level, disks, found)
     present, path = _present(there, declared), quote(found.device)
     names = {disk.name for disk in present}
     gone = [name for name, state in found.members.items() if "faulty" in state and name not in names]
     new = [usable(disk) for disk in present if disk.name not in found.members] if level != "0" else []
-    moved = _moved(found, names, len(new)) if level != "0" else []
+    # with a serial or slot that no disk has, the member that looks undeclared may be the one that was meant
+    complete = len(present) == len(declared)
+    moved = _moved(found, names, len(new)) if level != "0" and complete else []
     if not (gone or new or moved):
         host.noop(f"{array} is as declared")
         return
@@ -147,6 +147,20 @@ def _complete(
         yield guarded(new, f"mdadm --manage {path} --add {devices}\nsettle\n")
     for name in moved:
         yield _move(found, name)
+
+
+def _refuse_reshape(array: str, level: str, disks: int, found: Array) -> None:
+    """A number that cannot be read (`3 (2)` while md reshapes) is left to `rackwright verify`."""
+    if found.value("level") != f"raid{level}":
+        raise OperationError(
+            f"the array {array} is {found.value('level')}, and RAID {level} is declared: it is not reshaped"
+        )
+    made = found.value("raid_disks")
+    if made.isdecimal() and int(made) != disks:
+        raise OperationError(
+            f"the array {array} ({found.device}) is made for {made} disks, and {disks} are declared: it is not "
+            f"reshaped; declare {made} `disks` and any others as `spares`, or reshape it by hand (mdadm --grow)"
+        )
 
 
 def _kept(found: Array, gone: Sequence[str]) -> bool:

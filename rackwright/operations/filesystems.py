@@ -10,14 +10,28 @@ from pyinfra.api.exceptions import OperationError
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
+from rackwright.boundary import printable
 from rackwright.data import site_of
 from rackwright.facts.block_devices import BlockDevices
 from rackwright.facts.block_records import Disk, Signature, Storage
 from rackwright.facts.disk_choice import chosen, signatures_at, stable_link, usable
+from rackwright.facts.settings import Answer
 from rackwright.model.disks import DEVICE, Selector
-from rackwright.operations import files
+from rackwright.model.mount_names import unit_name
+from rackwright.operations import files, units
 from rackwright.operations.disk_guard import change_of, guarded, refuse_container, same_as_planned
+from rackwright.operations.mounts import keep_own_login
 from rackwright.plan.changes import Change, record
+
+_FIRST_ENTRY = """\
+p={path}
+if awk -v p="$p" '$5 == p {{ found = 1 }} END {{ exit !found }}' /proc/self/mountinfo; then
+  echo mounted
+elif [ -e "$p" ]; then
+  one=$(find "$p" -mindepth 1 -maxdepth 1 ! -name lost+found -print -quit) && echo "${{one:-empty}}"
+else
+  echo empty
+fi"""
 
 
 @operation()
@@ -102,3 +116,26 @@ def mount_unit_of_disk(
         return
     there: Storage = host.get_fact(BlockDevices, lvm=lvm)
     yield from files.file._inner(path=path, content=content.replace(DEVICE, stable_link(chosen(there, disk))))
+
+
+@operation()
+def mounted(path: str, unit_file: str, lvm: bool = False) -> Generator[StringCommand, None, None]:
+    """A filesystem is mounted by its mount unit, and never over a folder that holds anything."""
+    if not site_of().offline:
+        _hides_nothing(path, host.get_fact(BlockDevices, lvm=lvm))
+    yield from units.unit._inner(unit=unit_name(path), reload_on=(unit_file,))
+
+
+def _hides_nothing(path: str, there: Storage) -> None:
+    """OperationError where a mount would hide what is in the folder; where one is mounted, nothing is read."""
+    if path in there.mounts:
+        return
+    keep_own_login(path)
+    first: str | None = host.get_fact(Answer, read=_FIRST_ENTRY.format(path=quote(path)))
+    if first is None:
+        raise OperationError(f"whether {path} is empty cannot be read; nothing is mounted over it")
+    if first not in ("empty", "mounted"):
+        raise OperationError(
+            f"{path} is not empty (it holds {printable(first, 200)}), and a filesystem mounted there would hide that: "
+            f"move it away first, e.g. `mv {path} {path}.old`, and copy it back once the filesystem is mounted"
+        )

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import DeclaresUsers
 from rackwright.model.mount_names import unit_name
-from rackwright.model.storage import Filesystem, FilesystemKind, FilesystemPurpose, Quota, made_below
+from rackwright.model.storage import (
+    Filesystem,
+    FilesystemKind,
+    FilesystemPurpose,
+    MakesFilesystems,
+    Quota,
+    ServesFilesystems,
+    made_below,
+)
 from rackwright.render import render
 from rackwright.roles.home import paths
 from rackwright.roles.home.options import HomeOptions
@@ -51,6 +59,23 @@ def folder(node: Node, one: Filesystem, options: HomeOptions) -> str | None:
     return one.path if node.name == options.made_on else None
 
 
+def on_own_drives(node: Node, one: Filesystem) -> bool:
+    """Whether the folder is on the node's own drives, and not on what it mounts from a server."""
+    return not one.kind.shared or node.name in one.server_nodes
+
+
+def access(node: Node, one: Filesystem, folder: str) -> tuple[str, str] | None:
+    """(owner, octal mode) that roles give the folder on a node's own drives; None: no role sets them."""
+    makes = node.offers(MakesFilesystems)
+    if makes is not None and folder in makes.made_filesystems(node):
+        return makes.made_access(node).get(folder)
+    for given in node.options.values():
+        if isinstance(given, ServesFilesystems) and one.kind in given.serves_kinds:
+            mode = given.mode(one)
+            return ("root", mode) if mode is not None else None
+    return None
+
+
 def mount(node: Node, one: Filesystem, options: HomeOptions) -> str | None:
     """What has to be mounted before a node makes homes; None: no role mounts what the folder is on."""
     given = folder(node, one, options)
@@ -86,6 +111,14 @@ def limits(cluster: Cluster, one: Filesystem) -> dict[int, tuple[int, int]]:
     if quota is None:
         return {}
     return {uid: limit(quota, user) for user, uid in users(cluster, one).items()}
+
+
+def enforced(cluster: Cluster, one: Filesystem) -> tuple[tuple[int, int], dict[int, tuple[int, int]]] | None:
+    """The default, and by uid the limits that differ from it; None: no quota."""
+    if one.quota is None:
+        return None
+    default = limit(one.quota)
+    return default, {uid: given for uid, given in limits(cluster, one).items() if given != default}
 
 
 def made_by(cluster: Cluster, node: Node, options: HomeOptions) -> tuple[tuple[Filesystem, str], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
 from rackwright.model.cluster import Cluster, Node
@@ -16,6 +16,7 @@ Problem = tuple[str, str, str | None]
 """(path below the section, a full sentence, a hint)."""
 _COUNTS = frozenset({"uquota", "usrquota", "quota"})
 """Mount options with which XFS counts and enforces quotas of users (xfs(5), xfs_quota(8), read 2026-11-26)."""
+_WRITABLE_BY_OTHERS = 0o022
 
 
 def problems_of(options: HomeOptions, cluster: Cluster) -> Iterator[Problem]:
@@ -27,6 +28,8 @@ def problems_of(options: HomeOptions, cluster: Cluster) -> Iterator[Problem]:
     for one in declared:
         yield from _numbers(cluster, one)
         yield from _quota(options, cluster, one)
+        yield from _access(options, cluster, one)
+    yield from _one_xfs(options, cluster, declared)
 
 
 def _made_on(options: HomeOptions, cluster: Cluster, declared: list[Filesystem]) -> Iterator[Problem]:
@@ -76,8 +79,9 @@ def _quota(options: HomeOptions, cluster: Cluster, one: Filesystem) -> Iterator[
         )
     for node in cluster.nodes:
         given = layout.folder(node, one, options)
-        own_disks = not one.kind.shared or node.name in one.server_nodes
-        if given is not None and own_disks and (wrong := _cannot_have_quotas(node, given, one)) is not None:
+        if given is None or not layout.on_own_drives(node, one):
+            continue
+        if (wrong := _cannot_have_quotas(node, given, one)) is not None:
             yield "", *wrong
             return
 
@@ -100,6 +104,49 @@ def _cannot_have_quotas(node: Node, folder: str, one: Filesystem) -> tuple[str, 
             "add it to `mount_options` under `roles.storage_layout.filesystems`, and unmount it once: a remount is too late",
         )
     return None
+
+
+def _access(options: HomeOptions, cluster: Cluster, one: Filesystem) -> Iterator[Problem]:
+    """The program on the node makes no home in a folder that other users own or write (node.check_folder)."""
+    for node in cluster.nodes:
+        given = layout.folder(node, one, options)
+        if given is None or not layout.on_own_drives(node, one):
+            continue
+        found = layout.access(node, one, given)
+        if found is None or (found[0] == "root" and not int(found[1], 8) & _WRITABLE_BY_OTHERS):
+            continue
+        said = f"The folder of homes {given} on {node.name} has owner {found[0]} and mode {found[1]}"
+        declare = (
+            f"storage_layout: {{filesystems: {{{given}: {{owner: root, mode: '755'}}}}}}"
+            if given in _made(node)
+            else f"nfs_server: {{modes: {{{one.name}: '755'}}}}"
+        )
+        yield "", f"{said}: no home is made unless only root owns and writes it.", f"e.g. `{declare}`"
+        return
+
+
+def _made(node: Node) -> Collection[str]:
+    makes = node.offers(MakesFilesystems)
+    return makes.made_filesystems(node) if makes is not None else ()
+
+
+def _one_xfs(options: HomeOptions, cluster: Cluster, declared: list[Filesystem]) -> Iterator[Problem]:
+    """XFS has one set of limits: each of two filesystems of homes would overwrite those of the other at every apply."""
+    for node in cluster.nodes:
+        first: dict[str, Filesystem] = {}
+        for one in declared:
+            path = layout.quota_on(node, one, options)
+            if path is None:
+                continue
+            other = first.setdefault(path, one)
+            if layout.enforced(cluster, one) != layout.enforced(cluster, other):
+                both = f"storage.{other.name} and storage.{one.name}"
+                yield (
+                    "",
+                    f"{both} have different quotas, but XFS has one limit for each user on {path} of {node.name}.",
+                    "give both the same limits, or each a separate filesystem under `roles.storage_layout.filesystems`",
+                )
+                return
 
 
 def warnings_of(options: HomeOptions, cluster: Cluster) -> Iterator[Problem]:

@@ -16,6 +16,8 @@ MOST_CONNECTIONS = 16
 """Of one mount: NFS_MAX_CONNECTIONS, nfs(5); vastnfs allows more."""
 FIRST_DECIDES = frozenset({"nconnect", "max_connect"})
 """Mounts of one server share its connections, whatever these are (nfs_match_client, fs/nfs/client.c of Linux)."""
+DECIDED_BY_FIRST = ("nconnect", "max_connect", "noresvport")
+"""All that the first mount decides; `noresvport` is shown as it was given, whatever the connections have."""
 RDMA_PORT = 20049
 """IANA: nfsrdma; nfs(5), `port=`."""
 TIMEO = 600
@@ -142,6 +144,20 @@ def shown(fs: Filesystem, given: tuple[str, ...]) -> dict[str, str | None]:
         elif name in _CACHE_DEFAULTS and value != str(_CACHE_DEFAULTS[name]):
             found[name] = value
     return found
+
+
+def version(given: Mapping[str, str]) -> str:
+    """The version to mount with: `vers` and `nfsvers` are synonyms, and 4 alone is taken for the latest, 4.2."""
+    found = given.get("vers") or given.get("nfsvers") or "4"
+    if found.startswith("4") and "minorversion" in given:
+        return f"4.{given['minorversion']}"
+    return "4.2" if found == "4" else found
+
+
+def connection(given: Mapping[str, str]) -> tuple[str, ...]:
+    """What mounts of one server that share its connections have in common (nfs_match_client, fs/nfs/client.c of Linux)."""
+    protocol = given.get("proto", "tcp").removesuffix("6")
+    return version(given), protocol, given.get("port", "2049"), given.get("xprtsec", "none")
 
 
 def values(given: Iterable[str]) -> dict[str, str]:

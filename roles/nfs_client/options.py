@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from pydantic import Field
@@ -12,7 +12,16 @@ from rackwright.model.interfaces import HoldsPackages
 from rackwright.model.storage import Filesystem, FilesystemKind, Mount
 from rackwright.model.strings import PackageName, Version
 from rackwright.mount_roles import MountingOptions
-from rackwright.roles.nfs_client.mount_options import FIRST_DECIDES, MOST_CONNECTIONS, options, shown, values
+from rackwright.roles.nfs_client.mount_options import (
+    DECIDED_BY_FIRST,
+    FIRST_DECIDES,
+    MOST_CONNECTIONS,
+    connection,
+    options,
+    shown,
+    values,
+    version,
+)
 
 Trouble = tuple[str, str, str | None]
 
@@ -54,12 +63,10 @@ class NfsClientOptions(MountingOptions, HoldsPackages):
     def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
         """One server, or with VAST several that the first one stands for."""
         given = options(filesystem, self.connections, self.transfer_kib)
-        version = values(given).get("vers") or values(given).get("nfsvers") or ""
-        third = version.startswith("3")
         return Mount(
             filesystem=filesystem,
             what=f"{filesystem.servers[0].address}:{filesystem.export}",
-            type="nfs" if third else "nfs4",
+            type="nfs" if version(values(given)).startswith("3") else "nfs4",
             options=given,
             shown=shown(filesystem, given),
             first_decides=FIRST_DECIDES,
@@ -80,8 +87,11 @@ class NfsClientOptions(MountingOptions, HoldsPackages):
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
         """Those of every such role, versions that need rpcbind, mounts of one server that contradict each other."""
         yield from super().problems(cluster)
-        mounted = {one.name: one for node in cluster.running(self.role, self) for one in self.mounted(node)}
-        for one in mounted.values():
+        together = {
+            tuple(one.name for one in mounted): mounted
+            for mounted in (self.mounted(node) for node in cluster.running(self.role, self))
+        }
+        for one in {one.name: one for mounted in together.values() for one in mounted}.values():
             yield from self._version(one)
             if _takes_vastnfs(one) and not self.vast_packages:
                 yield (
@@ -89,40 +99,59 @@ class NfsClientOptions(MountingOptions, HoldsPackages):
                     f"{one.name} has {len(one.servers)} servers, but the kernel's own client mounts from one.",
                     "e.g. `vast_packages: {vastnfs-dkms: 4.0.34}`, from a mirror of the site",
                 )
-        yield from self._shared_connections(tuple(mounted.values()))
+        yield from self._shared_connections(together.values())
+
+    def _given(self, one: Filesystem) -> Mapping[str, str]:
+        return values(options(one, self.connections, self.transfer_kib))
 
     def _version(self, one: Filesystem) -> Iterator[Trouble]:
-        given = values(options(one, self.connections, self.transfer_kib))
-        version = given.get("vers") or given.get("nfsvers") or ""
-        if version == "3" and "nolock" not in given:
+        given = self._given(one)
+        if (found := version(given)) == "3" and "nolock" not in given:
             yield (
                 "",
                 f"{one.name} is mounted with NFSv3, whose locks need rpcbind and rpc.statd; both are masked.",
                 "use `vers=4.1` or `vers=4.2`, or declare `nolock`: locks are then local to each node",
             )
-        elif version in ("2", "4.0") or given.get("minorversion") == "0":
+        elif found in ("2", "4.0"):
             yield (
                 "",
-                f"{one.name} is mounted with NFSv{version or '4.0'}, for which clients open a listening port.",
+                f"{one.name} is mounted with NFSv{found}, for which clients open a listening port.",
                 "use `vers=4.1` or `vers=4.2`",
             )
 
-    def _shared_connections(self, mounted: tuple[Filesystem, ...]) -> Iterator[Trouble]:
-        """Mounts of one server with one version and protocol share its connections: the first mount decides how many."""
-        seen: dict[tuple[str | None, ...], tuple[str, str | None]] = {}
-        for one in mounted:
-            given = values(options(one, self.connections, self.transfer_kib))
-            key = (one.servers[0].address, given.get("vers"), given.get("proto"), given.get("port"))
-            name, number = seen.setdefault(key, (one.name, given.get("nconnect")))
-            if number != given.get("nconnect"):
+    def _shared_connections(self, together: Iterable[tuple[Filesystem, ...]]) -> Iterator[Trouble]:
+        """On each node, mounts that share connections declare the same of them; each pair is reported once."""
+        reported: set[tuple[str, str]] = set()
+        for mounted in together:
+            seen: dict[tuple[str, ...], Filesystem] = {}
+            for one in mounted:
+                address, given = one.servers[0].address, self._given(one)
+                first = seen.setdefault((address, *connection(given)), one)
+                wrong = _difference(self._given(first), given)
+                if wrong is None or (first.name, one.name) in reported:
+                    continue
+                reported.add((first.name, one.name))
+                said, hint = wrong
                 yield (
                     "",
                     (
-                        f"{name} and {one.name} share the connections to {one.servers[0].address}, with "
-                        f"nconnect={number} and nconnect={given.get('nconnect')}: whichever is mounted first decides."
+                        f"{first.name} and {one.name} share the connections to {address}, {said}: whichever is mounted "
+                        "first decides."
                     ),
-                    "declare the same `nconnect` for both",
+                    hint,
                 )
+
+
+def _difference(first: Mapping[str, str], second: Mapping[str, str]) -> tuple[str, str] | None:
+    """What two mounts with the same connections declare of them differently, and a hint."""
+    for name in DECIDED_BY_FIRST:
+        one, other = (None if value == "1" else value for value in (first.get(name), second.get(name)))
+        if one == other:
+            continue
+        if one is None or other is None:
+            return f"with and without {name}", f"declare the same `{name}` for both, or for neither"
+        return f"with {name}={one} and {name}={other}", f"declare the same `{name}` for both"
+    return None
 
 
 def _takes_vastnfs(one: Filesystem) -> bool:

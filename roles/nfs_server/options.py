@@ -23,15 +23,16 @@ from rackwright.model.storage import (
 from rackwright.model.text import mistake
 from rackwright.model.types import Platform
 from rackwright.roles.nfs_server import problems
-from rackwright.roles.nfs_server.problems import Trouble
+from rackwright.roles.nfs_server.problems import PORT, Trouble
 
-PORT = 2049
 DROP_IN = "/etc/systemd/system/nfs-server.service.d/rackwright.conf"
 _OPEN_TO_USERS = frozenset({FilesystemPurpose.DATA, FilesystemPurpose.SCRATCH, FilesystemPurpose.CHECKPOINT})
 _LEAST_THREADS, _THREADS_PER_CORE = 64, 8
 _THREAD_MIB = 32
 """Memory of the node for each thread: a thread holds the pages of one request, a little over 1 MiB (svc_alloc_arg and
 RPCSVC_MAXPAYLOAD of Linux 6.12), so that all of them together take some 3 % of it."""
+_KERNEL_SECONDS = 90
+"""The kernel's own lease and grace; each stays as it is where only the other is set."""
 _FEWEST = 8
 """rpc.nfsd's own number, nfsd(8) of nfs-utils 2.6.2."""
 
@@ -87,11 +88,13 @@ class NfsServerOptions(RoleOptions, ServesFilesystems, GoesFirst, Listens, Write
 
     @model_validator(mode="after")
     def _grace_is_long_enough(self) -> NfsServerOptions:
-        if self.grace_seconds is not None and self.grace_seconds < (self.lease_seconds or 90):
+        lease, grace = self.lease_seconds or _KERNEL_SECONDS, self.grace_seconds or _KERNEL_SECONDS
+        if grace < lease:
+            default = " by default" if self.grace_seconds is None else ""
             raise mistake(
-                f"`grace_seconds` is {self.grace_seconds}, less than a lease of {self.lease_seconds or 90} s: a client "
-                "may not know yet that the server was away.",
-                "lower `lease_seconds` too",
+                f"`grace_seconds` is {grace}{default}, less than a lease of {lease} s: a client may not know yet that "
+                "the server was away.",
+                f"declare `grace_seconds: {lease}`, or a shorter lease, e.g. `lease_seconds: {grace}`",
             )
         return self
 

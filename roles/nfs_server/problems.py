@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rackwright.roles.nfs_server.options import NfsServerOptions
 
 Trouble = tuple[str, str, str | None]
+PORT = 2049
+RDMA_PORT = 20049
+"""IANA: nfsrdma."""
 
 
 def problems(options: NfsServerOptions, cluster: Cluster) -> Iterator[Trouble]:
@@ -28,6 +31,7 @@ def problems(options: NfsServerOptions, cluster: Cluster) -> Iterator[Trouble]:
         served |= {one.name: one for one in options.exported(node)}
     for one in served.values():
         yield from _clients(cluster, one)
+        yield from _options(one)
         if one.quota is not None and one.purpose is not FilesystemPurpose.HOME:
             yield (
                 "",
@@ -71,6 +75,25 @@ def _folders(options: NfsServerOptions, node: Node) -> Iterator[Trouble]:
                 f"{node.name} uses {one.name} at {one.path}, but {export} is in its way.",
                 f"export it from elsewhere, e.g. /srv/{one.name}, or from {one.path} itself",
             )
+
+
+def _options(one: Filesystem) -> Iterator[Trouble]:
+    """Mount options that this server does not answer."""
+    declared = dict(option.partition("=")[::2] for option in one.options)
+    version = declared.get("vers") or declared.get("nfsvers") or ""
+    if version.startswith("3"):
+        yield (
+            "",
+            f"{one.name} is mounted with NFSv3, but nfs_server serves only 4.1 and 4.2.",
+            f"remove it from `storage.{one.name}.options`, or declare e.g. `vers=4.2`",
+        )
+    port, usual = declared.get("port"), str(RDMA_PORT if one.rdma else PORT)
+    if port not in (None, usual):
+        yield (
+            "",
+            f"{one.name} is mounted from port {port}, but nfs_server listens on {usual}.",
+            f"remove `port={port}` from `storage.{one.name}.options`",
+        )
 
 
 def _clients(cluster: Cluster, one: Filesystem) -> Iterator[Trouble]:

@@ -22,15 +22,24 @@ MASKED = ("rpcbind.socket", "rpcbind.service", "rpc-statd.service")
 VERSIONS = {"3": False, "4": True, "4.0": False, "4.1": True, "4.2": True}
 """4.0 makes the server connect to a port of each client; 3 needs rpcbind, rpc.statd and further ports."""
 _NAMESPACE = UUID("f4f7a6a4-4a0e-5b57-9d2b-6c7f2c9e0d31")
-_KEYS = "ro rw sync async root_squash no_root_squash subtree_check no_subtree_check fsid mountpoint sec"
+_KEYS = """\
+ro rw sync async crossmnt insecure root_squash no_root_squash all_squash subtree_check no_subtree_check fsid mountpoint \
+anonuid anongid sec xprtsec"""
 """Options of an export that are compared, in the order in which they are printed."""
+_USUAL = "anonuid=65534 anongid=65534"
+"""Written for every export (putexportent, support/nfs/exports.c of nfs-utils), and not printed."""
 _READ = """\
-awk -v keys={keys} '
+awk -v keys={keys} -v usual={usual} '
 BEGIN {{ count = split(keys, key, " ") }}
 {{
-  open = index($2, "("); split(substr($2, open + 1, length($2) - open - 1), words, ",")
+  open = index($2, "("); last = split(substr($2, open + 1, length($2) - open - 1), words, ",")
   split("", there)
-  for (i in words) {{ name = words[i]; sub(/=.*/, "", name); there[name] = words[i] }}
+  for (i = 1; i <= last; i++) if (!index(" " usual " ", " " words[i] " ")) {{
+    name = words[i]; sub(/=.*/, "", name)
+    # each group of sec= has its own flags
+    if (!(name in there)) there[name] = words[i]
+    else if (there[name] != words[i]) there[name] = there[name] " " words[i]
+  }}
   line = $1 " " substr($2, 1, open - 1)
   for (i = 1; i <= count; i++) if (key[i] in there) line = line " " there[key[i]]
   print line
@@ -64,10 +73,12 @@ def _clients(
     rest.append(f"sec={declared.get('sec', 'sys')}")
     if "xprtsec" in declared:
         rest.append(f"xprtsec={declared['xprtsec']}")
-    access = "ro" if one.read_only else "rw"
+    access = ["ro" if one.read_only else "rw", "sync"]
+    # without it nfsd refuses a client's port above 1023
+    access += ["insecure"] if "noresvport" in declared else []
     roots = [cluster.by_name[name].address_on(one.network) for name in options.roots(one)]
     return [
-        (client, (access, "sync", squash, "no_subtree_check", *rest))
+        (client, (*access, squash, "no_subtree_check", *rest))
         for client, squash in (
             *((str(address), "no_root_squash") for address in roots),
             (str(cluster.networks[one.network].cidr), "root_squash"),
@@ -79,7 +90,7 @@ def in_force(cluster: Cluster, node: Node, options: NfsServerOptions) -> str:
     """What READ prints where the declared exports are in force, and no others."""
     return "\n".join(
         sorted(
-            f"{one.export} {client} {' '.join(word for word in given if not word.startswith('xprtsec='))}"
+            f"{one.export} {client} {' '.join(given)}"
             for one in options.exported(node)
             for client, given in _clients(cluster, node, options, one)
         )
@@ -89,7 +100,7 @@ def in_force(cluster: Cluster, node: Node, options: NfsServerOptions) -> str:
 def read_exports() -> str:
     """Shell that prints a line for each folder and client that is exported; fails where it cannot know."""
     return f"command -v awk >/dev/null && test -r {ETAB} || exit 3\n" + _READ.format(
-        keys=quote(_KEYS), etab=ETAB
+        keys=quote(_KEYS), usual=quote(_USUAL), etab=ETAB
     )
 
 

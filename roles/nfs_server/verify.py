@@ -13,7 +13,8 @@ from rackwright.model.platforms import Capability
 from rackwright.mounts import live
 from rackwright.osfamily.names import names
 from rackwright.roles.nfs_server import texts
-from rackwright.roles.nfs_server.options import PORT, NfsServerOptions, filesystem_below
+from rackwright.roles.nfs_server.options import NfsServerOptions, filesystem_below
+from rackwright.roles.nfs_server.problems import PORT
 
 Context = CheckContext[NfsServerOptions]
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})

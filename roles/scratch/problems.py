@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable, Iterator
 
 from rackwright.model.cluster import Cluster, Node
@@ -49,6 +50,7 @@ def problems_of(options: ScratchOptions, cluster: Cluster) -> Iterator[Problem]:
     yield from _without_time(options, nodes)
     yield from _quota(options, nodes)
     yield from _unread(options, nodes)
+    yield from _access(options, nodes)
     yield from _in_the_way(options, nodes)
     yield from _elsewhere(options, cluster)
 
@@ -119,6 +121,25 @@ def _unread(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]
                 "user_hours",
                 f"{path} of {node.name} is mounted with relatime, which records reads up to 24 h late: {hours} h is too short.",
                 f"at least {_RELATIME_LEAST_HOURS}, or `strictatime` in `mount_options`",
+            )
+            return
+
+
+def _access(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
+    """What the program on the node refuses (node_folders.mounted), in each prolog and in the timer's run."""
+    fails = "every prolog" if options.jobs else "the timer that removes leftovers"
+    for node in nodes:
+        path, makes = options.filesystem_of(node).path, node.offers(MakesFilesystems)
+        found = makes.made_access(node).get(path) if makes is not None else None
+        if found is None:
+            continue
+        owner, bits = found[0], int(found[1], 8)
+        if owner != "root" or (bits & 0o022 and not bits & stat.S_ISVTX):
+            said = f"{path} of {node.name} has owner {owner} and mode {found[1]}"
+            yield (
+                "",
+                f"{said}: other users could rename what root makes in it, so {fails} would fail.",
+                f"e.g. `storage_layout: {{filesystems: {{{path}: {{owner: root, mode: '755'}}}}}}`, or `mode: '1777'`",
             )
             return
 

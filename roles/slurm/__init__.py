@@ -32,7 +32,8 @@ GPUs together by socket; cores of the wrong one are worse than none. Known for t
 A100's sockets are known in nvidia-smi's order, which need not be that of /dev/nvidiaN.
 
 Accounting entities before slurmctld: it refuses a partition whose QOS slurmdbd does not know. Where
-slurmdbd runs on another node, controllers wait for its answer, and its node is in an earlier wave.
+slurmdbd runs on another node, controllers wait for its answer, and its node comes first where `waves.size` splits
+an apply.
 
 Archived before purged: slurmdbd alone deletes for good, and a site finds out years later, when it has
 to account for a grant. A year of a busy cluster is some GiB of files that `sacctmgr archive load` reads.

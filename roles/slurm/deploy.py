@@ -223,7 +223,7 @@ def _state(site: Site, options: SlurmOptions) -> None:
 
 
 def _declared_state(declared: state.State) -> None:
-    """The same for a filesystem of `storage:`, which is mounted by the role of its kind."""
+    """The same for a filesystem that another role mounts: of `storage:`, or the node's own by storage_layout."""
     for folder in sorted({str(Path(path).parent) for path in state.files(declared)}):
         files.directory(name=f"Make {folder}", path=folder)
     for path, content in host.loop(state.files(declared).items()):  # type: ignore[no-untyped-call]

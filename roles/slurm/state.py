@@ -1,4 +1,4 @@
-"""The declared filesystem that holds slurmctld's state on a controller, and the texts that guard it."""
+"""The filesystem that holds slurmctld's state on a controller, and the texts that guard it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from rackwright.model.cluster import Node
 from rackwright.model.mount_names import unit_name
-from rackwright.model.storage import Filesystem, FilesystemKind, MakesFilesystems, Mount, made_below, mount_of
+from rackwright.model.storage import (
+    Filesystem,
+    FilesystemKind,
+    FilesystemPurpose,
+    MakesFilesystems,
+    Mount,
+    made_below,
+    mount_of,
+)
 from rackwright.render import render
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.sections import STATE_UNIT_FILES
@@ -46,6 +54,12 @@ class State:
     """On a client."""
 
     @property
+    def name(self) -> str:
+        """As the cluster file has it: `storage.NAME`, or the folder that storage_layout mounts it on."""
+        name = self.filesystem.name
+        return name if name.startswith("/") else f"storage.{name}"
+
+    @property
     def units(self) -> tuple[str, ...]:
         """Mount units without which slurmctld stops."""
         return tuple(unit_name(path) for path in self.mount_points)
@@ -64,23 +78,27 @@ def is_below(path: str, folder: str) -> bool:
 
 def holder(node: Node, options: SlurmOptions) -> Filesystem | None:
     """The declared filesystem that a node uses and that state_dir is on."""
-    return _holder(node, options.state_dir)
+    return declared_for(node, options.state_dir)
 
 
-def _holder(node: Node, folder: str) -> Filesystem | None:
+def declared_for(node: Node, folder: str) -> Filesystem | None:
+    """The declared filesystem that a node uses and that a folder is on."""
     return next((one for one in node.filesystems if is_below(folder, one.path)), None)
 
 
 def state_on(node: Node, options: SlurmOptions) -> State | None:
-    """How a controller gets its state by `storage:`; None where no declared filesystem holds it."""
+    """How a controller gets its state; None where nothing that is declared holds it, or state_mount alone."""
+    undeclared = holder(node, options) is None
+    if undeclared and (options.backups or options.state_mount is not None):
+        return None  # a pair cannot share one node's own drives
     return held_on(node, options.state_dir)
 
 
 def held_on(node: Node, folder: str) -> State | None:
-    """How a node gets a folder by `storage:`; None where no declared filesystem holds it."""
-    one = _holder(node, folder)
+    """How a node gets a folder, by `storage:` or else by storage_layout; None where neither holds it."""
+    one = declared_for(node, folder)
     if one is None:
-        return None
+        return _on_own_drives(node, folder)
     if one.kind is FilesystemKind.LOCAL:
         return State(one, _made(node, one.path))
     if node.name in one.server_nodes:
@@ -91,6 +109,22 @@ def held_on(node: Node, folder: str) -> State | None:
         return None
     place = Place(one.path, mount.types or (mount.type,), mount.sources or (mount.what,))
     return State(one, (place,), mount=mount)
+
+
+def _on_own_drives(node: Node, folder: str) -> State | None:
+    """The filesystem that the node makes, where `storage:` has no entry for it; it goes by its folder."""
+    places = _made(node, folder)
+    if not places:
+        return None
+    path = places[-1].path
+    one = Filesystem(
+        name=path,
+        kind=FilesystemKind.LOCAL,
+        purpose=FilesystemPurpose.STATE,
+        path=path,
+        nodes=(node.name,),
+    )
+    return State(one, places)
 
 
 def _made(node: Node, folder: str) -> tuple[Place, ...]:
@@ -125,8 +159,7 @@ def files(state: State) -> dict[str, str | None]:
 
 def refuse(state: State) -> str:
     """Asks once more, as the filesystem may have been mounted meanwhile; says what is missing and ends with an error."""
-    name = state.filesystem.name
     return (
-        f"found=$({PROGRAM}) || {{ echo \"$found. storage.{name} holds slurmctld's state: slurmctld was left as it is, "
+        f"found=$({PROGRAM}) || {{ echo \"$found. {state.name} holds slurmctld's state: slurmctld was left as it is, "
         'because on another folder it would forget all jobs" >&2; exit 1; }'
     )

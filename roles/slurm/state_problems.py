@@ -10,7 +10,7 @@ from rackwright.model.ranges import fold
 from rackwright.model.storage import Filesystem, FilesystemPurpose, ServesFilesystems
 from rackwright.model.types import Platform
 from rackwright.roles.slurm.services import SHARED_FILE_SYSTEMS, StateMount
-from rackwright.roles.slurm.state import holder, is_below, state_on
+from rackwright.roles.slurm.state import declared_for, holder, is_below, state_on
 
 if TYPE_CHECKING:
     from rackwright.roles.slurm.options import SlurmOptions
@@ -39,6 +39,7 @@ def state_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]
         yield from _placement(options, cluster, nodes, held)
         yield from _access(options, cluster, nodes, held)
         yield from _behaviour(options, nodes)
+    yield from _archive(options, cluster)
 
 
 def _hint(cluster: Cluster) -> str:
@@ -130,22 +131,48 @@ def _placement(
 def _access(
     options: SlurmOptions, cluster: Cluster, nodes: list[Node], held: dict[str, Filesystem]
 ) -> Iterator[Problem]:
-    """The folder is made by a controller that serves the filesystem, or by the primary head, whose root is root there."""
+    """Controllers are applied together, and whichever comes first makes the folder."""
     one = next(iter(held.values()))
-    if any(node.name in one.server_nodes for node in nodes):
-        return
+    users = [node for node in nodes if held.get(node.name) == one]
+    if (wrong := _squashed(cluster, one, users, options.state_dir)) is not None:
+        yield "state_dir", *wrong
+
+
+def _squashed(cluster: Cluster, one: Filesystem, nodes: list[Node], folder: str) -> tuple[str, str] | None:
+    """Nodes whose root is `nobody` on the filesystem, and so cannot make a folder that belongs to slurm."""
+    clients = [node.name for node in nodes if node.name not in one.server_nodes]
     for name in one.server_nodes:
         for given in cluster.by_name[name].options.values():
             if not isinstance(given, ServesFilesystems) or one.kind not in given.serves_kinds:
                 continue
-            primary = cluster.primary.name
-            if primary not in given.roots(one):
-                yield (
-                    "state_dir",
-                    f"{options.state_dir} is on {one.name}, where {primary}'s root is squashed and cannot make a folder.",
-                    f"let it be root there, e.g. `root_access: {{{one.name}: {primary}}}` of the role nfs_server",
+            roots = given.roots(one)
+            if squashed := [client for client in clients if client not in roots]:
+                allowed = fold(dict.fromkeys((*roots, *clients)))
+                return (
+                    f"{folder} is on {one.name}, where the root of {fold(squashed)} is squashed and cannot make the folder.",
+                    f"e.g. `nfs_server: {{root_access: {{{one.name}: '{allowed}'}}}}`",
                 )
-                return
+    return None
+
+
+def _archive(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
+    """Every node that runs slurmdbd makes the folder of purged records, and writes there."""
+    folder = options.accounting.archived.get("ArchiveDir")
+    if folder is None:
+        return
+    nodes = [node for node in cluster.nodes if options.accounting.runs_slurmdbd(node)]
+    held = {node.name: one for node in nodes if (one := declared_for(node, folder)) is not None}
+    for one in {given.name: given for given in held.values()}.values():
+        if one.read_only:
+            yield (
+                "accounting.archive_dir",
+                f"{folder} is on {one.name}, which is read-only.",
+                "e.g. `archive_dir: /var/lib/slurm/archive`",
+            )
+            continue
+        users = [node for node in nodes if held.get(node.name) == one]
+        if (wrong := _squashed(cluster, one, users, folder)) is not None:
+            yield "accounting.archive_dir", *wrong
 
 
 def _behaviour(options: SlurmOptions, nodes: list[Node]) -> Iterator[Problem]:

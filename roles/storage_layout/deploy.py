@@ -10,7 +10,7 @@ from rackwright.data import site_of
 from rackwright.model.cluster import Node
 from rackwright.model.disks import DEVICE
 from rackwright.model.mount_names import unit_name
-from rackwright.operations import arrays, files, filesystems, packages, units, volumes
+from rackwright.operations import arrays, files, filesystems, packages, volumes
 from rackwright.osfamily.names import names
 from rackwright.roles.storage_layout.options import StorageLayoutOptions
 from rackwright.roles.storage_layout.sections import FilesystemOptions
@@ -77,7 +77,7 @@ def _filesystem(node: Node, options: StorageLayoutOptions, path: str, one: Files
             content=mount_unit(path, one, DEVICE),
             lvm=options.uses_lvm,
         )
-    units.unit(name=f"Mount {path}", unit=unit_name(path), reload_on=(unit,))
+    filesystems.mounted(name=f"Mount {path}", path=path, unit_file=unit, lvm=options.uses_lvm)
     files.directory(
         name=f"Set the access of {path}", path=path, mode=one.mode, owner=one.owner, group=one.group
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Self
 
@@ -12,6 +11,7 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.disks import SUPERBLOCK_NAME_MAX, Selector
 from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.mount_names import unit_name
+from rackwright.model.mount_points import belongs_to_system, is_absolute
 from rackwright.model.options import RoleOptions
 from rackwright.model.platforms import Capability, why_lacking
 from rackwright.model.storage import MakesFilesystems
@@ -29,22 +29,6 @@ from rackwright.roles.storage_layout.sku_disks import missing, named, slots_of, 
 
 SetName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]{0,11}$")]
 """Of a set of drives: without digits, and short enough for a number after it."""
-_PATH = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9._-]*)+")
-_SYSTEM = (
-    "/",
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/lib",
-    "/proc",
-    "/root",
-    "/run",
-    "/sbin",
-    "/sys",
-    "/usr",
-    "/var",
-)
 
 
 class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
@@ -73,8 +57,10 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
     @classmethod
     def _are_folders(cls, filesystems: dict[str, FilesystemOptions]) -> dict[str, FilesystemOptions]:
         for path in filesystems:
-            if not _PATH.fullmatch(path) or path in _SYSTEM:
-                raise mistake(f"{path} cannot be mounted on.", "an absolute path of its own, e.g. /scratch")
+            if not is_absolute(path):
+                raise mistake(f"{path} cannot be mounted on.", "an absolute path, e.g. /scratch")
+            if belongs_to_system(path):
+                raise mistake(f"{path} cannot be mounted on: the operating system needs it.", "e.g. /scratch")
             outer = [other for other in filesystems if path.startswith(f"{other}/")]
             if outer:
                 raise mistake(f"{path} is below {outer[0]}, which is a filesystem of this role too.")
@@ -189,6 +175,10 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
     def made_options(self, node: Node) -> Mapping[str, tuple[str, ...]]:
         """How they are mounted."""
         return {path: one.mount_options for path, one in self.filesystems.items()}
+
+    def made_access(self, node: Node) -> Mapping[str, tuple[str, str]]:
+        """Owner and mode of their root folders."""
+        return {path: (one.owner, one.mode) for path, one in self.filesystems.items()}
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """Its mount units."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from rackwright.model.disks import SERIAL
 from rackwright.model.options import Frozen
 from rackwright.model.strings import GroupName, UserName
 from rackwright.model.text import mistake
+from rackwright.roles.storage_layout.mount_words import word_mistakes
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,14}$")]
 """Of disks, arrays, groups and volumes. No dash: device-mapper doubles it."""
@@ -95,6 +96,13 @@ class FilesystemOptions(Frozen):
     mode: str = Field(default="755", pattern=r"^[0-7]{3,4}$", description="Of its root folder, octal.")
     owner: UserName = Field(default="root", description="Of its root folder.")
     group: GroupName = Field(default="root", description="Of its root folder.")
+
+    @field_validator("mount_options")
+    @classmethod
+    def _are_options_of_its_type(cls, options: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        for message, hint in word_mistakes(info.data["type"], options) if "type" in info.data else ():
+            raise mistake(message, hint)
+        return options
 
     @model_validator(mode="after")
     def _has_a_label_that_fits(self) -> Self:

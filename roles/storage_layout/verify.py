@@ -48,6 +48,8 @@ def _disks(context: Context) -> str:
         _disk(there, _layout(context).selector(name, context.node.name)) for name in _layout(context).disks
     ]
     for disk in found:
+        if not disk.name.startswith("nvme"):
+            continue  # the SKU lists its NVMe drives alone
         is_size = any(abs(disk.size / 1e9 - size) <= size * _SIZE_TOLERANCE for size in sizes)
         if sizes and not is_size:
             wanted = " or ".join(f"{size} GB" for size in sorted(set(sizes)))

@@ -101,6 +101,67 @@ def test_only_a_refusal_means_that_users_cannot_write(tmp_path, name, writes):
     assert found[str(tmp_path)]["writes"] is writes
 
 
+SEES = """import contextlib
+def made(mode, uid): return os.stat_result((mode, 1, 1, 2, uid, uid, 0, 0, 0, 0))
+class Entry:
+    def __init__(self, name, mode, uid): self.name, self.path, self.seen = name, "/" + name, made(mode, uid)
+    def is_dir(self, follow_symlinks): return True
+    def stat(self, follow_symlinks): return self.seen if self.seen.st_uid != 7 else refused()
+os.stat = lambda path: made({top}, 0) if path == {path!r} else looked(path)
+os.scandir = lambda path: contextlib.nullcontext(Entry(*one) for one in {entries!r})
+os.setgroups = os.setgid = os.setuid = lambda given: None
+os.access = lambda folder, mode: folder == "/open"
+"""
+"""A top folder of root's with this mode, and folders in it by name, mode and owner; 7: root may not look. Users may write
+/open alone."""
+
+
+@pytest.mark.parametrize(
+    ("top", "entries", "writes"),
+    [
+        ("0o40755", [], "root"),
+        ("0o40755", [("tools", 0o40755, 0), ("lost+found", 0o40700, 0)], "root"),
+        ("0o40755", [("tools", 0o40755, 0), ("open", 0o40700, 1000)], True),
+        ("0o40755", [("open", 0o41777, 0)], True),
+        ("0o40755", [(".snapshot", 0o40777, 0)], "root"),
+        # a group may write, or an ACL lets somebody
+        ("0o40775", [], None),
+        ("0o40755", [("tools", 0o42775, 0)], None),
+        # not all of it was seen
+        ("0o40755", [("x", 0o40755, 7)], None),
+        ("0o40755", [("x", 0o40755, 7), ("open", 0o40755, 1000)], True),
+        ("0o40755", [(str(number), 0o40755, 0) for number in range(513)], None),
+    ],
+)
+def test_where_only_root_may_write_is_told_apart_from_what_is_not_known(tmp_path, top, entries, writes):
+    before = SQUASHED + SEES.format(top=top, path=str(tmp_path), entries=entries)
+    found, _ = ask(tmp_path, tmp_path, write=True, before=before)
+    assert found[str(tmp_path)]["writes"] == writes
+
+
+def test_a_folder_that_squashed_root_may_not_list_may_hold_users_folders(tmp_path):
+    sees = SEES.format(top="0o40750", path=str(tmp_path), entries=[])
+    found, _ = ask(tmp_path, tmp_path, write=True, before=f"{SQUASHED}{sees}os.scandir = refused\n")
+    assert found[str(tmp_path)]["writes"] is None
+
+
+def test_a_mount_that_is_read_only_is_found_whoever_may_write_there(tmp_path):
+    read_only = (
+        "room = os.statvfs('/')\n"
+        "class ReadOnly:\n    f_flag = os.ST_RDONLY\n    def __getattr__(self, name): return getattr(room, name)\n"
+        "os.statvfs = lambda path: ReadOnly()\n"
+    )
+    sees = SEES.format(top="0o40755", path=str(tmp_path), entries=[])
+    found, _ = ask(tmp_path, tmp_path, write=True, before=SQUASHED + sees + read_only)
+    assert found[str(tmp_path)] == {"error": "EROFS", "text": "Read-only file system"}
+
+
+def test_what_only_root_may_write():
+    text = '{"/home": {"seconds": 1, "blocks": 1, "available": 1, "files": 1, "files_available": 1, "writes": "root"}}'
+    answer = answers(text, (nfs(),))["/home"]
+    assert (answer.writes, answer.only_root) == (None, True)
+
+
 def test_one_that_hangs_costs_its_deadline_and_no_other_s_answer(tmp_path):
     (tmp_path / "good").mkdir()
     slow = (

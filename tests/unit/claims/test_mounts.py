@@ -12,6 +12,7 @@ from rackwright.facts.mounts import MountTable
 from rackwright.mounts import mounts_of, unit_texts
 from rackwright.roles.nfs_client.options import NfsClientOptions
 from rackwright.roles.nfs_client.verify import CHECKS
+from rackwright.roles.nfs_server.options import NfsServerOptions
 from tests.unit.roles.fake_facts import asked, files, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.nfs_sites import nfs, served
@@ -61,7 +62,10 @@ def test_answers(answer, result):
 @pytest.mark.parametrize(
     ("replies", "result"),
     [
-        ({RESULT: "exit-code\n"}, ("FAIL", "/home cannot be read: ENODEV (No such device)")),
+        (
+            {RESULT: "exit-code\n"},
+            ("FAIL", "/home cannot be mounted: `systemctl status home.mount` on the node shows why"),
+        ),
         ({RESULT: "timeout\n"}, ("UNKNOWN", "/home does not answer within 5 s")),
         ({}, ("UNKNOWN", "cannot run `systemctl`: sh: 1: systemctl: not found")),
     ],
@@ -163,6 +167,37 @@ def test_with_kerberos_root_cannot_ask_for_users(writes):
     assert judge(WRITTEN, probe(GOOD | {"writes": True}, write=True), fs) == ("PASS", "/home")
     read_only = {"error": "EROFS", "text": "Read-only file system"}
     assert judge(WRITTEN, probe(read_only, write=True), fs)[0] == "FAIL"
+
+
+ONLY_ROOT = "only root may write to /home, but the server squashes root, and there is no user's folder to test instead"
+
+
+def test_where_only_root_may_write_and_is_squashed_nothing_can_be_tested():
+    """A new /home without users, or a software tree that another node writes."""
+    answer = GOOD | {"writes": "root"}
+    assert judge(WRITTEN, probe(answer, write=True)) == ("OUT OF SCOPE", ONLY_ROOT)
+    two = served(nfs(), nfs(name="data", path="/data", export="/srv/data"))
+    words = (PROGRAM, "write", "/home", "5", "/data", "5")
+    asked_both = f"python3 -IS -c {' '.join(map(shlex.quote, words))}"
+
+    def both(other):
+        host = FakeHost({asked_both: json.dumps({"/home": answer, "/data": GOOD | {"writes": other}})})
+        result = judged("nfs_client", CHECKS, WRITTEN, two, worker(two), host)
+        return str(result.status), result.evidence
+
+    assert both(True) == ("OUT OF SCOPE", f"{ONLY_ROOT}; /data can be written")
+    assert both(False)[0] == "FAIL"
+    assert both(None)[0] == "UNKNOWN"
+
+
+def test_root_that_keeps_its_rights_by_declaration_has_to_be_able_to_write():
+    cluster = served(nfs(), server=NfsServerOptions(root_access={"home": "gpu1"}))
+    host = FakeHost(probe(GOOD | {"writes": "root"}, write=True))
+    result = judged("nfs_client", CHECKS, WRITTEN, cluster, worker(cluster), host)
+    assert (str(result.status), result.evidence) == (
+        "FAIL",
+        "/home is not writable: the server is declared not to squash root here, but refuses it",
+    )
 
 
 def test_what_is_read_alone_is_not_written():

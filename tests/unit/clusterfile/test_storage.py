@@ -26,6 +26,7 @@ ROLES = ("  munge: {}\n", "  munge: {}\n  nfs_client: {}\n  nfs_server: {}\n")
 NAME, KIND, PURPOSE, PATH, SERVERS, EXPORT, ADDED = range(29, 36)
 PATH_HINT = "e.g. `/home`: no slash at the end, no `..`"
 NODES_HINT = "nodes: head1, w1, w2, w3, w4"
+APART = "mount each on a separate path"
 KNOWN = "is not a node of this cluster, an address, or a DNS name with a dot."
 
 
@@ -170,7 +171,7 @@ def test_a_key_that_is_wrong(tmp_path, old, new, line, message, hint):
         ("options: [atime, noatime]", "`noatime` contradicts `atime`.", "keep one of them"),
         ("options: [hard, hard]", "`hard` is set twice.", None),
         ("options: [ro]", "`ro` cannot be set in `options`.", "write `read_only: true`"),
-        ("options: [proto=rdma]", "`proto` cannot be set in `options`.", "write `rdma: true`"),
+        ("options: [proto=rdma]", "`proto=rdma` cannot be set in `options`.", "write `rdma: true`"),
         ("options: [tcp]", "`tcp` cannot be set in `options`.",
          "NFS uses TCP; write `rdma: true` for RDMA"),
         ("options: [x-systemd.automount]", "`x-systemd.automount` cannot be set in `options`.",
@@ -283,21 +284,33 @@ def test_a_server_that_no_role_serves_is_named_by_address(tmp_path):
     assert said(tmp_path, HOME.replace("[head1]", "[10.1.0.99]"), edit) == []
 
 
-def test_a_path_on_the_node_s_own_drives(tmp_path):
-    drives = (
-        "  munge: {}\n",
-        (
-            "  munge: {}\n  nfs_client: {}\n  nfs_server: {}\n  storage_layout:\n    disks: {a: {slot: '0000:01:00.0'}}\n"
-            "    filesystems: {/home/scratch: {on: a}}\n"
-        ),
+def drives(path):
+    text = (
+        "  munge: {}\n  nfs_client: {}\n  nfs_server: {}\n  storage_layout:\n    disks: {a: {slot: '0000:01:00.0'}}\n"
+        f"    filesystems: {{{path}: {{on: a}}}}\n"
     )
-    assert said(tmp_path, HOME, drives) == [
-        (
-            PATH,
-            "/home conflicts with /home/scratch, which w1 has on its own drives.",
-            "mount each on a separate path",
-        )
-    ]
+    return ("  munge: {}\n", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "hint"),
+    [
+        (HOME, "/home/scratch", APART),
+        (HOME, "/home", f"export it in place, `export: /home`, or {APART}"),
+    ],
+)
+def test_a_path_on_a_node_s_own_drives(tmp_path, text, path, hint):
+    """On the server too: the export and the filesystem would have one mount unit."""
+    message = f"/home conflicts with {path}, which head1 has on its own drives."
+    assert said(tmp_path, text, drives(path)) == [(PATH, message, hint)]
+
+
+def test_a_server_may_export_a_filesystem_of_its_own_drives(tmp_path):
+    only_head = HOME + "    nodes: head1\n"
+    assert said(tmp_path, only_head.replace("/srv/home", "/home"), drives("/home")) == []
+    assert said(tmp_path, only_head, drives("/srv")) == []
+    clients = said(tmp_path, HOME.replace("/srv/home", "/home"), drives("/home"))
+    assert clients == [(PATH, "/home conflicts with /home, which w1 has on its own drives.", APART)]
 
 
 def test_an_empty_section_declares_nothing(tmp_path):

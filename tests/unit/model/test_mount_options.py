@@ -42,6 +42,14 @@ def test_what_a_key_says_is_refused_with_that_key(name):
     assert hint
 
 
+@pytest.mark.parametrize("option", ["proto=udp", "proto=udp6", "udp"])
+def test_nfs_by_udp_is_refused(option):
+    assert mistakes(option) == [
+        (0, f"`{option}` cannot be set in `options`.", "NFSv4 does not run over UDP: remove the option")
+    ]
+    assert mistakes("proto=tcp6") == []
+
+
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_does_nothing_is_refused(name):
     assert mistakes(name)[0][1] == f"nfs has no mount option `{name}`."

@@ -162,8 +162,10 @@ LINK = "/dev/disk/by-id/md-name-n1:scratch"
 """What an array is opened by: /dev/md/scratch is not there after a reboot."""
 
 
-def running(members: dict[str, str], degraded: str = "0", level: str = "raid1") -> Array:
-    values = {"array_state": "clean", "level": level, "degraded": degraded, "raid_disks": "2"}
+def running(
+    members: dict[str, str], degraded: str = "0", level: str = "raid1", raid_disks: str = "2"
+) -> Array:
+    values = {"array_state": "clean", "level": level, "degraded": degraded, "raid_disks": raid_disks}
     return Array("md127", values, members, "scratch", (LINK, "/dev/md/n1:scratch"), 10**9)
 
 
@@ -230,6 +232,17 @@ def test_a_member_stays_until_the_declared_disk_is_there(made):
     assert made.array(disks=REPLACED) == []
 
 
+def test_a_member_is_not_moved_to_a_spare_while_a_declared_disk_is_missing(made):
+    """The serial of b is misspelt: the member that looks undeclared is the one that was meant."""
+    made.has(A, B, C, arrays=(running({**MEMBERS, "nvme2n1": "spare"}),))
+    misspelt = (SELECTED[0], Selector("b", serial="BB"))
+    assert made.array(disks=misspelt, spares=(Selector("c", serial="C"),)) == []
+    made.has(A, B, C, arrays=(running(MEMBERS),))
+    (add,) = made.array(disks=misspelt, spares=(Selector("c", serial="C"),))
+    assert "--add /dev/nvme2n1" in add
+    assert "--replace" not in add
+
+
 def test_a_failed_disk_that_is_still_declared_is_left(made):
     made.has(A, B, arrays=(running({**MEMBERS, "nvme1n1": "faulty"}, "1"),))
     assert made.array() == []
@@ -244,6 +257,23 @@ def test_an_array_is_not_reshaped(made):
     made.has(A, B, arrays=(running(MEMBERS, level="raid0"),))
     with pytest.raises(OperationError, match="it is not reshaped"):
         made.array()
+
+
+def test_an_array_gets_no_more_disks_than_it_is_made_for(made):
+    made.has(A, B, C, arrays=(running(MEMBERS),))
+    three = (*SELECTED, Selector("c", serial="C"))
+    message = "scratch (/dev/md127) is made for 2 disks, and 3 are declared: it is not reshaped"
+    with pytest.raises(OperationError, match=re.escape(message)):
+        made.array(disks=three)
+    assert made.changes == []
+    (add,) = made.array(spares=three[2:])  # a spare is none of them
+    assert "--add /dev/nvme2n1" in add
+
+
+@pytest.mark.parametrize("raid_disks", ["", "3 (2)"])
+def test_an_array_whose_number_of_disks_cannot_be_read_is_left_to_verify(made, raid_disks):
+    made.has(A, B, arrays=(running(MEMBERS, raid_disks=raid_disks),))
+    assert made.array() == []
 
 
 def test_members_of_an_array_that_does_not_run_are_assembled(made):

@@ -55,7 +55,7 @@ def shell(tmp_path):
 
 def test_what_is_set_is_what_is_read_and_nothing_is_left_to_do(shell):
     made = home_site(homes(quota=QUOTA), makes=XFS)
-    each, bob = Limits(104857600, 1000000), Limits(5242880, 0)
+    each, bob = Limits(104857600, 1000000), Limits(5242880, 1000000)
     users = {2001: each, 2002: bob}
 
     def left():

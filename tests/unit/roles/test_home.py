@@ -147,7 +147,7 @@ def test_quotas_are_set_for_everyone_and_for_some():
         "mountpoint -q /srv",
         "xfs_quota -x -c 'limit -u bsoft=0 bhard=104857600k isoft=0 ihard=1000000 -d' /srv",
         "xfs_quota -x -c 'limit -u bsoft=0 bhard=104857600k isoft=0 ihard=1000000 2001' /srv",
-        "xfs_quota -x -c 'limit -u bsoft=0 bhard=5242880k isoft=0 ihard=0 2002' /srv",
+        "xfs_quota -x -c 'limit -u bsoft=0 bhard=5242880k isoft=0 ihard=1000000 2002' /srv",
     ]
 
 
@@ -489,7 +489,11 @@ def test_homes_on_their_server(said, status, evidence):
 
 ROW = "#{} 1 0 {} 00 [--------] 3 0 {} 00 [--------]\n"
 COUNTED = "Accounting: ON\nEnforcement: ON\n"
-SET = ROW.format(0, 104857600, 1000000) + ROW.format(2001, 104857600, 1000000) + ROW.format(2002, 5242880, 0)
+SET = (
+    ROW.format(0, 104857600, 1000000)
+    + ROW.format(2001, 104857600, 1000000)
+    + ROW.format(2002, 5242880, 1000000)
+)
 
 
 def quota_answers(printed):
@@ -503,7 +507,7 @@ def quota_answers(printed):
     ("printed", "status", "evidence"),
     [
         (COUNTED + SET, "PASS", "/srv: 104857600 KiB, 1000000 files for every user, enforced"),
-        (COUNTED + SET.replace("5242880", "0"), "FAIL", "on /srv the limit of uid 2002 is unlimited, not 5242880 KiB"),
+        (COUNTED + SET.replace("5242880", "0"), "FAIL", "on /srv the limit of uid 2002 is 1000000 files, not 5242880 KiB, 1000000 files"),
         (COUNTED.replace("Enforcement: ON", "Enforcement: OFF") + SET, "FAIL", "/srv accounts user quotas but does not enforce them"),
         ("", "FAIL", "/srv has no accounting of user quotas: it is not mounted, or mounted without uquota"),
         (COUNTED + "#2001 many\n", "UNKNOWN", None),

@@ -198,6 +198,53 @@ def test_mounts_of_one_server_share_its_connections():
     assert problems(nfs(), data.model_copy(update={"servers": (other,)})) == []
 
 
+def test_connections_are_shared_on_each_node_alone():
+    """Workers mount data with more connections, login nodes home with the default: no client has both."""
+    data = nfs(name="data", path="/data", export="/srv/data", options=("nconnect=16",), nodes=("gpu1",))
+    assert problems(nfs(nodes=("gpu2",)), data) == []
+    both = nfs(nodes=("gpu1", "gpu2"))
+    more = data.model_copy(update={"nodes": ("gpu1", "gpu2")})
+    assert [message.partition(",")[0] for _, message, _ in problems(both, more)] == [
+        "home and data share the connections to 10.9.0.10"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "shares"),
+    [
+        (("nfsvers=4.2", "nconnect=16"), True),
+        (("vers=4", "nconnect=16"), True),
+        (("nfsvers=4", "minorversion=2", "nconnect=16"), True),
+        (("proto=tcp6", "nconnect=16"), True),
+        (("port=2049", "nconnect=16"), True),
+        (("nfsvers=4.1", "nconnect=16"), False),
+        (("minorversion=1", "nconnect=16"), False),
+        (("xprtsec=tls", "nconnect=16"), False),
+        (("port=2050", "nconnect=16"), False),
+    ],
+)
+def test_what_mounts_with_the_same_connections_have_in_common(options, shares):
+    data = nfs(name="data", path="/data", export="/srv/data", options=options)
+    assert bool(problems(nfs(), data)) is shares
+
+
+@pytest.mark.parametrize("option", ["noresvport", "max_connect=4"])
+def test_what_the_first_mount_decides_besides_is_the_same_too(option):
+    data = nfs(name="data", path="/data", export="/srv/data", options=(option,))
+    name = option.partition("=")[0]
+    assert problems(nfs(), data) == [
+        (
+            "",
+            (
+                f"home and data share the connections to 10.9.0.10, with and without {name}: whichever is mounted "
+                "first decides."
+            ),
+            f"declare the same `{name}` for both, or for neither",
+        )
+    ]
+    assert problems(nfs(options=(option,)), data) == []
+
+
 def test_several_servers_of_vast_take_its_client():
     servers = tuple(Server(name=f"10.5.0.{n}", address=f"10.5.0.{n}", node=False) for n in (1, 2))
     vast = nfs(name="data", kind="vast", servers=servers)

@@ -32,6 +32,10 @@ DATA = nfs(name="data", path="/data", export="/data", purpose="data")
                 "`grace_seconds` is 30, less than a lease of 90 s: a client may not know yet that the server was away."
             ),
         ),
+        (
+            {"lease_seconds": 3600},
+            "`grace_seconds` is 90 by default, less than a lease of 3600 s: a client may not know yet that the server was",
+        ),
     ],
 )
 def test_refused(options, message):
@@ -40,6 +44,7 @@ def test_refused(options, message):
 
 def test_a_short_grace_takes_a_short_lease():
     assert NfsServerOptions(grace_seconds=30, lease_seconds=30).grace_seconds == 30
+    assert NfsServerOptions(lease_seconds=20).grace_seconds is None
 
 
 def sized(cores, memory_mib):
@@ -97,6 +102,12 @@ def test_each_export_has_an_identity_of_its_own_that_stays():
 def test_options_of_the_filesystem_decide_how_clients_prove_who_they_are():
     (line,) = exports(nfs(read_only=True, options=("sec=krb5p", "xprtsec=mtls")))
     assert line.endswith(f"(ro,sync,root_squash,no_subtree_check,{fsid(line)},sec=krb5p,xprtsec=mtls)")
+
+
+def test_clients_may_use_any_port_where_that_is_declared():
+    first, second = exports(nfs(options=("noresvport",)), DATA)
+    assert "(rw,sync,insecure,root_squash," in first
+    assert "insecure" not in second
 
 
 def test_what_is_below_a_mount_point_is_exported_only_while_that_is_mounted():
@@ -189,6 +200,33 @@ def test_nothing_is_wrong_with_the_usual_declaration():
 def test_mistakes_that_the_cluster_shows(filesystems, server, trouble):
     found = problems(*filesystems, server=NfsServerOptions.model_validate(server or {}))
     assert found == ([] if trouble is None else [trouble])
+
+
+@pytest.mark.parametrize("option", ["vers=3", "nfsvers=3"])
+def test_nfsv3_is_not_served(option):
+    assert problems(nfs(options=(option, "nolock"))) == [
+        (
+            "",
+            "home is mounted with NFSv3, but nfs_server serves only 4.1 and 4.2.",
+            "remove it from `storage.home.options`, or declare e.g. `vers=4.2`",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "listens"),
+    [({"options": ("port=2050",)}, 2049), ({"options": ("port=2049",), "rdma": True}, 20049)],
+)
+def test_the_server_listens_on_one_port(changes, listens):
+    option = changes["options"][0]
+    assert problems(nfs(**changes)) == [
+        (
+            "",
+            f"home is mounted from port {option.partition('=')[2]}, but nfs_server listens on {listens}.",
+            f"remove `{option}` from `storage.home.options`",
+        )
+    ]
+    assert problems(nfs(options=("port=2049",))) == problems(nfs(options=("port=20049",), rdma=True)) == []
 
 
 def test_a_client_without_an_address_on_the_network_would_be_refused():
@@ -308,6 +346,40 @@ def test_the_shell_reads_what_exportfs_writes(tmp_path):
     assert shell(texts.read_exports(), tmp_path, other)[1].startswith("/opt/x * ro sync root_squash")
     open_to_root = etab.replace("root_squash", "no_root_squash").replace("no_no_", "no_")
     assert shell(texts.read_exports(), tmp_path, open_to_root)[1] != wanted
+
+
+@pytest.mark.parametrize(
+    ("usual", "hand_made"),
+    [
+        ("anonuid=65534", "anonuid=0"),
+        ("anongid=65534", "anongid=0"),
+        ("no_all_squash,no_subtree", "all_squash,no_subtree"),
+        (",secure,", ",insecure,"),
+        (",nocrossmnt,", ",crossmnt,"),
+        ("sec=sys,", "sec=krb5p,rw,root_squash,no_all_squash,sec=sys,"),
+        ("root_squash,no_all_squash)", "no_root_squash,no_all_squash)"),
+    ],
+)
+def test_an_export_that_was_widened_by_hand_is_another_one(tmp_path, usual, hand_made):
+    cluster = served(nfs())
+    wanted = texts.in_force(cluster, head(cluster), NfsServerOptions())
+    etab = ETAB.splitlines(keepends=True)[1].format(fsid=fsid(wanted.replace(" ", ",")))
+    # with a kernel server the flags of sec= have the port's too (NFSEXP_SECINFO_FLAGS)
+    with_kernel = etab.replace("sec=sys,rw,", "sec=sys,rw,secure,")
+    assert shell(texts.read_exports(), tmp_path, with_kernel) == (0, wanted)
+    assert usual in etab
+    code, printed = shell(texts.read_exports(), tmp_path, etab.replace(usual, hand_made))
+    assert (code, printed == wanted) == (0, False)
+
+
+def test_the_shell_reads_what_is_declared_besides(tmp_path):
+    cluster = served(nfs(options=("noresvport", "xprtsec=mtls")))
+    wanted = texts.in_force(cluster, head(cluster), NfsServerOptions())
+    etab = ETAB.splitlines(keepends=True)[1].format(fsid=fsid(wanted.replace(" ", ",")))
+    there = etab.replace(",secure,", ",insecure,").replace(")\n", ",xprtsec=mtls)\n")
+    assert shell(texts.read_exports(), tmp_path, there) == (0, wanted)
+    for wrong in (etab.replace(",secure,", ",insecure,"), there.replace("insecure", "secure")):
+        assert shell(texts.read_exports(), tmp_path, wrong)[1] != wanted
 
 
 def test_the_shell_fails_where_there_is_nothing_to_read(tmp_path):

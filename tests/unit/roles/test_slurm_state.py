@@ -6,12 +6,14 @@ import os
 import shlex
 import subprocess
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from rackwright.claims.mount_probe import PROGRAM
 from rackwright.model.backups import parts_of
-from rackwright.model.storage import FilesystemKind
+from rackwright.model.options import RoleOptions
+from rackwright.model.storage import FilesystemKind, ServesFilesystems
 from rackwright.roles.slurm import state
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.state_problems import state_warnings
@@ -76,6 +78,21 @@ def test_nothing_is_held_where_nothing_is_declared_above_it():
     assert content(planned(site(given={}), site(given={}).primary), state.CONF) is None
 
 
+def test_its_own_drives_need_no_entry_in_storage():
+    given = {"state_dir": "/srv/slurm"}
+    made = site(given=given, makes=Makes(made={"/srv": "xfs"}))
+    one = of(made, "h1")
+    assert (one.places, one.units, one.name) == ((state.Place("/srv", ("xfs",)),), ("srv.mount",), "/srv")
+    assert "RequiresMountsFor=/srv\nBindsTo=srv.mount\n" in content(planned(made, made.primary), state.CONF)
+    assert "storage." not in state.refuse(one)
+    assert (found(made), claimed("slurm", CHECKS, made.primary).count(CHECK)) == ([], 1)
+    pair = site(given={**given, "backups": ["h2"]}, makes=Makes(made={"/srv": "xfs"}))
+    assert of(pair, "h1") is None
+    assert [path for path, _, _ in found(pair)] == ["state_mount"]
+    mount = {"path": "/srv", "source": "/dev/sdb", "fstype": "xfs"}
+    assert of(site(given={**given, "state_mount": mount}, makes=Makes(made={"/srv": "xfs"})), "h1") is None
+
+
 def test_the_state_is_backed_up_and_put_back_on_its_filesystem_alone():
     def ready(made):
         return next(part.ready for part in parts_of(made, made.primary) if part.name == "slurmctld")
@@ -105,6 +122,8 @@ def test_purged_records_are_backed_up_and_put_back_on_their_filesystem_alone():
     served = site(INSIDE, given=given, makes=Makes(made={"/srv": "xfs"}))
     assert ready(served) == f"mountpoint -q /srv && mountpoint -q /shared && {there}"
     assert ready(site(given=given)) == there
+    own = site(given=at("/srv/archive"), makes=Makes(made={"/srv": "xfs"}))
+    assert ready(own) == "mountpoint -q /srv && test -d /srv/archive"
     mount = {"path": "/shared", "source": "10.0.0.7:/srv/state", "fstype": "nfs4"}
     assert ready(site(given=at("/shared/archive", state_mount=mount))) == f"mountpoint -q /shared && {there}"
     assert ready(site(OUTSIDE, given=at("/var/archive", state_mount=mount))) == "test -d /var/archive"
@@ -326,16 +345,62 @@ def test_problems(made, problems):
     assert found(made) == problems
 
 
-def test_some_controller_can_make_the_folder():
-    served = nfs("state", "/shared", "w1", nodes=HEADS)
-    ((path, sentence, hint),) = found(site(served, serves=Serves()))
-    assert (path, sentence) == (
-        "state_dir",
-        "/shared/slurmctld is on state, where h1's root is squashed and cannot make a folder.",
+@pytest.mark.parametrize(
+    ("server", "roots", "squashed", "hint"),
+    [
+        ("w1", (), "h[1-2]", "h[1-2]"),
+        ("w1", ("h1", "w2"), "h2", "h[1-2],w2"),
+        ("w1", ("h1", "h2"), None, None),
+        ("h1", (), "h2", "h2"),  # h1 makes the folder on its own drives, but h2 may come first
+        ("h1", ("h2",), None, None),
+    ],
+)
+def test_every_controller_can_make_the_folder(server, roots, squashed, hint):
+    served = nfs("state", "/shared", server, nodes=HEADS)
+    assert found(site(served, serves=Serves(root_of=roots))) == (
+        [
+            (
+                "state_dir",
+                f"/shared/slurmctld is on state, where the root of {squashed} is squashed and cannot make the folder.",
+                f"e.g. `nfs_server: {{root_access: {{state: '{hint}'}}}}`",
+            )
+        ]
+        if squashed
+        else []
     )
-    assert hint == "let it be root there, e.g. `root_access: {state: h1}` of the role nfs_server"
-    assert found(site(served, serves=Serves(root_of=("h1",)))) == []
-    assert found(site(INSIDE, serves=Serves())) == []
+
+
+class ServesAll(RoleOptions, ServesFilesystems):
+    """Stands for a role whose servers squash nobody's root."""
+
+    serves_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.NFS})
+
+
+def test_servers_that_squash_no_root_are_not_asked_for_access():
+    assert found(site(nfs("state", "/shared", "w1", nodes=HEADS), serves=ServesAll())) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "serves", "accounting", "problem"),
+    [
+        ({}, ("h1",), {}, None),
+        ({}, (), {}, "the root of h1 is squashed"),
+        ({}, ("h1",), {"dbd_backup_host": "h2"}, "the root of h2 is squashed"),
+        ({}, ("h1", "h2"), {"dbd_backup_host": "h2"}, None),
+        ({"read_only": True}, ("h1",), {}, "which is read-only"),
+        ({"read_only": True}, ("h1",), {"archive_dir": None}, None),
+        ({"read_only": True}, ("h1",), {"archive_dir": "/var/archive"}, None),
+        ({"read_only": True, "nodes": ("h2",)}, (), {}, None),  # slurmdbd runs on h1
+    ],
+)
+def test_slurmdbd_can_write_what_it_purges(changes, serves, accounting, problem):
+    archive = nfs("records", "/records", "w1", **{"nodes": HEADS, **changes})
+    given = {"accounting": {"archive_dir": "/records/slurm", **accounting}}
+    seen = [
+        one for one in found(site(archive, given=given, serves=Serves(root_of=serves))) if "archive" in one[0]
+    ]
+    assert [path for path, _, _ in seen] == (["accounting.archive_dir"] if problem else [])
+    assert all(problem in sentence and hint for _, sentence, hint in seen)
 
 
 def test_a_controller_that_serves_the_state_of_all_is_warned_of():
@@ -387,6 +452,12 @@ def test_a_state_that_is_as_declared_passes():
     )
     server = site(INSIDE, makes=Makes(made={"/srv": "xfs"}))
     assert result(server, "h1", answers(of(server, "h1"))).status == "PASS"
+    own = site(given={"state_dir": "/srv/slurm"}, makes=Makes(made={"/srv": "xfs"}))
+    one = result(own, "h1", answers(of(own, "h1")))
+    assert (one.status, one.evidence) == (
+        "PASS",
+        "/srv/slurm is on /srv, and slurmctld does not start without it",
+    )
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,22 @@ def made(**changes: Any) -> StorageLayoutOptions:
             {"filesystems": {"/work": {"on": "mirror"}, "/work/x": {"on": "data/work"}}},
             "/work/x is below /work, which is a filesystem of this role too.",
         ),
-        ({"filesystems": {"/etc": {"on": "mirror"}}}, "/etc cannot be mounted on."),
+        (
+            {"filesystems": {"/etc": {"on": "mirror"}}},
+            "/etc cannot be mounted on: the operating system needs it.",
+        ),
+        (
+            {"filesystems": {"/usr/lib/x": {"on": "mirror"}}},
+            "/usr/lib/x cannot be mounted on: the operating system needs it.",
+        ),
+        (
+            {"filesystems": {"/var/lib": {"on": "mirror"}}},
+            "/var/lib cannot be mounted on: the operating system needs it.",
+        ),
+        (
+            {"filesystems": {"/s": {"on": "mirror", "type": "ext4", "mount_options": ["uquota"]}}},
+            "ext4 has no mount option `uquota`.",
+        ),
         ({"filesystems": {"/a/../b": {"on": "mirror"}}}, "/a/../b cannot be mounted on."),
         ({"filesystems": {"/s": {"on": "data/none"}}}, "/s is on data/none, which is not declared."),
         (
@@ -341,3 +356,9 @@ def test_files_on_the_node():
             == status
         )
     assert judged("storage_layout", CHECKS, name, there, worker(there), FakeHost({})).status == "UNKNOWN"
+
+
+def test_who_owns_the_root_folders():
+    options = made(filesystems={"/scratch": {"on": "mirror", "mode": "1777"}, "/work": {"on": "data/work"}})
+    node = worker(cluster())
+    assert options.made_access(node) == {"/scratch": ("root", "1777"), "/work": ("root", "755")}

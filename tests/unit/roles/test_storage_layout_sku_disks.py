@@ -16,7 +16,7 @@ from rackwright.roles.storage_layout.verify import CHECKS
 from tests.factories import make_gpu_sku
 from tests.unit.roles.fake_host import FakeHost, content, judged, planned
 from tests.unit.roles.sites import site, worker
-from tests.unit.roles.test_storage_layout import MOUNTED, RECORDED, WHOLE
+from tests.unit.roles.test_storage_layout import DISKS, MOUNTED, RECORDED, WHOLE
 
 SLOTS = ("0000:00:05.0", "0000:00:06.0")
 LAYOUT: dict[str, Any] = {
@@ -161,3 +161,15 @@ def test_a_stripe_of_the_skus_drives_is_judged_drive_by_drive():
         assert (found.status, found.evidence) == (status, evidence)
     nothing = judged("storage_layout", CHECKS, WHOLE, cluster, worker(cluster), FakeHost({}))
     assert nothing.status == "UNKNOWN"
+
+
+@pytest.mark.parametrize(("kernel_name", "status"), [("nvme", "FAIL"), ("sd", "PASS")])
+def test_only_nvme_drives_are_compared_with_the_sizes_of_the_sku(kernel_name, status):
+    """The drives that were recorded have 1 GB."""
+    cluster = there(made(), sku(Nvme(count=2, size_gb=7680, slots=SLOTS)))
+    text = RECORDED.read_text()
+    for number, letter in enumerate("abcd") if kernel_name == "sd" else ():
+        text = text.replace(f"nvme{number}n1", f"sd{letter}")
+    host = FakeHost({f"sh -c {shlex.quote(str(BlockDevices().command(lvm=False)))}": text})
+    found = judged("storage_layout", CHECKS, DISKS, cluster, worker(cluster), host)
+    assert found.status == status, found.evidence
