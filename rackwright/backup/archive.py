@@ -103,7 +103,7 @@ def _listed(folder: int) -> list[str]:
 
 
 def _add_file(tar: tarfile.TarFile, folder: int, name: str, path: str) -> None:
-    """Of one open file, so that a replaced one is either the old or the new; OSError where it is no longer a file."""
+    """Read from one descriptor: a file that is replaced meanwhile is archived as the old or the new one. OSError if it is not a file."""
     for attempt in range(_TRIES):
         try:
             with open(

@@ -30,8 +30,8 @@ def hangs(mark, seconds):
         return False
 
 def writer(path):
-    # Whose folder or world-writable folder it is, or one in it: (uid, gid, folder). "root": by the modes nobody else may
-    # write. None: not known: root is squashed and may not list it, or a group may write (with an ACL, its bits are the mask).
+    # A user who can test it, and where: (uid, gid, folder), of the folder or of one in it. "root": by the modes, only root
+    # may write. None: unknown: squashed root may not list it, or a group may write (with an ACL, its bits are the mask).
     top = os.stat(path)
     if top.st_mode & stat.S_IWOTH:
         return 65534, 65534, path

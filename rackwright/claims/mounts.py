@@ -156,8 +156,8 @@ def can_be_written(context: Context) -> str:
         )
     if root_only:
         untested.append(
-            f"only root may write to {', '.join(root_only)}, but the server squashes root, and there is no user's folder "
-            "to test instead"
+            f"only root may write to {', '.join(root_only)}, but the server squashes root, and no user has a folder "
+            "there to test instead"
         )
     if untested:
         raise NotInScope("; ".join((*untested, *((f"{written} can be written",) if written else ()))))

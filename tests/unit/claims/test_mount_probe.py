@@ -124,7 +124,7 @@ os.access = lambda folder, mode: folder == "/open"
         ("0o40755", [("tools", 0o40755, 0), ("open", 0o40700, 1000)], True),
         ("0o40755", [("open", 0o41777, 0)], True),
         ("0o40755", [(".snapshot", 0o40777, 0)], "root"),
-        # a group may write, or an ACL lets somebody
+        # a group may write, or an ACL lets a user
         ("0o40775", [], None),
         ("0o40755", [("tools", 0o42775, 0)], None),
         # not all of it was seen

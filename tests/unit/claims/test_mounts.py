@@ -169,7 +169,7 @@ def test_with_kerberos_root_cannot_ask_for_users(writes):
     assert judge(WRITTEN, probe(read_only, write=True), fs)[0] == "FAIL"
 
 
-ONLY_ROOT = "only root may write to /home, but the server squashes root, and there is no user's folder to test instead"
+ONLY_ROOT = "only root may write to /home, but the server squashes root, and no user has a folder there to test instead"
 
 
 def test_where_only_root_may_write_and_is_squashed_nothing_can_be_tested():

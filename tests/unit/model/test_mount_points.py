@@ -1,4 +1,4 @@
-"""Folders that no filesystem is mounted on, whoever declares it."""
+"""Folders on which no filesystem may be mounted, in either section of the cluster file."""
 
 from __future__ import annotations
 

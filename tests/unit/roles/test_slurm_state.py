@@ -371,7 +371,7 @@ def test_every_controller_can_make_the_folder(server, roots, squashed, hint):
 
 
 class ServesAll(RoleOptions, ServesFilesystems):
-    """Stands for a role whose servers squash nobody's root."""
+    """Stands for a role whose servers squash no node's root."""
 
     serves_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.NFS})
 
