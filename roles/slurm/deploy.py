@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyinfra.api.deploy import deploy
 from pyinfra.api.exceptions import DeployError
 from pyinfra.context import host
@@ -14,7 +12,7 @@ from rackwright.operations import files, packages, settings, units, users
 from rackwright.operations.slurm_accounting import entities
 from rackwright.operations.slurm_reservations import reservations
 from rackwright.osfamily.names import names
-from rackwright.roles.slurm import layout, placement, questions, state, texts
+from rackwright.roles.slurm import controller, layout, placement, questions, texts
 from rackwright.roles.slurm.gres_lines import SIMULATED_GPUS
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records, declared_reservations
@@ -65,6 +63,7 @@ def slurm(options: SlurmOptions) -> None:
         _slurmctld(site, options)
     elif site.node.holds(NodeRole.HEAD):
         units.unit(name="Stop slurmctld", unit="slurmctld.service", running=False, enabled=False)
+        controller.keep_standby_able(site.node, options)
     if site.node.primary:  # where slurmctld now runs, wherever slurmdbd does
         _entities(site, options, "Declare the limits on what slurmctld counts", counted=True)
     if placement.runs_slurmd(site.node):
@@ -170,7 +169,7 @@ def _entities(site: Site, options: SlurmOptions, name: str, *, counted: bool) ->
 
 
 def _slurmctld(site: Site, options: SlurmOptions) -> None:
-    _state(site, options)
+    controller.guard_state(site.node, options)
     if not placement.declares_records(site.cluster, site.node, options):
         known = questions.known_records(site.cluster, options)
         settings.setting(
@@ -187,58 +186,13 @@ def _slurmctld(site: Site, options: SlurmOptions) -> None:
         owner="slurm",
         group="slurm",
     )
+    controller.keep_standby_able(site.node, options)
     _daemon(site, options, "slurmctld")
     if site.node.primary and placement.reservations_due(options):
         reservations(
             name="Declare reservations",
             declared=declared_reservations(site.cluster, options),
             prune=options.prune,
-        )
-
-
-def _state(site: Site, options: SlurmOptions) -> None:
-    """The guard before the daemon, and no folder of the same name on the disk of the node."""
-    declared, mount = state.state_on(site.node, options), options.state_mount
-    if declared is not None:
-        _declared_state(declared)
-        return
-    for path in host.loop((state.PROGRAM, state.WAITER_PATH)):  # type: ignore[no-untyped-call]
-        files.absent(name=f"Remove {path}", path=path)
-    if mount is None:
-        files.absent(name="Let slurmctld start without a declared mount", path=state.CONF)
-        return
-    files.directory(name="Make the folder of slurmctld's unit settings", path=str(Path(state.CONF).parent))
-    files.file(
-        name="Let slurmctld start only with its state mounted",
-        path=state.CONF,
-        content=texts.state_mount_conf(mount),
-    )
-    settings.setting(
-        name="Find slurmctld's state on its file system",
-        target=f"mount of {mount.path}",
-        read=questions.mounted(mount),
-        want=f"{mount.fstype} {mount.source}",
-        write=questions.refuse_unmounted(mount),
-    )
-
-
-def _declared_state(declared: state.State) -> None:
-    """The same for a filesystem that another role mounts: of `storage:`, or the node's own by storage_layout."""
-    for folder in sorted({str(Path(path).parent) for path in state.files(declared)}):
-        files.directory(name=f"Make {folder}", path=folder)
-    for path, content in host.loop(state.files(declared).items()):  # type: ignore[no-untyped-call]
-        if content is None:
-            files.absent(name=f"Remove {path}", path=path)
-        else:
-            mode = "755" if path == state.PROGRAM else "644"
-            files.file(name=f"Write {path}", path=path, content=content, mode=mode)
-    if declared.units:
-        settings.setting(
-            name="Find slurmctld's state on its filesystem",
-            target=f"filesystem of slurmctld's state ({declared.filesystem.name})",
-            read=state.program(declared),
-            want=state.AS_DECLARED,
-            write=state.refuse(declared),
         )
 
 

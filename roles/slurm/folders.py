@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rackwright.model.interfaces import BoundsHooks, WritesUnitFiles
 from rackwright.model.types import NodeRole
 from rackwright.model.written_folders import WritesBelow, WrittenFolder
-from rackwright.roles.slurm.sections import STATE_UNIT_FILES
+from rackwright.roles.slurm.sections import STANDBY_UNIT_FILES, STATE_UNIT_FILES
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Node
@@ -37,5 +37,5 @@ class SlurmFolders(BoundsHooks, WritesBelow, WritesUnitFiles):
         return (tmp, spool) if self.private_tmp else (spool,)
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
-        """The guard of the mount of its state, and what starts slurmctld once that is there."""
-        return STATE_UNIT_FILES
+        """The guard of the mount of its state, what starts slurmctld once that is there, and what keeps a standby able."""
+        return (*STATE_UNIT_FILES, *STANDBY_UNIT_FILES)

@@ -36,6 +36,12 @@ STATE_UNIT_FILES = (
     "/etc/systemd/system/rackwright-slurmctld-state.service",
 )
 """The guard of slurmctld's state, and what starts slurmctld once that is there."""
+STANDBY_UNIT_FILES = (
+    "/etc/systemd/system/slurmctld.service.d/rackwright-standby.conf",
+    "/etc/systemd/system/rackwright-slurmctld-standby.path",
+    "/etc/systemd/system/rackwright-slurmctld-standby.service",
+)
+"""What starts a backup's slurmctld anew once it has forgotten the cluster's ID."""
 
 
 class Packages(Frozen):

@@ -7,9 +7,10 @@ import secrets
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
 from rackwright.claims.files import as_rendered
 from rackwright.claims.mount_probe import ask
+from rackwright.claims.units import runs
 from rackwright.facts.slurm import ReservationsFound
 from rackwright.model.cluster import Node
-from rackwright.roles.slurm import placement, state, texts
+from rackwright.roles.slurm import placement, standby, state, texts
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_reservations
 from rackwright.workload.slurm.output import parse_config, parse_fields
@@ -98,6 +99,13 @@ def _unseen(context: CheckContext[SlurmOptions], reader: Node, paths: dict[str, 
                 f"{reader.name} does not see what {writer} writes: their state folders are not the same"
             )
     return wrong
+
+
+def _takes_over_again(context: CheckContext[SlurmOptions]) -> str:
+    """By configuration: the next takeover shows the rest."""
+    as_rendered(context, standby.files(context.node, context.options), dict.fromkeys(standby.PROGRAMS, "755"))
+    runs(context, standby.PATH_UNIT)
+    return "slurmctld starts anew once it forgot the ID of the cluster, so it can take over without slurmdbd"
 
 
 def _archive(context: CheckContext[SlurmOptions]) -> str:
@@ -203,6 +211,7 @@ NODE_CHECKS = (
         settle_seconds=15,
         applies=placement.runs_slurmctld,
     ),
+    Check("a standby slurmctld can take over more than once", _takes_over_again, applies=standby.forgets),
     Check("purged accounting records are archived", _archive, settle_seconds=15, applies=_with_archive),
 )
 CLUSTER_CHECKS = (

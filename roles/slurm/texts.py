@@ -9,7 +9,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.osfamily.known import OsFamily
 from rackwright.render import render
-from rackwright.roles.slurm import layout, placement, scheduling
+from rackwright.roles.slurm import layout, placement, scheduling, standby
 from rackwright.roles.slurm.entities import Partition
 from rackwright.roles.slurm.gres_lines import SIMULATED_GPUS, gres_lines
 from rackwright.roles.slurm.options import SlurmOptions
@@ -40,6 +40,7 @@ def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
         node_lines=layout.node_lines(cluster, options),
         health_program=placement.health_program(cluster, options),
         task_prolog=placement.sets_environment(cluster),
+        standby=standby if standby.due(cluster.primary, options) else None,
         partition_lines=tuple(
             _partition_line(cluster, options, name, partition)
             for name, partition in options.partitions.items()

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from rackwright.roles.slurm.standby import PATH_UNIT
 from rackwright.status import Status
+from tests.racks.patience import until
 from tests.racks.site import Site
 from tests.racks.slurm_services.conftest import share_state, verdicts
 
@@ -17,6 +19,9 @@ pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 _OVER = ("head1", "reservations are as declared")
 _RECORDS = ("head1", "accounts, users and QOS are as declared")
+_ROLE_AND_PROCESS = (
+    "cat /run/slurmctld/role 2>/dev/null || echo; systemctl show --value --property=MainPID slurmctld"
+)
 _BACK_ONE_WEEK = (
     "update {}_job_table set time_submit=time_submit-604800, time_eligible=time_eligible-604800, "
     "time_start=time_start-604800, time_end=time_end-604800"
@@ -30,6 +35,7 @@ def with_a_pair(declared: dict[str, Any]) -> None:
     slurm["backups"] = ["head2"]
     slurm["state_dir"] = "/shared/slurmctld"
     slurm["state_mount"] = {"path": "/shared", "source": "shared", "fstype": "tmpfs"}
+    slurm["timeouts"] = {"slurmctld": 30}
 
 
 @pytest.mark.smoke
@@ -94,6 +100,40 @@ def test_controllers_do_not_start_without_their_shared_state(rack: Site):
     hosts = rack.on("head2", "mariadb -BN -e \"select host from mysql.global_priv where user='slurm'\"")
     assert hosts.split() == ["10.93.0.10"]
     assert "inactive" in rack.on("head2", "systemctl is-active slurmdbd || :")  # it ran there before
+
+
+def test_a_backup_takes_over_again_and_again_while_slurmdbd_is_away(rack: Site):
+    """slurmdbd is on the primary head, and dies with it: the backup has to know the cluster's ID each time."""
+
+    def backup(role: str, *, other_than: str = "") -> str:
+        """The process of the backup, once it has this role."""
+        found: list[str] = []
+
+        def has_it() -> bool:
+            found[:] = rack.on("head2", _ROLE_AND_PROCESS).splitlines()
+            return found[0] == role and found[1] != other_than
+
+        until(has_it, f"backup that is {role}")
+        return found[1]
+
+    rack.on("head1", "systemctl restart slurmctld")  # it writes its state: a cluster of five minutes has none
+    before = backup("standby")
+    rack.on("head2", "systemctl reload slurmctld")  # by which it forgets the ID, too
+    for _ in range(2):
+        standby = backup("standby", other_than=before)
+        until(lambda: rack.on("head1", "timeout 10 scontrol ping || :").count(" is UP") == 2, "pair")
+        rack.on("head1", "systemctl kill --signal=KILL slurmctld slurmdbd")
+        assert backup("primary") == standby
+        assert rack.on("head2", "timeout 60 sinfo -h -o %N").split() == ["worker1"]
+        rack.on("head1", "systemctl start slurmdbd slurmctld")
+        before = standby
+    backup("standby", other_than=before)
+    rack.converge()
+    assert verdicts(rack) == {_OVER: (Status.WARN, "gone is over: remove it from the cluster file")}
+    rack.on("head2", f"systemctl stop {PATH_UNIT}")
+    status, evidence = verdicts(rack)["head2", "a standby slurmctld can take over more than once"]
+    assert (status, evidence) == (Status.FAIL, f"{PATH_UNIT} is inactive")
+    rack.converge()
 
 
 def test_slurmctld_stops_with_its_mount_and_a_private_folder_is_found_out(rack: Site):

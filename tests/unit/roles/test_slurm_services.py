@@ -21,6 +21,7 @@ from rackwright.roles.slurm.services import Reservation, StateMount
 from rackwright.roles.slurm.verify import CHECKS
 from rackwright.status import Status
 from rackwright.workload.slurm import reservations
+from tests.unit.roles import test_slurm_standby
 from tests.unit.roles.fake_facts import asked, file
 from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, errors_in, judged, planned
 from tests.unit.roles.slurm_clusters import cluster, node
@@ -511,7 +512,7 @@ def test_no_check_passes_on_what_it_cannot_read(name, rubbish):
 
 
 def test_every_check_is_tested_here():
-    here = {STATE_CHECK, SHARED, DBD, ARCHIVE, LICENCES, RESERVATIONS}
+    here = {STATE_CHECK, SHARED, DBD, ARCHIVE, LICENCES, RESERVATIONS, test_slurm_standby.CHECK}
     assert {check.name for check in (*service_checks.NODE_CHECKS, *service_checks.CLUSTER_CHECKS)} == here
 
 
