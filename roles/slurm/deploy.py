@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from pyinfra.api.deploy import deploy
 from pyinfra.api.exceptions import DeployError
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
+from rackwright.model.cluster import Node
 from rackwright.model.types import NodeRole
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.operations.slurm_accounting import entities
 from rackwright.operations.slurm_reservations import reservations
 from rackwright.osfamily.names import names
-from rackwright.roles.slurm import controller, layout, placement, questions, texts
+from rackwright.roles.slurm import layout, placement, questions, standby, state, texts
 from rackwright.roles.slurm.gres_lines import SIMULATED_GPUS
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records, declared_reservations
@@ -43,8 +47,7 @@ def slurm(options: SlurmOptions) -> None:
     """Configuration first, then the packages, then the daemons from the database upwards."""
     site = site_of()
     _ground(options)
-    for path, content in host.loop(texts.shared_files(site.cluster, options).items()):  # type: ignore[no-untyped-call]
-        _shared_file(path, content)
+    _write(texts.shared_files(site.cluster, options))
     stages = ("prolog", "epilog", *(("task_prolog",) if placement.sets_environment(site.cluster) else ()))
     for stage in host.loop(stages):  # type: ignore[no-untyped-call]
         _scripts(site, options, stage)
@@ -63,7 +66,7 @@ def slurm(options: SlurmOptions) -> None:
         _slurmctld(site, options)
     elif site.node.holds(NodeRole.HEAD):
         units.unit(name="Stop slurmctld", unit="slurmctld.service", running=False, enabled=False)
-        controller.keep_standby_able(site.node, options)
+        _standby(site.node, options)
     if site.node.primary:  # where slurmctld now runs, wherever slurmdbd does
         _entities(site, options, "Declare the limits on what slurmctld counts", counted=True)
     if placement.runs_slurmd(site.node):
@@ -89,16 +92,22 @@ def _ground(options: SlurmOptions) -> None:
     files.directory(name="Make Slurm's log folder", path="/var/log/slurm", owner="slurm", group="slurm")
 
 
-def _shared_file(path: str, content: str | None) -> None:
-    if content is None:
-        files.absent(name=f"Remove {path}", path=path)
-        return
-    files.file(
-        name=f"Write {path}",
-        path=path,
-        content=content,
-        validate=PARSES if path == f"{ETC}/slurm.conf" else None,
-    )
+def _write(wanted: Mapping[str, str | None], programs: tuple[str, ...] = ()) -> None:
+    """Files by path, after their folders; None for one that must not exist."""
+    folders = {str(Path(path).parent) for path, content in wanted.items() if content is not None}
+    for folder in sorted(folders - {ETC}):
+        files.directory(name=f"Make {folder}", path=folder)
+    for path, content in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
+        if content is None:
+            files.absent(name=f"Remove {path}", path=path)
+            continue
+        files.file(
+            name=f"Write {path}",
+            path=path,
+            content=content,
+            mode="755" if path in programs else "644",
+            validate=PARSES if path == f"{ETC}/slurm.conf" else None,
+        )
 
 
 def _scripts(site: Site, options: SlurmOptions, stage: str) -> None:
@@ -169,7 +178,7 @@ def _entities(site: Site, options: SlurmOptions, name: str, *, counted: bool) ->
 
 
 def _slurmctld(site: Site, options: SlurmOptions) -> None:
-    controller.guard_state(site.node, options)
+    _state(site.node, options)
     if not placement.declares_records(site.cluster, site.node, options):
         known = questions.known_records(site.cluster, options)
         settings.setting(
@@ -186,7 +195,7 @@ def _slurmctld(site: Site, options: SlurmOptions) -> None:
         owner="slurm",
         group="slurm",
     )
-    controller.keep_standby_able(site.node, options)
+    _standby(site.node, options)
     _daemon(site, options, "slurmctld")
     if site.node.primary and placement.reservations_due(options):
         reservations(
@@ -194,6 +203,42 @@ def _slurmctld(site: Site, options: SlurmOptions) -> None:
             declared=declared_reservations(site.cluster, options),
             prune=options.prune,
         )
+
+
+def _state(node: Node, options: SlurmOptions) -> None:
+    """The guard before the daemon, and no folder of the same name on the disk of the node."""
+    declared, mount = state.state_on(node, options), options.state_mount
+    if declared is not None:
+        _write(state.files(declared), (state.PROGRAM,))
+    else:
+        conf = texts.state_mount_conf(mount) if mount is not None else None
+        _write({state.PROGRAM: None, state.WAITER_PATH: None, state.CONF: conf})
+    if declared is not None and declared.units:
+        settings.setting(
+            name="Find slurmctld's state on its filesystem",
+            target=f"filesystem of slurmctld's state ({declared.filesystem.name})",
+            read=state.program(declared),
+            want=state.AS_DECLARED,
+            write=state.refuse(declared),
+        )
+    elif declared is None and mount is not None:
+        settings.setting(
+            name="Find slurmctld's state on its filesystem",
+            target=f"mount of {mount.path}",
+            read=questions.mounted(mount),
+            want=f"{mount.fstype} {mount.source}",
+            write=questions.refuse_unmounted(mount),
+        )
+
+
+def _standby(node: Node, options: SlurmOptions) -> None:
+    """slurm.conf names the programs on all controllers; a backup restarts its slurmctld where they ask for it."""
+    forgets, unit = standby.forgets(node, options), standby.PATH_UNIT
+    if not forgets:  # a single controller, or no backup any more
+        units.unit(name="Stop what starts a standby anew", unit=unit, running=False, enabled=False)
+    _write(standby.files(node, options), standby.PROGRAMS)
+    if forgets:
+        units.unit(name="Start a standby anew that forgot the cluster's ID", unit=unit)
 
 
 def _slurmd(site: Site, options: SlurmOptions) -> None:

@@ -137,14 +137,14 @@ def test_slurmctld_needs_its_mount():
 @pytest.mark.parametrize("head", ["h1", "h2"])
 def test_nothing_is_made_below_a_folder_that_is_not_mounted(head):
     order = names(site(STATE), head)
-    assert order.index("Let slurmctld start only with its state mounted") < order.index(
-        "Find slurmctld's state on its file system"
+    assert order.index("Write /etc/systemd/system/slurmctld.service.d/rackwright.conf") < order.index(
+        "Find slurmctld's state on its filesystem"
     )
-    assert order.index("Find slurmctld's state on its file system") < order.index(
+    assert order.index("Find slurmctld's state on its filesystem") < order.index(
         "Make the state folder of slurmctld"
     )
     (refusal,) = commands(
-        planned(site(STATE), site(STATE).by_name[head]), "Find slurmctld's state on its file system"
+        planned(site(STATE), site(STATE).by_name[head]), "Find slurmctld's state on its filesystem"
     )
     done = subprocess.run(["sh", "-c", refusal], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
