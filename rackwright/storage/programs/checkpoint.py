@@ -96,6 +96,9 @@ class Training:
             world_size=self._world,
             timeout=timedelta(seconds=asked["seconds"]),
         )
+        if self._device != "cpu":
+            # the first collective settles which GPU barriers use; NCCL would guess it from the rank among all nodes
+            dist.all_reduce(torch.zeros(1, device=self._device))
         torch.manual_seed(rank)
         count = self._bytes // TENSORS // 4
         self._local = {f"weights.{number}": torch.rand(count).to(self._device) for number in range(TENSORS)}

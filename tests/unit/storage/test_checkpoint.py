@@ -1,6 +1,8 @@
 """The checkpoint stage: three runs recorded from torch 2.13 with four ranks, and what is wrong with others."""
 
 import json
+from dataclasses import replace
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from rackwright.status import Status
 from rackwright.storage.checkpoint import KILLED, MODES, judge, run_of
+from rackwright.storage.programs import checkpoint
 from rackwright.storage.programs.children import MARK
 from rackwright.storage.report import CheckpointResult
 from rackwright.workload.protocol import Output
@@ -63,6 +66,51 @@ def test_the_rank_died_in_mid_write():
     run = run_of(Output(TEXTS["break"], 0))
     assert run.exits == {0: 1, 1: 1, 2: 1, 3: KILLED}
     assert [one.saved for one in run.facts] == ["step-4"]
+
+
+def test_runs_on_a_real_h100_pass():
+    """One rank with 8 GiB on the GPU, NCCL, torch 2.11, a local disk; recorded 2026-11-26."""
+    stage = replace(STAGE, nodes=("gpu1",), ranks=1, rank_bytes=2**33, backend="nccl", killed_rank=0)
+    runs = {mode: run_of(Output(recorded(f"checkpoint-2.11-h100-{mode}.txt"), 0)) for mode in MODES}
+    result, findings = judge(stage, runs, None)
+    assert findings == ()
+    assert (result.loaded, result.torch, result.partial_bytes) == ("step-4", "2.11.0+cu130", 2**32)
+    assert 0.4 < result.save_gbs < 0.45
+
+
+def test_more_ranks_than_gpus_are_named():
+    """Recorded on the same machine: two ranks, one GPU."""
+    wrong = "AcceleratorError: CUDA error: invalid device ordinal GPU device may be out of range"
+    text = line({"rank": 1, "error": wrong}) + line({"exits": {"0": None, "1": 1}})
+    _, findings = judged(reference=text)
+    assert [(one.status, wrong in one.text) for one in findings] == [(Status.UNKNOWN, True)]
+
+
+@pytest.mark.parametrize(
+    ("backend", "calls"), [("nccl", ["init_process_group", "all_reduce"]), ("gloo", ["init_process_group"])]
+)
+def test_the_gpu_of_barriers_is_the_rank_s_own(backend, calls, monkeypatch):
+    """NCCL guessed it from the rank among all nodes, where a barrier came first (seen with torch 2.11)."""
+    torch, modules = MagicMock(), {"torch.distributed": MagicMock()}
+    monkeypatch.setattr(
+        checkpoint.importlib,
+        "import_module",
+        lambda name: modules.get(name) or modules.setdefault(name, MagicMock()),
+    )
+    asked = {
+        "nodes": ["w1", "w2"],
+        "addresses": ["10.0.0.1", "10.0.0.2"],
+        "ranks_per_node": 2,
+        "backend": backend,
+        "folder": "/shared",
+        "size": 4096,
+        "port": 1,
+        "seconds": 9,
+    }
+    checkpoint.Training(asked, rank=3, local=1, torch=torch)
+    assert [name for name, *_ in modules["torch.distributed"].method_calls] == calls
+    if backend == "nccl":
+        torch.zeros.assert_called_once_with(1, device="cuda:1")
 
 
 @pytest.mark.parametrize(
