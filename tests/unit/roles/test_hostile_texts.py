@@ -55,6 +55,7 @@ ALLOWED = {
     ("/etc/slurm/slurm*.conf", ("%",)): "Slurm replaces `%h` and the like in paths",
     ("/etc/slurm/job_container.conf", ("%",)): "Slurm replaces `%h` and the like in paths",
     ("/etc/slurm/slurm.conf", ("=", ":", "*")): "the value of one of SchedulerParameters",
+    ("/usr/libexec/rackwright/slurmctld-standby", ("%",)): "part of a path; a shell leaves it as it is",
     ("/etc/sysctl.d/*", (" ", ":", "/../")): "the value of one kernel setting, to the end of its line",
     ("/etc/chrony/chrony.conf", (":",)): "part of an IPv6 address",
     ("/etc/enroot/enroot.conf", (" ",)): "options of mksquashfs, words of letters and digits",
