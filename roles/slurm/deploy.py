@@ -233,12 +233,12 @@ def _state(node: Node, options: SlurmOptions) -> None:
 
 def _standby(node: Node, options: SlurmOptions) -> None:
     """slurm.conf names the programs on all controllers; a backup restarts its slurmctld where they ask for it."""
-    forgets, unit = standby.forgets(node, options), standby.PATH_UNIT
-    if not forgets:  # a single controller, or no backup any more
-        units.unit(name="Stop what starts a standby anew", unit=unit, running=False, enabled=False)
+    loses_id, unit = standby.loses_id(node, options), standby.PATH_UNIT
+    if not loses_id:  # a single controller, or no backup any more
+        units.unit(name="Stop restarting a standby slurmctld", unit=unit, running=False, enabled=False)
     _write(standby.files(node, options), standby.PROGRAMS)
-    if forgets:
-        units.unit(name="Start a standby anew that forgot the cluster's ID", unit=unit)
+    if loses_id:
+        units.unit(name="Restart a standby slurmctld that lost the cluster's ID", unit=unit)
 
 
 def _slurmd(site: Site, options: SlurmOptions) -> None:

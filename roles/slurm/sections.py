@@ -41,7 +41,7 @@ STANDBY_UNIT_FILES = (
     "/etc/systemd/system/rackwright-slurmctld-standby.path",
     "/etc/systemd/system/rackwright-slurmctld-standby.service",
 )
-"""What starts a backup's slurmctld anew once it has forgotten the cluster's ID."""
+"""What restarts a standby slurmctld that lost the cluster's ID."""
 
 
 class Packages(Frozen):

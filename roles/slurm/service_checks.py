@@ -105,7 +105,7 @@ def _takes_over_again(context: CheckContext[SlurmOptions]) -> str:
     """By configuration: the next takeover shows the rest."""
     as_rendered(context, standby.files(context.node, context.options), dict.fromkeys(standby.PROGRAMS, "755"))
     runs(context, standby.PATH_UNIT)
-    return "slurmctld starts anew once it forgot the ID of the cluster, so it can take over without slurmdbd"
+    return "slurmctld is restarted once it lost the cluster's ID, so it can take over without slurmdbd"
 
 
 def _archive(context: CheckContext[SlurmOptions]) -> str:
@@ -211,7 +211,7 @@ NODE_CHECKS = (
         settle_seconds=15,
         applies=placement.runs_slurmctld,
     ),
-    Check("a standby slurmctld can take over more than once", _takes_over_again, applies=standby.forgets),
+    Check("a standby slurmctld can take over more than once", _takes_over_again, applies=standby.loses_id),
     Check("purged accounting records are archived", _archive, settle_seconds=15, applies=_with_archive),
 )
 CLUSTER_CHECKS = (

@@ -1,4 +1,4 @@
-"""A slurmctld that gave control back starts anew, since it could not take over a second time without slurmdbd.
+"""A slurmctld that gave control back is restarted, since it could not take over a second time without slurmdbd.
 
 `slurm_conf.cluster_id` is read from `clustername` in main() alone, and slurm_conf_reinit() clears it; then a takeover
 without slurmdbd retries for good, "Still don't know my ClusterID" (src/slurmctld/controller.c and
@@ -28,22 +28,22 @@ def due(node: Node, options: SlurmOptions) -> bool:
     return paired and placement.release_on(node, options) >= (24, 11)
 
 
-def forgets(node: Node, options: SlurmOptions) -> bool:
-    """Whether its slurmctld goes on standby, and does not know the ID after it reads slurm.conf again."""
+def loses_id(node: Node, options: SlurmOptions) -> bool:
+    """Whether its slurmctld goes on standby, and loses the ID when it reads slurm.conf again."""
     return node.name in options.backups and due(node, options)
 
 
 def files(node: Node, options: SlurmOptions) -> dict[str, str | None]:
     """Programs of a controller, and the units of a backup, by path; None for what a head does not have."""
     texts = {ON_STANDBY: "standby.sh", ON_PRIMARY: "primary.sh"} if due(node, options) else {}
-    if forgets(node, options):
+    if loses_id(node, options):
         texts |= {CONF: "standby.conf", PATH_FILE: "standby.path", SERVICE_FILE: "standby.service"}
     found: dict[str, str | None] = dict.fromkeys((*PROGRAMS, *STANDBY_UNIT_FILES))
     for path, template in texts.items():
         found[path] = render(
             f"slurm/{template}.j2",
             role=f"{_RUN}/role",
-            mark=f"{_RUN}/start-anew",
+            mark=f"{_RUN}/restart-wanted",
             path_file=PATH_FILE,
             path_unit=PATH_UNIT,
             clustername=f"{options.state_dir}/clustername",

@@ -345,7 +345,7 @@ SUITES = (
     Suite(
         name="slurm-services",
         proves="slurmdbd and its database run on other heads than slurmctld; a pair of controllers starts only with "
-        "its shared state mounted, and stops with it; purged jobs are archived; reservations are kept as declared.",
+        "its shared state mounted, stops with it, and takes over repeatedly without slurmdbd; purged jobs are archived; reservations are kept as declared.",
         paths=(
             *_ENGINE,
             *_RACKS,

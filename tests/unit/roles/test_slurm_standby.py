@@ -1,4 +1,4 @@
-"""A standby slurmctld that forgot the ID of the cluster is started anew: by which files, by which programs, and checked."""
+"""A standby slurmctld that lost the cluster's ID is restarted: the files and programs for it, and the check."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_both_controllers_have_the_programs_that_slurm_conf_names_and_the_backup
     assert f"SlurmctldPrimaryOffProg={standby.ON_STANDBY}" in lines
     plan = planned(made, made.by_name["h2"])
     names = [op.name for op in plan.operations if op.role == "slurm"]
-    # the old process is reloaded with the new slurm.conf: by then somebody has to be there who starts it anew
+    # the running slurmctld is reloaded with the new slurm.conf, so the unit that restarts it must be active before
     order = [
         f"Write {standby.ON_STANDBY}",
         f"Write {standby.CONF}",
-        "Start a standby anew that forgot the cluster's ID",
+        "Restart a standby slurmctld that lost the cluster's ID",
         "Run slurmctld with its settings",
     ]
     assert sorted(order, key=names.index) == order
@@ -103,13 +103,13 @@ def run(tmp_path):
 def test_a_slurmctld_that_starts_on_standby_is_left_alone(run, tmp_path):
     assert run().wait(20) == 0
     assert (tmp_path / "run/slurmctld/role").read_text() == "standby\n"
-    assert not (tmp_path / "run/slurmctld/start-anew").exists()
+    assert not (tmp_path / "run/slurmctld/restart-wanted").exists()
 
 
-def test_one_that_gave_control_back_is_started_anew(run, tmp_path):
+def test_one_that_gave_control_back_is_restarted(run, tmp_path):
     (tmp_path / "run/slurmctld/role").write_text("primary\n")
     assert run().wait(20) == 0
-    assert (tmp_path / "run/slurmctld/start-anew").exists()
+    assert (tmp_path / "run/slurmctld/restart-wanted").exists()
 
 
 @pytest.mark.parametrize("meanwhile", ["primary\n", "standby\n", None])
@@ -123,17 +123,17 @@ def test_one_that_is_in_charge_again_or_was_restarted_is_left_alone(run, tmp_pat
     else:
         role.write_text(meanwhile)
     running.wait(20)
-    assert not (tmp_path / "run/slurmctld/start-anew").exists()
+    assert not (tmp_path / "run/slurmctld/restart-wanted").exists()
 
 
-def test_one_that_started_before_the_cluster_had_an_id_is_started_anew_once_it_has_one(run, tmp_path):
+def test_one_that_started_before_the_cluster_had_an_id_is_restarted_once_it_has_one(run, tmp_path):
     (tmp_path / "shared/slurmctld/clustername").unlink()
     running = run()
     until(lambda: (tmp_path / "run/slurmctld/role").exists())
     assert running.poll() is None
     (tmp_path / "shared/slurmctld/clustername").write_text("c|1")
     assert running.wait(20) == 0
-    assert (tmp_path / "run/slurmctld/start-anew").exists()
+    assert (tmp_path / "run/slurmctld/restart-wanted").exists()
 
 
 def test_it_ends_with_the_slurmctld_that_waited(run, tmp_path):
@@ -142,7 +142,7 @@ def test_it_ends_with_the_slurmctld_that_waited(run, tmp_path):
     until(lambda: (tmp_path / "run/slurmctld/role").exists())
     (tmp_path / "run/slurmctld/role").unlink()
     running.wait(20)
-    assert not (tmp_path / "run/slurmctld/start-anew").exists()
+    assert not (tmp_path / "run/slurmctld/restart-wanted").exists()
 
 
 def test_on_the_primary_head_it_does_nothing(run, tmp_path):
@@ -153,9 +153,10 @@ def test_on_the_primary_head_it_does_nothing(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("role", "anew"), [("primary\n", False), ("standby\n", True), ("gave control back\n", True), (None, True)]
+    ("role", "restarted"),
+    [("primary\n", False), ("standby\n", True), ("gave control back\n", True), (None, True)],
 )
-def test_a_reload_starts_a_standby_anew_and_not_one_in_charge(tmp_path, role, anew):
+def test_a_reload_restarts_a_standby_and_not_one_in_charge(tmp_path, role, restarted):
     (line,) = [
         line for line in there(site(), "h2")[standby.CONF].splitlines() if line.startswith("ExecReload=")
     ]
@@ -163,7 +164,7 @@ def test_a_reload_starts_a_standby_anew_and_not_one_in_charge(tmp_path, role, an
         (tmp_path / "role").write_text(role)
     command = line.removeprefix("ExecReload=").replace("/run/slurmctld", str(tmp_path))
     assert subprocess.run(["sh", "-c", command], timeout=20, check=False).returncode == 0
-    assert (tmp_path / "start-anew").exists() is anew
+    assert (tmp_path / "restart-wanted").exists() is restarted
 
 
 def until(ready):
@@ -189,7 +190,7 @@ def answers(made):
 @pytest.mark.parametrize(
     ("changes", "status", "evidence"),
     [
-        ({}, "PASS", "slurmctld starts anew once it forgot the ID of the cluster, so it can take over without slurmdbd"),
+        ({}, "PASS", "slurmctld is restarted once it lost the cluster's ID, so it can take over without slurmdbd"),
         (unit(standby.PATH_UNIT, active="inactive"), "FAIL", f"{standby.PATH_UNIT} is inactive"),
         (unit(standby.PATH_UNIT, state="disabled"), "FAIL",
          f"{standby.PATH_UNIT} is active, and disabled: it does not start at boot"),

@@ -14,7 +14,7 @@ from rackwright.claims.mount_probe import PROGRAM
 from rackwright.model.backups import parts_of
 from rackwright.model.options import RoleOptions
 from rackwright.model.storage import FilesystemKind, ServesFilesystems
-from rackwright.roles.slurm import state
+from rackwright.roles.slurm import standby, state
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.state_problems import state_warnings
 from rackwright.roles.slurm.verify import CHECKS
@@ -156,8 +156,10 @@ def test_slurmctld_starts_with_its_state_and_stops_with_it():
         "Run slurmctld with its settings",
     ]
     assert sorted(order, key=names.index) == order
-    assert {state.CONF, state.WAITER_PATH} <= set(
-        made.by_name["h2"].options["slurm"].unit_files(made.by_name["h2"])
+    assert made.by_name["h2"].options["slurm"].unit_files(made.by_name["h2"]) == (
+        state.CONF,
+        state.WAITER_PATH,
+        *standby.STANDBY_UNIT_FILES,
     )
 
 

@@ -79,7 +79,7 @@ def test_runs_on_a_real_h100_pass():
 
 
 def test_more_ranks_than_gpus_are_named():
-    """Recorded on the same machine: two ranks, one GPU."""
+    """The error is that of the same machine: two ranks, one GPU."""
     wrong = "AcceleratorError: CUDA error: invalid device ordinal GPU device may be out of range"
     text = line({"rank": 1, "error": wrong}) + line({"exits": {"0": None, "1": 1}})
     _, findings = judged(reference=text)
