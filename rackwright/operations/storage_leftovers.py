@@ -40,9 +40,9 @@ def _keep_state(left: Sequence[StorageFile]) -> None:
     if state:
         units = " ".join(quote(file.name) for file in state)
         raise OperationError(
-            f"{', '.join(file.path for file in state)}: no longer declared, and the state of a service is on it. Move the "
-            "state to where it is declared now and stop the service; then, on the node, `systemctl disable --now "
-            f"{units}` and remove these files"
+            f"{', '.join(file.path for file in state)}: no longer declared, and the state of a service was on it. Declare "
+            "it again until that state is moved. Once the service uses the new place, on the node: `systemctl disable "
+            f"--now {units}`, and remove these files"
         )
 
 

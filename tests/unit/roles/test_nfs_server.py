@@ -301,7 +301,8 @@ def test_the_files():
         "RequiresMountsFor=/srv/home\nRequiresMountsFor=/data\n"
     )
     assert content(plan, "/etc/systemd/system/home.mount") == (
-        f"{HEADER}[Unit]\nDescription=/home (nfs home, served from here)\nX-Rackwright-Purpose=home\nRequiresMountsFor=/srv/home\n\n"
+        f"{HEADER}[Unit]\nDescription=/home (nfs home, served from here)\nX-Rackwright-Purpose=home\n"
+        "RequiresMountsFor=/srv/home\n\n"
         "[Mount]\nWhat=/srv/home\nWhere=/home\nType=none\nOptions=bind\n\n[Install]\nWantedBy=local-fs.target\n"
     )
     options = head(cluster).options["nfs_server"]
