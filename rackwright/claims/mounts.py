@@ -13,6 +13,7 @@ from rackwright.claims.files import as_rendered
 from rackwright.claims.mount_probe import Answer, ask
 from rackwright.claims.units import runs
 from rackwright.facts.mounts import MountTable
+from rackwright.facts.storage_leftovers import StorageFiles, undeclared
 from rackwright.model.cluster import Node
 from rackwright.model.mount_names import unit_name
 from rackwright.model.options import RoleOptions
@@ -273,3 +274,11 @@ def checks(role: str) -> tuple[Check, ...]:
             timeout_seconds=seconds,
         ),
     )
+
+
+def nothing_left_over(context: Context) -> str:
+    """No mount unit or file of exports is left of a filesystem that the cluster file no longer declares."""
+    found = context.fact(StorageFiles)
+    if left := undeclared(context.node, found):
+        fail(f"{', '.join(file.path for file in left)}: written by rackwright, and no longer declared")
+    return f"{len(found)} files of mounts and exports"

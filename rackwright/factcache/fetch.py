@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rackwright.boundary import Refused, last_line
+from rackwright.boundary import Refused, last_line, printable
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.factcache.answers import Answers, Ask
 from rackwright.factcache.cache import ClassCache, FactCache
+from rackwright.factcache.helper_base import WAITS
 from rackwright.model.cluster import Cluster, Node
 from rackwright.plan.node_plan import NodePlan
 from rackwright.ssh import TIMED_OUT, TOO_MUCH_OUTPUT, connect, run
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 120
 """A node that needs longer for its answers counts as unreachable; a tenth of a second is usual."""
+_LABEL_MAX = 200
+"""Characters of what a node says it waits for."""
 REPLY_MAX_BYTES = 4 * 2**20
 """Of the compressed answers. A working head with every role sends some 30 KiB."""
 
@@ -56,7 +59,7 @@ def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None
             raise Refused(f"its answer was refused: {last_line('', result.stderr)}")
         if result.exit_status == TIMED_OUT:
             raise ConnectionFailed(
-                f"{node.name} did not report its state within {limit} s.",
+                f"{node.name} did not report its state within {limit} s.{_stalled(result.stderr)}",
                 hint="something hangs there: look for processes in state D and for mounts that hang",
             )
         return result
@@ -73,6 +76,12 @@ def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None
         client.close()
         return NodePlan(node.name, executions=answers.executions)
     return Opened(client, answers)
+
+
+def _stalled(errors: str) -> str:
+    """What the helper said last that it was waiting for, as a sentence; empty where it said nothing."""
+    said = [line.removeprefix(WAITS) for line in errors.splitlines() if line.startswith(WAITS)]
+    return f" It was {WAITS}{printable(said[-1], _LABEL_MAX)}." if said else ""
 
 
 def _unreachable(node: Node, error: ConnectionFailed, executions: int = 0) -> NodePlan:

@@ -6,6 +6,7 @@ answers still have that digest, else every answer with its digest. An answer is 
 output lines, error lines], line for line what the question's shell command would have printed.
 """
 
+import _thread
 import binascii
 import grp
 import marshal
@@ -13,12 +14,15 @@ import os
 import pwd
 import stat
 import sys
+import time
 import zlib
 
-from rackwright.factcache.helper_base import as_json, execute, sha256_hash, sha256_of_size
+from rackwright.factcache.helper_base import WAITS, as_json, execute, sha256_hash, sha256_of_size
 
 TEXT_LIMIT = 1 << 20
 COMMAND_SECONDS = 300
+STALLED_SECONDS = 10
+LABEL_LENGTH = 120
 
 
 def run(command, seconds=COMMAND_SECONDS):
@@ -248,10 +252,33 @@ def answer(question):
         return 1, [], ["%s: %s" % (type(error).__name__, error)]
 
 
+def watch():
+    """Name on stderr each question that hangs: no answer comes from a filesystem whose server is away.
+
+    A process in such a call cannot even be interrupted, but its other threads run.
+    """
+    before = None
+    while True:
+        time.sleep(STALLED_SECONDS)
+        now = ASKING[-1:]
+        if now and now == before:
+            label = now[0].get("path") or now[0].get("unit") or " ".join(str(now[0].get("command")).split())
+            os.write(2, (WAITS + label[:LABEL_LENGTH] + "\n").encode("utf-8", "replace"))
+            before = None
+        else:
+            before = now
+
+
+def asked(question):
+    ASKING.append(question)
+    return answer(question)
+
+
 def main():
     expect = sys.stdin.buffer.readline().decode().strip()
     QUESTIONS.extend(marshal.loads(zlib.decompress(sys.stdin.buffer.read())))
-    text = as_json([answer(question) for question in QUESTIONS])
+    _thread.start_new_thread(watch, ())
+    text = as_json([asked(question) for question in QUESTIONS])
     digest = sha256_hash(text.encode()).hexdigest()
     if digest == expect:
         output = '{"same": true}'
@@ -261,5 +288,6 @@ def main():
 
 
 QUESTIONS: list = []
+ASKING: list = []
 if __name__ == "__main__":
     main()

@@ -21,9 +21,11 @@ except ImportError:
     except ImportError:
         from hashlib import sha256 as sha256_hash
 
-__all__ = ["ENGLISH", "as_json", "execute", "sha256_hash", "sha256_of_size"]
+__all__ = ["ENGLISH", "WAITS", "as_json", "execute", "sha256_hash", "sha256_of_size"]
 ENGLISH = dict(os.environ, LC_ALL="C")
 LARGE = 16 << 20
+WAITS = "waiting for "
+"""Begins what the helper says on stderr of a question that takes long."""
 ESCAPED = {ordin: f"\\u{ordin:04x}" for ordin in (*range(32), 127)}
 ESCAPED.update(
     str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"})

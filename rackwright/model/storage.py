@@ -197,6 +197,8 @@ class ServesFilesystems:
     """Options of a role that serves filesystems of some kinds from nodes of the cluster."""
 
     serves_kinds: ClassVar[frozenset[FilesystemKind]]
+    exports_file: ClassVar[str | None] = None
+    """The file of /etc/exports.d that the role writes; None: it has none."""
 
     def roots(self, filesystem: Filesystem) -> tuple[str, ...]:
         """Nodes whose root is not squashed on a filesystem that this role serves: all of them, unless the role squashes."""

@@ -17,6 +17,16 @@ _OWN = "rackwright-"
 """How units are called that commands of rackwright install."""
 
 
+def declared_unit_files(node: Node) -> frozenset[str]:
+    """Paths of the unit files and drop-ins that the roles of a node write."""
+    return frozenset(
+        path
+        for options in node.options.values()
+        if isinstance(options, WritesUnitFiles)
+        for path in options.unit_files(node)
+    )
+
+
 def foreign_unit_files(node: Node, fragment: str, drop_ins: tuple[str, ...]) -> tuple[str, ...]:
     """Those files of a unit that nothing declares; none where no role of the node asks for it.
 
@@ -25,10 +35,7 @@ def foreign_unit_files(node: Node, fragment: str, drop_ins: tuple[str, ...]) -> 
     keeper = node.offers(KeepsUnitFiles)
     if keeper is None:
         return ()
-    declared = set(keeper.allowed_drop_ins)
-    for options in node.options.values():
-        if isinstance(options, WritesUnitFiles):
-            declared.update(options.unit_files(node))
+    declared = {*keeper.allowed_drop_ins, *declared_unit_files(node)}
     return tuple(
         path
         for path in (fragment, *drop_ins)

@@ -8,7 +8,7 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.operations import files, packages, settings, units
+from rackwright.operations import files, packages, settings, storage_leftovers, units
 from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.base import forwarding, texts
@@ -17,7 +17,10 @@ from rackwright.roles.base.options import BaseOptions
 
 @deploy("base")
 def base(options: BaseOptions) -> None:
-    """A name, /etc/hosts, package sources and packages, locale, timezone; nothing upgrades by itself."""
+    """A name, /etc/hosts, package sources and packages, locale, timezone; nothing upgrades by itself.
+
+    Filesystems that left the declaration go here, since the role that mounted them may not run on the node any more.
+    """
     site = site_of()
     _name(site, options)
     _package_sources(site)
@@ -27,6 +30,7 @@ def base(options: BaseOptions) -> None:
     _locale(site, options)
     _timezone(site, options)
     _forwarding(site, options)
+    storage_leftovers.removed(name="Remove mounts and exports that are no longer declared")
 
 
 def _forwarding(site: Site, options: BaseOptions) -> None:

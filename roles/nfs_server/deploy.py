@@ -9,7 +9,7 @@ from rackwright.data import Site, site_of
 from rackwright.operations import files, mounts, packages, settings, units
 from rackwright.osfamily.names import names
 from rackwright.roles.nfs_server import texts
-from rackwright.roles.nfs_server.options import DROP_IN, NfsServerOptions, filesystem_below
+from rackwright.roles.nfs_server.options import DROP_IN, EXPORTS, NfsServerOptions, filesystem_below
 
 
 @deploy("nfs_server")
@@ -21,9 +21,7 @@ def nfs_server(options: NfsServerOptions) -> None:
         units.unit(name=f"Mask {unit}", unit=unit, masked=True, disruptive=False)
     packages.installed(name="Install the NFS server", packages=server.packages, start_daemons=False)
     _folders(site, options)
-    for folder in host.loop(
-        sorted({path.rpartition("/")[0] for path in (texts.CONF, texts.EXPORTS, DROP_IN)})
-    ):  # type: ignore[no-untyped-call]
+    for folder in host.loop(sorted({path.rpartition("/")[0] for path in (texts.CONF, EXPORTS, DROP_IN)})):  # type: ignore[no-untyped-call]
         files.directory(name=f"Make {folder}", path=folder)
     declared = texts.files(site.cluster, site.node, options)
     for path, content in host.loop(tuple(declared.items())):  # type: ignore[no-untyped-call]
@@ -31,8 +29,8 @@ def nfs_server(options: NfsServerOptions) -> None:
     units.unit(
         name="Run the NFS server with its settings",
         unit=server.unit or "",
-        restart_on=(texts.CONF, DROP_IN),
-        reload_on=(texts.EXPORTS,),
+        restart_on=(texts.CONF,),
+        reload_on=(EXPORTS, DROP_IN),
         disruptive=False,  # clients wait for it
     )
     exported = options.exported(site.node)

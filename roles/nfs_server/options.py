@@ -25,7 +25,10 @@ from rackwright.model.types import Platform
 from rackwright.roles.nfs_server import problems
 from rackwright.roles.nfs_server.problems import PORT, Trouble
 
-DROP_IN = "/etc/systemd/system/nfs-server.service.d/rackwright.conf"
+DROP_IN = "/etc/systemd/system/nfs-server.service.d/order-with-mounts.conf"
+"""Named as the drop-in that nfs-utils' generator makes, which requires the mount of each export: one array that does not
+start would end the server, and so all other exports. Ours takes its place (systemd.unit(5): /etc before generators)."""
+EXPORTS = "/etc/exports.d/rackwright.exports"
 _OPEN_TO_USERS = frozenset({FilesystemPurpose.DATA, FilesystemPurpose.SCRATCH, FilesystemPurpose.CHECKPOINT})
 _LEAST_THREADS, _THREADS_PER_CORE = 64, 8
 _THREAD_MIB = 32
@@ -41,6 +44,7 @@ class NfsServerOptions(RoleOptions, ServesFilesystems, GoesFirst, Listens, Write
     """How nodes serve what `storage:` declares with `kind: nfs` and one of them as its server."""
 
     serves_kinds: ClassVar[frozenset[FilesystemKind]] = frozenset({FilesystemKind.NFS})
+    exports_file: ClassVar[str] = EXPORTS
 
     threads: int | None = Field(
         default=None,

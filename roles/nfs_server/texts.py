@@ -9,11 +9,10 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.mount_names import unit_name
 from rackwright.model.storage import Filesystem
 from rackwright.render import render
-from rackwright.roles.nfs_server.options import DROP_IN, NfsServerOptions, filesystem_below
+from rackwright.roles.nfs_server.options import DROP_IN, EXPORTS, NfsServerOptions, filesystem_below
 
 CONF = "/etc/nfs.conf.d/rackwright.conf"
 """nfs.conf(5) of nfs-utils 2.6.2: its values win over /etc/nfs.conf."""
-EXPORTS = "/etc/exports.d/rackwright.exports"
 ETAB = "/var/lib/nfs/etab"
 """What is exported, as rpc.mountd answers the kernel (exportfs(8))."""
 UNITS = "/etc/systemd/system"
@@ -111,8 +110,11 @@ def read_declared(paths: tuple[str, ...]) -> str:
 
 
 def drop_in(node: Node, options: NfsServerOptions) -> str:
-    """The server starts when what it exports is mounted."""
-    return render("nfs_server/drop_in.j2", folders=[one.export for one in options.exported(node)])
+    """The server starts after the mounts of what it exports; it requires only those that no `mountpoint=` guards."""
+    below = {one.export or "": filesystem_below(node, one.export or "") for one in options.exported(node)}
+    guarded = dict.fromkeys(unit_name(mounted) for mounted in below.values() if mounted is not None)
+    unguarded = [folder for folder, mounted in below.items() if mounted is None]
+    return render("nfs_server/drop_in.j2", mounts=tuple(guarded), folders=unguarded)
 
 
 def bind_units(node: Node, options: NfsServerOptions) -> dict[str, str]:

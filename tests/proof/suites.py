@@ -544,8 +544,9 @@ SUITES = (
     Suite(
         name="storage",
         proves="On virtual machines, NFS is served and mounted as declared after power cuts in any order, a dead server hangs nothing "
-        "and jobs go on when it is back; drives of scratch are replaced, and quotas hold. Through Slurm, a filesystem is measured "
-        "against its floors, and checkpoints outlive a killed rank; a server that dies under a bench makes it UNKNOWN.",
+        "and jobs go on when it is back; a drive that is gone ends no other export; what leaves the declaration is unmounted; drives "
+        "of scratch are replaced, and quotas hold. Through Slurm, a filesystem is measured against its floors, and checkpoints "
+        "outlive a killed rank; a server that dies under a bench makes it UNKNOWN.",
         paths=(
             *_NFS_RACK,
             "rackwright/cli/storage.py",
@@ -560,7 +561,7 @@ SUITES = (
             "tests/unit/storage",
         ),
         tests=(
-            *(f"tests/racks/storage/test_{name}.py" for name in ("bench", "mounts", "drives")),
+            *(f"tests/racks/storage/test_{name}.py" for name in ("bench", "mounts", "exports", "drives")),
             "-m",
             "lab",
         ),

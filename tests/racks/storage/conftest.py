@@ -68,7 +68,7 @@ storage:
     kind: nfs
     purpose: checkpoint
     servers: [head1]
-    export: /srv/ckpt
+    export: /spare/ckpt
     path: /shared/ckpt
     nodes: "worker[1-2]"
     floor:
@@ -94,7 +94,9 @@ nodes:
     options:
       storage_layout:
         arrays: {store: {level: 1, disks: [a, b]}}
-        filesystems: {/srv: {"on": store, mount_options: [noatime, uquota]}}
+        filesystems:
+          /srv: {"on": store, mount_options: [noatime, uquota]}
+          /spare: {"on": c}
   - nodes: worker[1-2]
     roles: [worker]
     addresses: {management: 10.89.0.11}
@@ -115,6 +117,7 @@ roles:
     disks:
       a: {serials: {head1: head1-data0, worker1: worker1-data0, worker2: worker2-data0}}
       b: {serials: {head1: head1-data1, worker1: worker1-data1, worker2: worker2-data1}}
+      c: {serials: {head1: head1-data2, worker1: worker1-data2, worker2: worker2-data2}}
   nfs_server: {}
   nfs_client: {}
   home: {}

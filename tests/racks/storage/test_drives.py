@@ -29,7 +29,8 @@ def array(site: Site, node: str = NODE) -> str:
 
 
 def the_third_drive(content: dict[str, Any], node: str = NODE) -> None:
-    content["roles"]["storage_layout"]["disks"]["b"]["serials"][node] = f"{node}-data2"
+    disks = content["roles"]["storage_layout"]["disks"]
+    disks["b"]["serials"][node], disks["c"]["serials"][node] = f"{node}-data2", f"{node}-data1"
 
 
 def test_jobs_and_containers_use_scratch(rack: Site) -> None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+from base64 import b64encode
+from shlex import quote
 
 import pytest
 
+from rackwright.factcache.answers import pack
+from rackwright.factcache.helper_base import WAITS
+from rackwright.node_programs import FACT_HELPER, one_text
 from tests.racks.patience import settled, until
 from tests.racks.site import Site, operations
 from tests.racks.slurm_jobs import as_ada, in_service, wait_for
@@ -32,6 +37,14 @@ def all_mounted(site: Site) -> None:
     for worker in WORKERS:
         for path in SHARED:
             assert site.on(worker, _TYPE.format(path=path)).strip() == "nfs4"
+
+
+def asked_of(site: Site, node: str, path: str) -> str:
+    """What the program with which a plan reads a node says of a path, until it is killed."""
+    question = b64encode(b"-\n" + pack([{"kind": "path", "path": path, "digest_only": True}])).decode()
+    program = quote(one_text(FACT_HELPER))
+    script = f"echo {question} | base64 -d | timeout -s KILL 60 python3 -IS -c {program} 2>&1 || :"
+    return site.on(node, script)
 
 
 def test_a_second_apply_is_empty_and_every_check_passes(rack: Site) -> None:
@@ -89,6 +102,7 @@ def test_a_server_that_dies_hangs_nothing_and_jobs_go_on_when_it_is_back(rack: S
         # what reads nodes goes on: plan names the server that is away, and none of the workers
         planned = rack.cli("plan", str(rack.file), expect=4, timeout=600)
         assert "worker" not in planned.out.partition("unknown:")[2], planned.out
+        assert f"{WAITS}/shared/data/counted" in asked_of(rack, "worker1", "/shared/data/counted")
         # asked again and again, no process piles up
         results(rack, None, "--role", "nfs_client", "--limit", "worker1")
         left = int(rack.on("worker1", "pgrep -fc 'import errno, json' || :").strip())

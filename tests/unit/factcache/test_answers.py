@@ -15,15 +15,16 @@ import pytest
 
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
-from rackwright.factcache.answers import Answers
+from rackwright.factcache.answers import Answers, pack
 from rackwright.factcache.cache import ClassCache
-from rackwright.factcache.helper_base import as_json, execute
+from rackwright.factcache.helper_base import WAITS, as_json, execute
 from rackwright.facts.files import AtPath
 from rackwright.facts.kernel import Sysctls
 from rackwright.facts.packages import Packages
 from rackwright.facts.settings import Answer
 from rackwright.facts.units import Unit
 from rackwright.facts.users import UnixGroup, User
+from rackwright.node_programs import FACT_HELPER, one_text
 from rackwright.pyinfra_driver.connector_state import asked_of
 from tests.factories import make_cluster, make_node
 from tests.unit.pyinfra_driver.local import LocalRun, LocalShell
@@ -103,6 +104,35 @@ def test_every_kind_of_question_is_answered_as_the_shell_would(tmp_path):
             by_shell.stdout.splitlines(),
         ), asked
     assert answers.executions == 1
+
+
+def test_a_question_that_hangs_is_named_while_it_hangs(tmp_path):
+    """What waits for a dead filesystem cannot even be interrupted; the node says what it is waiting for."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    hanging = {"kind": "shell", "command": f"read line <{fifo}"}
+    running = subprocess.Popen(
+        [
+            "python3",
+            "-IS",
+            "-c",
+            one_text(FACT_HELPER).replace("STALLED_SECONDS = 10", "STALLED_SECONDS = 0.2"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        running.stdin.write(b"-\n" + pack([{"kind": "path", "path": "/"}, hanging]))
+        running.stdin.close()
+        assert (
+            running.stderr.readline() == f"{WAITS}{hanging['command']}"[: len(WAITS) + 120].encode() + b"\n"
+        )
+        assert running.poll() is None
+    finally:
+        fifo.write_text("")  # whoever reads it goes on
+        running.wait(timeout=60)
+        running.stderr.close()
 
 
 def _deploy(folder, text="one\n"):

@@ -22,7 +22,7 @@ from rackwright.factcache.cache import ClassCache
 from rackwright.factcache.fetch import REPLY_MAX_BYTES, open_node
 from rackwright.factcache.quick_check import quick_check
 from rackwright.plan.node_plan import NodePlan
-from rackwright.ssh import TOO_MUCH_OUTPUT
+from rackwright.ssh import TIMED_OUT, TOO_MUCH_OUTPUT
 from tests.factories import make_cluster
 from tests.unit.answers import any_text, bomb, few, hostile, is_harmless, json_texts, many, memory_limit
 
@@ -180,6 +180,26 @@ def test_endless_output_is_the_node_s_own_error(fleet) -> None:
     found = open_node(cluster, cluster.by_name["worker1"], cache)
     assert isinstance(found, NodePlan)
     assert found.error == "its answer was refused: more than 4 MiB of output: stopped reading"
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ("", ""),
+        (
+            "waiting for /a\nwaiting for /shared/state\nno end within 120 s\n",
+            " It was waiting for /shared/state.",
+        ),
+        ("waiting for \x1b[2J" + "x" * 999, " It was waiting for \\x1b[2J" + "x" * 190 + "...."),
+    ],
+)
+def test_what_hangs_is_named(fleet, monkeypatch, told: str, sentence: str) -> None:
+    cluster, cache, *_ = fleet
+    monkeypatch.setattr(fetch, "run", lambda *_, **__: CommandResult("", TIMED_OUT, "", told))
+    found = open_node(cluster, cluster.by_name["worker1"], cache)
+    assert isinstance(found, NodePlan)
+    assert found.unreachable
+    assert found.error.startswith(f"worker1 did not report its state within 120 s.{sentence} (")
 
 
 @pytest.mark.slow

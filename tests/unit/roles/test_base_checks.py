@@ -10,6 +10,7 @@ import pytest
 
 from rackwright.facts.package_database import PackageDatabase
 from rackwright.facts.settings import Answer
+from rackwright.facts.storage_leftovers import StorageFiles
 from rackwright.model.host_names import ExtraHost, host_names
 from rackwright.model.settings import Mirrors
 from rackwright.osfamily.known import os_family, os_release
@@ -90,6 +91,7 @@ ROUTE = "the default route leaves by the declared network"
 FORWARDING = "packets are forwarded only where that is declared"
 ASK_FORWARDING = asked(Answer().command(forwarding.READ[False]))
 AT_BOOT = "systemd-analyze cat-config sysctl.d"
+ASK_STORAGE = asked(StorageFiles().command())
 
 HEALTHY = {
     "ip -j addr show": ADDRESSES.replace("10.11.128.11", "10.11.1.11"),
@@ -121,6 +123,7 @@ HEALTHY = {
     **link("/etc/localtime", "/usr/share/zoneinfo/UTC"),
     "test -s /usr/share/zoneinfo/UTC": "",
     "date +%Z": "UTC\n",
+    ASK_STORAGE: "end\n",
 }
 
 SAME = "/etc/hosts is the same on every node"
@@ -239,6 +242,11 @@ FAILURES = [
         "the timezone is set",
         {"test -s /usr/share/zoneinfo/UTC": (1, "", "")},
         "the node has no timezone UTC",
+    ),
+    (
+        "no mount or export is left of a filesystem that is no longer declared",
+        {ASK_STORAGE: "/etc/systemd/system/data.mount:X-Rackwright-Purpose=data\nend\n"},
+        "/etc/systemd/system/data.mount: written by rackwright, and no longer declared",
     ),
 ]
 EL_FAILURES = [

@@ -276,6 +276,7 @@ def test_the_files():
         "# Written by rackwright from the cluster file; changes made here are undone.\n"
         "[Unit]\n"
         "Description=/home (nfs home)\n"
+        "X-Rackwright-Purpose=home\n"
         "Documentation=man:systemd.mount(5)\n"
         "Wants=network-online.target\n"
         "After=network-online.target\n"

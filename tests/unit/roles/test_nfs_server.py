@@ -10,7 +10,7 @@ from rackwright.model.cluster import LabSize
 from rackwright.model.services import Listener
 from rackwright.model.types import NetworkPurpose, Platform
 from rackwright.roles.nfs_server import texts
-from rackwright.roles.nfs_server.options import NfsServerOptions, filesystem_below
+from rackwright.roles.nfs_server.options import DROP_IN, NfsServerOptions, filesystem_below
 from tests.unit.roles.fake_host import commands, content, errors_in, planned
 from tests.unit.roles.nfs_sites import ARRAY, nfs, on_storage, served
 from tests.unit.roles.sites import GPU_SKU, head, worker
@@ -116,6 +116,16 @@ def test_what_is_below_a_mount_point_is_exported_only_while_that_is_mounted():
     cluster = served(nfs(), others={"storage_layout": ARRAY})
     assert filesystem_below(head(cluster), "/srv/home") == "/srv"
     assert filesystem_below(head(cluster), "/srvs") is None
+
+
+def test_a_mount_that_is_missing_ends_no_other_export():
+    """The server only waits for what `mountpoint=` guards, and requires what the site mounts itself."""
+    elsewhere = nfs(name="data", path="/data", export="/elsewhere/data", purpose="data")
+    cluster = served(nfs(), nfs(name="soft", export="/srv/soft"), elsewhere, others={"storage_layout": ARRAY})
+    options = head(cluster).options["nfs_server"]
+    settings = [line for line in texts.drop_in(head(cluster), options).splitlines() if line[0] != "#"]
+    assert settings == ["[Unit]", "Wants=srv.mount", "After=srv.mount", "RequiresMountsFor=/elsewhere/data"]
+    assert DROP_IN.endswith("/nfs-server.service.d/order-with-mounts.conf")  # the name of nfs-utils' own
 
 
 def problems(*filesystems, server=None, **changes):
@@ -286,18 +296,18 @@ def test_the_files():
         f"{HEADER}[nfsd]\nthreads=64\nudp=n\ntcp=y\nvers2=n\nvers3=n\nvers4=y\nvers4.0=n\nvers4.1=y\nvers4.2=y\n\n"
         "[mountd]\nmanage-gids=y\n"
     )
-    assert content(plan, "/etc/systemd/system/nfs-server.service.d/rackwright.conf") == (
-        f"{HEADER}[Unit]\n"
-        "# An array that does not start leaves an empty folder, which is not to be exported: clients wait instead.\n"
+    assert content(plan, DROP_IN) == (
+        f"{HEADER}[Unit]\n# In place of nfs-utils' own drop-in of this name.\n"
         "RequiresMountsFor=/srv/home\nRequiresMountsFor=/data\n"
     )
     assert content(plan, "/etc/systemd/system/home.mount") == (
-        f"{HEADER}[Unit]\nDescription=/home (nfs home, served from here)\nRequiresMountsFor=/srv/home\n\n"
+        f"{HEADER}[Unit]\nDescription=/home (nfs home, served from here)\nX-Rackwright-Purpose=home\n"
+        "RequiresMountsFor=/srv/home\n\n"
         "[Mount]\nWhat=/srv/home\nWhere=/home\nType=none\nOptions=bind\n\n[Install]\nWantedBy=local-fs.target\n"
     )
     options = head(cluster).options["nfs_server"]
     assert options.unit_files(head(cluster)) == (
-        "/etc/systemd/system/nfs-server.service.d/rackwright.conf",
+        DROP_IN,
         "/etc/systemd/system/home.mount",
     )
     assert commands(plan, "Make the folder of home") == (

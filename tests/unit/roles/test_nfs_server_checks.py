@@ -9,7 +9,7 @@ import pytest
 from rackwright.facts.mounts import MountTable
 from rackwright.model.types import Platform
 from rackwright.roles.nfs_server import texts
-from rackwright.roles.nfs_server.options import NfsServerOptions
+from rackwright.roles.nfs_server.options import EXPORTS, NfsServerOptions
 from rackwright.roles.nfs_server.verify import CHECKS
 from tests.factories import DEBIAN_13
 from tests.unit.roles.fake_facts import asked, file, files, installed, unit
@@ -59,9 +59,9 @@ def test_files_are_compared():
     cluster = served(nfs())
     wanted = texts.files(cluster, head(cluster), NfsServerOptions())
     assert judge(FILES, files(wanted))[0] == "PASS"
-    assert judge(FILES, files(wanted | {texts.EXPORTS: "/ *(rw,no_root_squash)\n"})) == (
+    assert judge(FILES, files(wanted | {EXPORTS: "/ *(rw,no_root_squash)\n"})) == (
         "FAIL",
-        f"{texts.EXPORTS} is not as declared: / *(rw,no_root_squash)",
+        f"{EXPORTS} is not as declared: / *(rw,no_root_squash)",
     )
     assert judge(FILES, {})[0] == "UNKNOWN"
 
@@ -119,25 +119,25 @@ def test_versions(printed, result):
     assert judge(VERSIONS, read("/proc/fs/nfsd/versions", printed)) == result
 
 
-EXPORTS = "folders are exported as declared, and no others"
+EXPORTED = "folders are exported as declared, and no others"
 
 
 def test_exports():
     cluster = served(nfs())
     wanted = texts.in_force(cluster, head(cluster), NfsServerOptions())
     ask = f"sh -c {shlex.quote(texts.read_exports())}"
-    assert judge(EXPORTS, {ask: f"{wanted}\n"}) == ("PASS", wanted)
+    assert judge(EXPORTED, {ask: f"{wanted}\n"}) == ("PASS", wanted)
     rooted = wanted.replace("root_squash", "no_root_squash")
-    assert judge(EXPORTS, {ask: f"{rooted}\n"}) == (
+    assert judge(EXPORTED, {ask: f"{rooted}\n"}) == (
         "FAIL",
         f"{wanted} is not exported; the export {rooted} is not declared",
     )
-    assert judge(EXPORTS, {ask: f"{wanted}\n/opt * rw sync\n"}) == (
+    assert judge(EXPORTED, {ask: f"{wanted}\n/opt * rw sync\n"}) == (
         "FAIL",
         "the export /opt * rw sync is not declared",
     )
-    assert judge(EXPORTS, {ask: ""})[0] == "FAIL"
-    assert judge(EXPORTS, {ask: (3, "", "")})[0] == "UNKNOWN"
+    assert judge(EXPORTED, {ask: ""})[0] == "FAIL"
+    assert judge(EXPORTED, {ask: (3, "", "")})[0] == "UNKNOWN"
 
 
 FOLDERS = "exported folders are on their declared filesystems"

@@ -1,0 +1,89 @@
+"""One filesystem of several: its drive is gone, or it is no longer declared; the others are served as before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.racks.patience import settled, until
+from tests.racks.site import Site, operations
+from tests.racks.storage.conftest import HEAD, WORKERS
+from tests.racks.verified import results
+
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
+LEFT = "no mount or export is left of a filesystem that is no longer declared"
+REMOVE = "Remove mounts and exports that are no longer declared"
+_GONE = "/etc/systemd/system/spare.mount.d/gone.conf"
+
+
+def failed(site: Site, role: str, *nodes: str) -> dict[str, str]:
+    """What verify says of the checks of a role that fail, by check."""
+    found = results(site, None, "--role", role, "--limit", ",".join(nodes))
+    return {one["check"]: one["evidence"] for one in found.get("FAIL", [])}
+
+
+def test_a_drive_that_is_gone_ends_no_other_export(rack: Site) -> None:
+    """The head boots without the drive of /spare, which has the checkpoints."""
+    try:
+        rack.on(HEAD, f"mkdir -p {_GONE.rpartition('/')[0]}")
+        rack.on(HEAD, f"printf '[Mount]\\nWhat=/dev/disk/by-label/gone\\n' >{_GONE}; sync")
+        for action in ("off", "on"):
+            rack.cli("lab", "power", HEAD, action, "--file", str(rack.file))
+        settled(rack, HEAD)
+        assert rack.on(
+            HEAD, "systemctl is-active nfs-server; systemctl is-active spare.mount || :"
+        ).split() == [
+            "active",
+            "inactive",
+        ]
+        # worker2 mounts both anew
+        rack.on("worker2", "umount -l /shared/ckpt /shared/data || :")
+        until(
+            lambda: rack.on("worker2", "timeout 100 ls /shared/data && echo read || :").endswith("read\n"),
+            "answer of the other export",
+        )
+        refused = "if timeout 100 ls /shared/ckpt 2>/dev/null; then echo seen; else echo refused; fi"
+        assert rack.on("worker2", refused).strip() == "refused"
+        assert "/spare is not mounted" in str(failed(rack, "nfs_server", HEAD))
+        assert "/shared/ckpt" in str(failed(rack, "nfs_client", "worker2"))
+        assert "/shared/data" not in str(failed(rack, "nfs_client", "worker2"))
+    finally:
+        rack.on(
+            HEAD, f"rm -rf {_GONE.rpartition('/')[0]}; systemctl daemon-reload; systemctl start spare.mount"
+        )
+    until(lambda: set(results(rack, None, "--role", "nfs_client")) == {"PASS"}, "answer of /spare")
+    assert operations(rack.plan(0)) == set()
+
+
+def test_what_leaves_the_declaration_is_unmounted_and_no_longer_exported(rack: Site) -> None:
+    def without(content: dict[str, Any]) -> None:
+        del content["storage"]["software"]
+
+    worker = "worker1"
+    rack.on(worker, "ls /shared/software")
+    with rack.declaring(without):
+        # a node that serves nothing, with exports of a time when it did
+        rack.on(worker, "mkdir -p /etc/exports.d; echo '# Written by rackwright' >/etc/exports.d/old.exports")
+        said = failed(rack, "base", worker)
+        assert "/etc/systemd/system/shared-software.mount" in said[LEFT]
+        assert "/etc/exports.d/old.exports" in said[LEFT]
+        plan = rack.plan(2)
+        assert {(one, "base", REMOVE) for one in WORKERS} <= operations(plan)
+        assert (HEAD, "base", REMOVE) not in operations(plan)  # it had no mount of it
+        rack.converge()
+        for node in WORKERS:
+            assert "shared-software" not in rack.on(
+                node, "systemctl list-units --all; ls /etc/systemd/system"
+            )
+            assert "/shared/software" not in rack.on(node, "cat /proc/self/mounts")
+        assert "/srv/software" not in rack.on(HEAD, "exportfs -s")
+        assert not failed(rack, "base", *WORKERS)
+        assert not failed(rack, "nfs_server", HEAD)
+    rack.converge()
+    assert (
+        rack.on(
+            worker, "ls /shared/software >/dev/null; findmnt -no FSTYPE /shared/software | tail -n 1"
+        ).strip()
+        == "nfs4"
+    )
