@@ -276,9 +276,9 @@ def checks(role: str) -> tuple[Check, ...]:
     )
 
 
-def nothing_left_over(context: Context) -> str:
-    """No mount unit or file of exports is left of a filesystem that the cluster file no longer declares."""
+def every_one_is_declared(context: Context) -> str:
+    """Each mount unit and exports file that rackwright wrote for `storage:` is still declared."""
     found = context.fact(StorageFiles)
     if left := undeclared(context.node, found):
-        fail(f"{', '.join(file.path for file in left)}: written by rackwright, and no longer declared")
+        fail(f"{', '.join(file.path for file in left)}: rackwright wrote it, and nothing declares it now")
     return f"{len(found)} files of mounts and exports"

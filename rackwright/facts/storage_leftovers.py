@@ -13,12 +13,13 @@ from rackwright.model.unit_files import declared_unit_files
 
 PURPOSE = "X-Rackwright-Purpose="
 """Begins a line of each unit that mounts a filesystem of `storage:`; systemd ignores X- (systemd.unit(5))."""
-_HEADER = "# Written by rackwright"
+HEADER = "# Written by rackwright"
+"""Begins each file of exports that rackwright writes."""
 _WHOLE = "end"
 _READ = f"""\
 command -v grep >/dev/null || exit 0
 grep -s '^{PURPOSE}' /etc/systemd/system/*.mount /etc/systemd/system/*.automount /dev/null
-grep -ls '^{_HEADER}' /etc/exports.d/*.exports
+grep -ls '^{HEADER}' /etc/exports.d/*.exports
 echo {_WHOLE}"""
 
 
@@ -70,7 +71,7 @@ class StorageFiles(FactBase[tuple[StorageFile, ...]]):
 
 
 def undeclared(node: Node, found: tuple[StorageFile, ...]) -> tuple[StorageFile, ...]:
-    """Those of them that no role of the node writes any more."""
+    """Those that no role of the node declares."""
     exports = {one.exports_file for one in node.options.values() if isinstance(one, ServesFilesystems)}
     declared = declared_unit_files(node) | exports
     return tuple(file for file in found if file.path not in declared)

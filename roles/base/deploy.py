@@ -19,7 +19,7 @@ from rackwright.roles.base.options import BaseOptions
 def base(options: BaseOptions) -> None:
     """A name, /etc/hosts, package sources and packages, locale, timezone; nothing upgrades by itself.
 
-    Filesystems that left the declaration go here, since the role that mounted them may not run on the node any more.
+    Undeclared filesystems are removed here, since the role that mounted them may have left the node.
     """
     site = site_of()
     _name(site, options)
@@ -30,7 +30,7 @@ def base(options: BaseOptions) -> None:
     _locale(site, options)
     _timezone(site, options)
     _forwarding(site, options)
-    storage_leftovers.removed(name="Remove mounts and exports that are no longer declared")
+    storage_leftovers.removed(name="Remove undeclared mounts and exports")
 
 
 def _forwarding(site: Site, options: BaseOptions) -> None:

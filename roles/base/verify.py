@@ -6,7 +6,7 @@ import hashlib
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, each, fail
 from rackwright.claims.files import as_rendered, links_to
-from rackwright.claims.mounts import nothing_left_over
+from rackwright.claims.mounts import every_one_is_declared
 from rackwright.claims.packages import database_is_whole, installed, package_state
 from rackwright.claims.units import is_masked
 from rackwright.facts.files import AtPath
@@ -202,5 +202,5 @@ CHECKS: tuple[Check, ...] = (
     Check("no package upgrades by itself (dnf)", _no_dnf_upgrades, applies=_uses_dnf),
     Check("the system locale is set and works", _locale),
     Check("the timezone is set", _timezone),
-    Check("no mount or export is left of a filesystem that is no longer declared", nothing_left_over),
+    Check("every mount and export by rackwright is declared", every_one_is_declared),
 )

@@ -1,4 +1,4 @@
-"""One filesystem of several: its drive is gone, or it is no longer declared; the others are served as before."""
+"""One filesystem of several loses its drive or its declaration; the server keeps exporting the others."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.racks.storage.conftest import HEAD, WORKERS
 from tests.racks.verified import results
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
-LEFT = "no mount or export is left of a filesystem that is no longer declared"
-REMOVE = "Remove mounts and exports that are no longer declared"
+LEFT = "every mount and export by rackwright is declared"
+REMOVE = "Remove undeclared mounts and exports"
 _GONE = "/etc/systemd/system/spare.mount.d/gone.conf"
 
 

@@ -130,7 +130,7 @@ def test_a_question_that_hangs_is_named_while_it_hangs(tmp_path):
         )
         assert running.poll() is None
     finally:
-        fifo.write_text("")  # whoever reads it goes on
+        fifo.write_text("")  # unblocks the reader
         running.wait(timeout=60)
         running.stderr.close()
 

@@ -244,9 +244,9 @@ FAILURES = [
         "the node has no timezone UTC",
     ),
     (
-        "no mount or export is left of a filesystem that is no longer declared",
+        "every mount and export by rackwright is declared",
         {ASK_STORAGE: "/etc/systemd/system/data.mount:X-Rackwright-Purpose=data\nend\n"},
-        "/etc/systemd/system/data.mount: written by rackwright, and no longer declared",
+        "/etc/systemd/system/data.mount: rackwright wrote it, and nothing declares it now",
     ),
 ]
 EL_FAILURES = [
