@@ -136,9 +136,14 @@ def cache_want(options: AccountsOptions) -> str:
 
 
 def cache_drop(options: AccountsOptions) -> str:
-    """Shell that removes cached entries while SSSD is stopped; the mark comes last, so that it can be interrupted."""
+    """Shell that removes cached entries while SSSD is stopped; the mark comes last, so that it can be interrupted.
+
+    Its unit allows 5 starts in 50 s (sssd.service.in of SSSD, read 2026-11-26); `reset-failed` sets that count to 0 (systemctl(1)),
+    so that several applies in a row can start it again.
+    """
     caches = f"{_DATABASES}/cache_{DOMAIN}.ldb {_DATABASES}/timestamps_{DOMAIN}.ldb"
     return (
-        f"systemctl stop sssd.service && rm -f {caches} /var/lib/sss/mc/* && mkdir -p {_DATABASES} && "
+        "systemctl stop sssd.service && { systemctl reset-failed sssd.service 2>/dev/null || :; } && "
+        f"rm -f {caches} /var/lib/sss/mc/* && mkdir -p {_DATABASES} && "
         f"echo {cache_want(options)} >{_MARK}"
     )
