@@ -116,7 +116,7 @@ def online(site: Site, user: str = "carol") -> None:
         # SIGUSR2: go online at once (sssd(8))
         site.on(
             node,
-            "systemctl start sssd; systemctl kill --kill-whom=main -s USR2 sssd\n"
+            "systemctl reset-failed sssd || :; systemctl start sssd; systemctl kill --kill-whom=main -s USR2 sssd\n"
             f"for try in $(seq 60); do sss_cache -E; getent -s sss passwd {user} >/dev/null && exit; sleep 0.5; done; exit 1",
         )
 

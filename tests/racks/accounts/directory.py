@@ -128,7 +128,7 @@ def serve_certificate(
     put(site, f"{_TLS}/server.crt", chain)
     site.on("head1", f"chown openldap:openldap {_TLS}/*; chmod 640 {_TLS}/*")
     if restart:
-        site.on("head1", "systemctl restart slapd")
+        site.on("head1", "systemctl reset-failed slapd || :; systemctl restart slapd")
 
 
 def change(site: Site, ldif: str) -> None:
