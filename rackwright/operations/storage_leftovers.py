@@ -48,7 +48,7 @@ def _keep_state(left: Sequence[StorageFile]) -> None:
 
 def _commands(left: Sequence[StorageFile]) -> Iterator[str]:
     units = [file.name for file in left if not file.is_export]
-    # automount units first: they would mount again at the next access
+    # automount units first: they would mount again at the next access. They detach even a mount that is in use.
     for name in sorted(units):
         yield f"systemctl disable --quiet {quote(name)}"
         yield (

@@ -53,8 +53,10 @@ def test_what_leaves_the_declaration_is_unmounted_and_no_longer_exported(rack: S
     def without(content: dict[str, Any]) -> None:
         del content["storage"]["software"]
 
-    worker = "worker1"
+    worker, busy = "worker1", "worker2"
     rack.on(worker, "ls /shared/software")
+    rack.on(busy, "systemd-run --quiet --unit=holder --working-directory=/shared/software sleep infinity")
+    assert " /shared/software " in rack.on(busy, "cat /proc/self/mounts")
     with rack.declaring(without):
         # a node that serves nothing, with exports of a time when it did
         rack.on(worker, "mkdir -p /etc/exports.d; echo '# Written by rackwright' >/etc/exports.d/old.exports")
@@ -70,6 +72,8 @@ def test_what_leaves_the_declaration_is_unmounted_and_no_longer_exported(rack: S
                 node, "systemctl list-units --all; ls /etc/systemd/system"
             )
             assert "/shared/software" not in rack.on(node, "cat /proc/self/mounts")
+        # a program that stands in it neither stops the run nor is ended
+        assert rack.on(busy, "systemctl is-active holder; systemctl stop holder").strip() == "active"
         assert "/srv/software" not in rack.on(HEAD, "exportfs -s")
         assert not failed(rack, "base", *WORKERS)
         assert not failed(rack, "nfs_server", HEAD)
