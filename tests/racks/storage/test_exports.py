@@ -55,7 +55,7 @@ def test_what_leaves_the_declaration_is_unmounted_and_no_longer_exported(rack: S
 
     worker, busy = "worker1", "worker2"
     rack.on(worker, "ls /shared/software")
-    rack.on(busy, "systemd-run --quiet --unit=holder --working-directory=/shared/software sleep infinity")
+    rack.on(busy, "systemd-run --quiet --unit=holder sh -c 'cd /shared/software && exec sleep infinity'")
     assert " /shared/software " in rack.on(busy, "cat /proc/self/mounts")
     with rack.declaring(without):
         # a node that serves nothing, with exports of a time when it did
