@@ -72,7 +72,7 @@ def test_what_leaves_the_declaration_is_unmounted_and_no_longer_exported(rack: S
                 node, "systemctl list-units --all; ls /etc/systemd/system"
             )
             assert "/shared/software" not in rack.on(node, "cat /proc/self/mounts")
-        # a program that stands in it neither stops the run nor is ended
+        # a process that works in this folder does not block the unmount, and keeps running
         assert rack.on(busy, "systemctl is-active holder; systemctl stop holder").strip() == "active"
         assert "/srv/software" not in rack.on(HEAD, "exportfs -s")
         assert not failed(rack, "base", *WORKERS)
