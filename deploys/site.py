@@ -8,6 +8,8 @@ from rackwright.roles.access.deploy import access
 from rackwright.roles.access.options import AccessOptions
 from rackwright.roles.accounts.deploy import accounts
 from rackwright.roles.accounts.options import AccountsOptions
+from rackwright.roles.alertmanager.deploy import alertmanager
+from rackwright.roles.alertmanager.options import AlertmanagerOptions
 from rackwright.roles.apptainer.deploy import apptainer
 from rackwright.roles.apptainer.options import ApptainerOptions
 from rackwright.roles.backup.deploy import backup
@@ -16,6 +18,8 @@ from rackwright.roles.base.deploy import base
 from rackwright.roles.base.options import BaseOptions
 from rackwright.roles.beegfs.deploy import beegfs
 from rackwright.roles.beegfs.options import BeegfsOptions
+from rackwright.roles.blackbox_exporter.deploy import blackbox_exporter
+from rackwright.roles.blackbox_exporter.options import BlackboxExporterOptions
 from rackwright.roles.cephfs_client.deploy import cephfs_client
 from rackwright.roles.cephfs_client.options import CephfsClientOptions
 from rackwright.roles.containerd.deploy import containerd
@@ -28,6 +32,8 @@ from rackwright.roles.dataset_cache.deploy import dataset_cache
 from rackwright.roles.dataset_cache.options import DatasetCacheOptions
 from rackwright.roles.dcgm.deploy import dcgm
 from rackwright.roles.dcgm.options import DcgmOptions
+from rackwright.roles.dcgm_exporter.deploy import dcgm_exporter
+from rackwright.roles.dcgm_exporter.options import DcgmExporterOptions
 from rackwright.roles.dns.deploy import dns
 from rackwright.roles.dns.options import DnsOptions
 from rackwright.roles.docker.deploy import docker
@@ -46,6 +52,8 @@ from rackwright.roles.gpfs_client.deploy import gpfs_client
 from rackwright.roles.gpfs_client.options import GpfsClientOptions
 from rackwright.roles.gpudirect.deploy import gpudirect
 from rackwright.roles.gpudirect.options import GpudirectOptions
+from rackwright.roles.grafana.deploy import grafana
+from rackwright.roles.grafana.options import GrafanaOptions
 from rackwright.roles.health.deploy import health
 from rackwright.roles.health.options import HealthRoleOptions
 from rackwright.roles.home.deploy import home
@@ -56,14 +64,20 @@ from rackwright.roles.imex.deploy import imex
 from rackwright.roles.imex.options import ImexOptions
 from rackwright.roles.integrity.deploy import integrity
 from rackwright.roles.integrity.options import IntegrityOptions
+from rackwright.roles.ipmi_exporter.deploy import ipmi_exporter
+from rackwright.roles.ipmi_exporter.options import IpmiExporterOptions
 from rackwright.roles.ipoib.deploy import ipoib
 from rackwright.roles.ipoib.options import IpoibOptions
 from rackwright.roles.irdma.deploy import irdma
 from rackwright.roles.irdma.options import IrdmaOptions
+from rackwright.roles.job_metrics.deploy import job_metrics
+from rackwright.roles.job_metrics.options import JobMetricsOptions
 from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.lldp.deploy import lldp
 from rackwright.roles.lldp.options import LldpOptions
+from rackwright.roles.logs.deploy import logs
+from rackwright.roles.logs.options import LogsOptions
 from rackwright.roles.lustre_client.deploy import lustre_client
 from rackwright.roles.lustre_client.options import LustreClientOptions
 from rackwright.roles.mariadb.deploy import mariadb
@@ -72,6 +86,8 @@ from rackwright.roles.mig.deploy import mig
 from rackwright.roles.mig.options import MigOptions
 from rackwright.roles.munge.deploy import munge
 from rackwright.roles.munge.options import MungeOptions
+from rackwright.roles.mysqld_exporter.deploy import mysqld_exporter
+from rackwright.roles.mysqld_exporter.options import MysqldExporterOptions
 from rackwright.roles.nccl.deploy import nccl
 from rackwright.roles.nccl.options import NcclOptions
 from rackwright.roles.network.deploy import network
@@ -80,6 +96,8 @@ from rackwright.roles.nfs_client.deploy import nfs_client
 from rackwright.roles.nfs_client.options import NfsClientOptions
 from rackwright.roles.nfs_server.deploy import nfs_server
 from rackwright.roles.nfs_server.options import NfsServerOptions
+from rackwright.roles.node_exporter.deploy import node_exporter
+from rackwright.roles.node_exporter.options import NodeExporterOptions
 from rackwright.roles.nvidia_container_toolkit.deploy import nvidia_container_toolkit
 from rackwright.roles.nvidia_container_toolkit.options import NvidiaContainerToolkitOptions
 from rackwright.roles.nvidia_driver.deploy import nvidia_driver
@@ -92,6 +110,8 @@ from rackwright.roles.persistence.deploy import persistence
 from rackwright.roles.persistence.options import PersistenceOptions
 from rackwright.roles.podman.deploy import podman
 from rackwright.roles.podman.options import PodmanOptions
+from rackwright.roles.prometheus.deploy import prometheus
+from rackwright.roles.prometheus.options import PrometheusOptions
 from rackwright.roles.proxy.deploy import proxy
 from rackwright.roles.proxy.options import ProxyOptions
 from rackwright.roles.rdma.deploy import rdma
@@ -106,6 +126,10 @@ from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
+from rackwright.roles.slurm_exporter.deploy import slurm_exporter
+from rackwright.roles.slurm_exporter.options import SlurmExporterOptions
+from rackwright.roles.snmp_exporter.deploy import snmp_exporter
+from rackwright.roles.snmp_exporter.options import SnmpExporterOptions
 from rackwright.roles.software.deploy import software
 from rackwright.roles.software.options import SoftwareOptions
 from rackwright.roles.spectrum_x.deploy import spectrum_x
@@ -223,6 +247,8 @@ if (o := options_for(host, "object_store", ObjectStoreOptions)) is not None:
     object_store(options=o)
 if (o := options_for(host, "software", SoftwareOptions)) is not None:
     software(options=o)
+if (o := options_for(host, "logs", LogsOptions)) is not None:
+    logs(options=o)
 if (o := options_for(host, "munge", MungeOptions)) is not None:
     munge(options=o)
 if (o := options_for(host, "mariadb", MariadbOptions)) is not None:
@@ -233,6 +259,28 @@ if (o := options_for(host, "health", HealthRoleOptions)) is not None:
     health(options=o)
 if (o := options_for(host, "enroot_pyxis", EnrootPyxisOptions)) is not None:
     enroot_pyxis(options=o)
+if (o := options_for(host, "slurm_exporter", SlurmExporterOptions)) is not None:
+    slurm_exporter(options=o)
+if (o := options_for(host, "node_exporter", NodeExporterOptions)) is not None:
+    node_exporter(options=o)
+if (o := options_for(host, "dcgm_exporter", DcgmExporterOptions)) is not None:
+    dcgm_exporter(options=o)
+if (o := options_for(host, "blackbox_exporter", BlackboxExporterOptions)) is not None:
+    blackbox_exporter(options=o)
+if (o := options_for(host, "mysqld_exporter", MysqldExporterOptions)) is not None:
+    mysqld_exporter(options=o)
+if (o := options_for(host, "ipmi_exporter", IpmiExporterOptions)) is not None:
+    ipmi_exporter(options=o)
+if (o := options_for(host, "snmp_exporter", SnmpExporterOptions)) is not None:
+    snmp_exporter(options=o)
+if (o := options_for(host, "prometheus", PrometheusOptions)) is not None:
+    prometheus(options=o)
+if (o := options_for(host, "job_metrics", JobMetricsOptions)) is not None:
+    job_metrics(options=o)
+if (o := options_for(host, "alertmanager", AlertmanagerOptions)) is not None:
+    alertmanager(options=o)
+if (o := options_for(host, "grafana", GrafanaOptions)) is not None:
+    grafana(options=o)
 if (o := options_for(host, "backup", BackupOptions)) is not None:
     backup(options=o)
 if (o := options_for(host, "integrity", IntegrityOptions)) is not None:

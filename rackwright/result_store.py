@@ -1,4 +1,4 @@
-"""Results of runs (burn-ins, storage benches), kept for comparison with the next ones."""
+"""Results of runs: all of them (burn-ins, storage benches), for comparison with the next ones, or the latest alone."""
 
 from __future__ import annotations
 
@@ -37,10 +37,39 @@ class ResultStore:
             raise self.error(f"The result cannot be stored at {path}: {error.strerror}.") from error
         return path
 
+    def last(self, cluster: str) -> dict[str, Any]:
+        """The newest stored result of a cluster that can be read; empty where there is none."""
+        paths = sorted(self.folder(cluster).glob("*.json"), reverse=True)
+        return next((document for path in paths if (document := _read(path))), {})
+
     def all(self, cluster: str) -> list[dict[str, Any]]:
         """Every stored result of a cluster, oldest first; an unreadable file is passed over."""
         read = (_read(path) for path in sorted(self.folder(cluster).glob("*.json")))
         return [document for document in read if document]
+
+
+@dataclass(frozen=True)
+class LatestResult:
+    """The last result of one kind, which takes the place of the one before."""
+
+    kind: str
+
+    def path(self, cluster: str) -> Path:
+        """Its file in the cluster's state folder."""
+        return state_folder(cluster) / f"latest-{self.kind}.json"
+
+    def put(self, cluster: str, document: dict[str, Any]) -> str | None:
+        """Remember a document; a sentence about why that cannot be done, or None."""
+        path = self.path(cluster)
+        try:
+            write_atomically(path, json.dumps(document) + "\n", mode=0o644)
+        except OSError as error:
+            return f"{path} cannot be written, the result is not remembered: {error.strerror}"
+        return None
+
+    def get(self, cluster: str) -> dict[str, Any]:
+        """The document; empty where there is none that can be read."""
+        return _read(self.path(cluster))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -25,13 +25,16 @@ def default_folder(report: AcceptReport) -> Path:
     return Path("reports") / f"{report.cluster}-{report.started:%Y%m%dT%H%M%SZ}"
 
 
-def write_report(report: AcceptReport, folder: Path) -> tuple[Path, Path]:
-    """Write report.json and report.html, return their paths; RackwrightError if that fails."""
+def write_report(report: AcceptReport, folder: Path, *, metrics: str | None = None) -> tuple[Path, Path]:
+    """Write report.json and report.html, return their paths; RackwrightError if that fails.
+
+    metrics: address of the page with the cluster's dashboards, relative to the folder.
+    """
     document, page = folder / "report.json", folder / "report.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         document.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
-        page.write_text(html(report), encoding="utf-8")
+        page.write_text(html(report, metrics), encoding="utf-8")
     except OSError as error:
         raise RackwrightError(f"The report cannot be written to {folder}: {error.strerror}.") from error
     return document, page
@@ -48,8 +51,8 @@ class Line:
     evidence: str
 
 
-def html(report: AcceptReport) -> str:
-    """The page, whole: no script, no font, no image, no address outside itself."""
+def html(report: AcceptReport, metrics: str | None = None) -> str:
+    """The page, whole: no script, no font, no image, no address outside its folder."""
     results = report.verified.results if report.verified is not None else ()
     troubled = [Line(r.role, r.check, nodes, r.status, r.evidence) for r, nodes in folded(results)]
     groups = report.burnt_in.groups if report.burnt_in is not None else ()
@@ -57,6 +60,7 @@ def html(report: AcceptReport) -> str:
     return render(
         "report/report.html.j2",
         report=report,
+        metrics=metrics,
         stages=report.stages,
         counts=[(status, count) for status, count in report.verified.counts.items()]
         if report.verified

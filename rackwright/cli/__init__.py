@@ -40,13 +40,17 @@ _COMMANDS = {
     "drift": "Report nodes that no longer match the cluster file.",
     "verify": "Verify nodes against the declaration.",
     "why": "Explain the state of a node and what to do about it.",
-    "health": "Probe the nodes' hardware and compare it with the declared SKU.",
+    "logs": "Print lines of all nodes' journals, of one job or node.",
+    "health": "Probe the nodes' hardware; compare it with the declared SKU.",
     "fabric": "Show the declared cabling, and compare it with what is there.",
+    "dashboards": "Draw the cluster's metrics as HTML, or as Grafana's files.",
+    "metrics": "Print runs and burn-ins as Prometheus metrics.",
     "storage": "Show declared filesystems, and measure them against floors.",
     "burnin": "Measure the workers alone and together against floors.",
     "accept": "Validate, apply, verify and burn in; one verdict and a report.",
     "path": "Print the folder of the shipped deploys, templates or roles.",
     "image": "Build disk and OCI images with a group's packages installed.",
+    "drill": "Break a lab rack; see that its alerts reach someone.",
     "lab": "Boot a cluster file as containers and VMs on this host.",
 }
 

@@ -78,6 +78,8 @@ class Acceptance:
     def _verify(self, cluster: Cluster) -> VerifyReport:
         with Console(stderr=True).status("asking the nodes ..."):
             report = verify(cluster)
+        if (problem := report.remember()) is not None:
+            say(problem, err=True)
         show_verify(report, wide_console())
         return report
 

@@ -24,7 +24,7 @@ from rackwright.drift.install import Done, Operations, install, uninstall
 from rackwright.drift.notify import read_urls
 from rackwright.drift.paths import TEXTFILES
 from rackwright.drift.repair import refuse_read_only, repair
-from rackwright.drift.report import LastInSync, document
+from rackwright.drift.report import LastInSync, document, remember
 from rackwright.engine.run import plan
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster
@@ -86,6 +86,8 @@ def check_command(
         last_in_sync.write(memory)
     except OSError as error:
         say(f"{memory} cannot be written, the result is not remembered: {error.strerror}", err=True)
+    if limit is None and (problem := remember(result, now)) is not None:
+        say(problem, err=True)
     if textfile is not None:
         from rackwright.drift.prometheus import plan_metrics  # loads prometheus_client: 14 ms
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile, Limit, Role
+from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.cli.verify_view import show_verify
 from rackwright.clusterfile.load import load_cluster
@@ -32,6 +33,8 @@ def verify_command(
     cluster = load_cluster(file)
     with Console(stderr=True).status(f"asking the nodes of {cluster.name} ..."):
         report = verify(cluster, limit=limit, roles=frozenset(role) if role else None)
+    if limit is None and not role and (problem := report.remember()) is not None:
+        say(problem, err=True)
     if junit is not None:
         write_junit(report, junit)
     if as_json:

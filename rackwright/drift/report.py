@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ from rackwright import __version__
 from rackwright.atomic_write import write_atomically
 from rackwright.boundary import read_json
 from rackwright.plan.node_plan import PlanResult
+from rackwright.result_store import LatestResult
 
 SCHEMA_VERSION = 1
+STATES = ("in sync", "drifted", "unreachable", "unknown")
+LATEST = LatestResult("drift")
+"""Of the whole cluster, checked by hand."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,14 @@ class LastInSync:
     def write(self, path: Path) -> None:
         """Replace the file atomically."""
         write_atomically(path, json.dumps(self.times))
+
+
+def remember(plan: PlanResult, now: float) -> str | None:
+    """Keep how many nodes were in each state for `rackwright metrics`; why that cannot be done, or None."""
+    counts = Counter(state(plan, name) for name in plan.nodes)
+    return LATEST.put(
+        plan.cluster, {"ended": round(now, 3), "counts": {name: counts[name] for name in STATES}}
+    )
 
 
 def in_sync(plan: PlanResult) -> list[str]:
@@ -72,7 +85,7 @@ def document(plan: PlanResult, seconds: float, last_in_sync: LastInSync) -> dict
 
 
 def state(plan: PlanResult, name: str) -> str:
-    """`in sync`, `drifted`, `unreachable` or `unknown`."""
+    """One of STATES."""
     node = plan.nodes[name]
     if node.error is not None:
         return "unreachable" if node.unreachable else "unknown"

@@ -12,11 +12,13 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +32,8 @@ from rackwright.plan.node_plan import PlanResult
 from rackwright.state_folder import state_folder, state_root
 
 _SYNC_SECONDS = 0.2
+_WORD = re.compile(r"[a-z]+(-[a-z]+)*")
+"""Of a command: no flag, and no path of a cluster file."""
 
 
 def plan_hash(plan: PlanResult) -> str:
@@ -177,6 +181,24 @@ def read_run(run: str) -> Run:
 def runs(cluster: str = "*") -> list[Run]:
     """Every run of one cluster or of all, oldest first."""
     return [_gathered(path) for path in _files(cluster)]
+
+
+def last_runs(cluster: str) -> dict[str, Run]:
+    """The newest run that has ended of each command, by its words, e.g. `apply` or `drift install`."""
+    found: dict[str, Run] = {}
+    for path in reversed(_files(cluster)):
+        command = _command(path)
+        if command is not None and command not in found and (run := _gathered(path)).exit_status is not None:
+            found[command] = run
+    return found
+
+
+def _command(path: Path) -> str | None:
+    """From the first line alone: a journal can be long, and there may be thousands. None where that is damaged."""
+    with path.open(errors="replace") as file:
+        begin = gather(path.stem, [file.readline()], lambda begin: False).begin
+    words = takewhile(_WORD.fullmatch, str(begin.get("command", "")).split()[1:3])
+    return " ".join(words) or None
 
 
 def append(cluster: str, run: str, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data

@@ -23,6 +23,7 @@ class Run:
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     open_operations: list[dict[str, Any]] = field(default_factory=list)
     """Started and not known to have ended."""
+    result: dict[str, Any] | None = None
     end: dict[str, Any] | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
     alive: bool = False
@@ -36,6 +37,15 @@ class Run:
         if self.end["outcome"] != "finished":
             return "interrupted"
         return "finished" if all(node["ok"] for node in self.nodes.values()) else "failed"
+
+    @property
+    def exit_status(self) -> int | None:
+        """That of its command, 1 where it was broken off; None while it runs."""
+        if self.state == "running":
+            return None
+        if self.result is not None and self.end is not None:
+            return int(self.result["exit_status"])
+        return 0 if self.state == "finished" else 1  # a journal of an earlier version has no result
 
     @property
     def by(self) -> str:
@@ -75,6 +85,8 @@ def gather(run: str, lines: Iterable[str], alive: Callable[[dict[str, Any]], boo
             found.plan = event
         elif kind == "node":
             found.nodes[event["node"]] = event
+        elif kind == "result":
+            found.result = event
         elif kind == "end":
             found.end = event
         elif kind == "start":
@@ -124,6 +136,10 @@ def _flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 _Wanted = dict[str, Callable[[object], bool]]
 _NODES: _Wanted = {"nodes": _texts}
 _OPERATION: _Wanted = {"node": _text, "role": _text, "name": _text}
@@ -146,6 +162,7 @@ _WANTED: dict[str, _Wanted] = {
     "node": {"node": _text, "ok": _flag, "error": _text_or_none},
     "start": _OPERATION,
     "finish": {**_OPERATION, "outcome": _text},
+    "result": {"exit_status": _whole},
     "end": {"outcome": _text},
 }
 """What readers rely on, by event."""

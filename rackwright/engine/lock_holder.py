@@ -16,8 +16,11 @@ import re
 import select
 import stat
 import sys
+import syslog
 import time
 from typing import Any
+
+from rackwright.engine import audit_lines
 
 RUN_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}")
 CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -123,6 +126,8 @@ class Holder:
                     by_run.setdefault(run.decode(), []).append(event + b"\n")
             for name, events in by_run.items():
                 self.write(os.path.join(place, name + ".jsonl"), b"".join(events))
+                for line in events:
+                    note_for_auditors(audit_lines.line_of(name, line))
             self.problem = None
         except (OSError, Refuse) as error:
             self.problem = getattr(error, "strerror", None) or str(error)
@@ -175,6 +180,12 @@ class Holder:
             rest += more
 
 
+def note_for_auditors(text: str | None) -> None:
+    """In the head's own journal, which outlives what a run keeps elsewhere."""
+    if text is not None:
+        syslog.syslog(syslog.LOG_AUTHPRIV | syslog.LOG_NOTICE, text)
+
+
 def say(answer: dict[str, Any]) -> None:
     """Answer the run."""
     os.write(1, json.dumps(answer).encode() + b"\n")
@@ -207,11 +218,14 @@ def main() -> None:
         say({"held": None, "why": str(error)})
         return
     holder.drop_old()
+    syslog.openlog("rackwright", syslog.LOG_PID)
+    note_for_auditors(audit_lines.began(holder.cluster, holder.begin))
     try:
         say({"held": True, "previous": previous, "problem": holder.problem})
         holder.hold(rest)
     except OSError:
         pass  # the other side is gone
+    note_for_auditors(audit_lines.ended(holder.cluster, holder.begin["run"]))
     try:
         holder.note(ended=True)
     except OSError:

@@ -90,13 +90,19 @@ def reboot(
         )
         due = {node.name: NodePlan(node.name, reboot=(_ASKED,)) for node in nodes}
         plan = PlanResult(cluster.name, str(cluster.path), cluster.sha256, due)
-        head = HeadLock(cluster, {"run": journal.run, **who()}, lost=session.stop, notice=notice)
-        with head as held:
+        with HeadLock(cluster, {"run": journal.run, **who()}, lost=session.stop, notice=notice) as held:
             journal.mirror = held.send
             with journal:
                 journal.planned(plan)
                 rollout = Rollout(
-                    session, cluster, plan, cluster.waves, journal, confirm=held.confirm, reboots=asked
+                    session,
+                    cluster,
+                    plan,
+                    cluster.waves,
+                    journal,
+                    confirm=held.confirm,
+                    notice=notice,
+                    reboots=asked,
                 )
                 result = rollout.run()
             notes = _notes(rollout, journal.run, cluster)

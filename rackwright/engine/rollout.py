@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from rackwright.engine.boots import Boots
 from rackwright.engine.journal import Journal
 from rackwright.engine.reboots import Asked, Reboots
+from rackwright.engine.run_lock import who
 from rackwright.engine.session import Session
 from rackwright.engine.waves import must_stop, plan_waves
 from rackwright.errors import RackwrightError
@@ -16,6 +17,7 @@ from rackwright.model.ranges import fold
 from rackwright.model.settings import Waves
 from rackwright.model.types import NodeRole
 from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlanResult
+from rackwright.silences.silencer import Silencer
 from rackwright.ssh import Pool
 from rackwright.workload.lookup import manager_of
 from rackwright.workload.protocol import Manager
@@ -33,12 +35,16 @@ class Rollout:
         journal: Journal,
         *,
         confirm: Callable[[], None] = lambda: None,
+        notice: Callable[[str], None] = lambda text: None,
         reboots: Asked | None = None,
     ) -> None:
-        """`confirm` returns once it is known whether this run still has its lock; `reboots`: None: there are none."""
+        """`confirm` returns once it is known whether this run still has its lock; `notice` is given a sentence while it
+        goes on; `reboots`: None: there are none.
+        """
         self._asked = reboots
         self._reboots: Reboots | None = None
         self._confirm = confirm
+        self._notice = notice
         self._session = session
         self._cluster = cluster
         self._plan = plan
@@ -68,6 +74,7 @@ class Rollout:
         waves = plan_waves(due, self._policy, heads_alone=self._asked is not None)
         with Pool(self._cluster) as pool:
             manager = manager_of(self._cluster, pool)
+            silencer = Silencer(self._cluster, pool, _comment(self._journal.run), self._notice)
             if self._asked is not None:
                 self._reboots = Reboots(
                     self._cluster,
@@ -90,8 +97,11 @@ class Rollout:
                     self.stopped = why
                     self._leave(waves[number:], why)
                     break
-                self._wave(wave, manager)
-        return ApplyResult(self._plan.cluster, self._outcomes, self._session.interrupted)
+                with silencer.around(wave):
+                    self._wave(wave, manager)
+        result = ApplyResult(self._plan.cluster, self._outcomes, self._session.interrupted)
+        self._journal.write("result", exit_status=int(result.exit_code))
+        return result
 
     def _broken_off(self) -> str | None:
         """Why nothing more may be begun, whatever became of the nodes so far."""
@@ -210,3 +220,9 @@ class Rollout:
     def _leave(self, waves: Iterable[Iterable[str]], why: str) -> None:
         for name in (name for wave in waves for name in wave):
             self._outcomes[name] = NodeOutcome(name, False, error=f"not begun: {why}")
+
+
+def _comment(run: str) -> str:
+    """What others see of this run in Alertmanager."""
+    by = who()
+    return f"rackwright run {run} of {by['user']}@{by['host']}"

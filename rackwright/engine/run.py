@@ -129,7 +129,7 @@ def apply(
                 return Applied(planned, None)
             session.erasable = checked(planned, erase(planned))
             secrets.mark_applied()
-        applied = _carry_out(request, session, planned, journal, head).noting(secrets.note)
+        applied = _carry_out(request, session, planned, journal, head, notice).noting(secrets.note)
         return applied if session.stopped else _put_back(request, applied, journal.run, resumed, head)
 
 
@@ -186,7 +186,12 @@ class _Request:
 
 
 def _carry_out(
-    request: _Request, session: Session, planned: PlanResult, journal: Journal, head: HeadLock
+    request: _Request,
+    session: Session,
+    planned: PlanResult,
+    journal: Journal,
+    head: HeadLock,
+    notice: Notice,
 ) -> Applied:
     if not request.has_work(planned):
         return Applied(planned, None)
@@ -196,7 +201,14 @@ def _carry_out(
         session.add_watcher(journal)
         cluster, policy = request.cluster, request.policy
         rollout = Rollout(
-            session, cluster, planned, policy, journal, confirm=head.confirm, reboots=request.reboots
+            session,
+            cluster,
+            planned,
+            policy,
+            journal,
+            confirm=head.confirm,
+            notice=notice,
+            reboots=request.reboots,
         )
         result = rollout.run()
     notes = [*rollout.notes]

@@ -18,14 +18,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rackwright.errors import LabError
-from rackwright.lab import gpus, names, state
+from rackwright.lab import dcgm_stand_in, gpu_fields, gpus, names, state
 from rackwright.lab.spec import NodeSpec
 from rackwright.model.sku import Gpus
 
 KMSG = "kmsg"
 NEXT = "kmsg.next"
 """Sequence number of the next kernel line; journald takes no number twice in one boot."""
-SAYS = "/usr/local/share/rackwright-lab-gpus"
+SAYS = str(dcgm_stand_in.STATE.parent)
+EXPORTER, EXPORTER_UNIT = "/usr/bin/dcgm-exporter", "/usr/lib/systemd/system/nvidia-dcgm-exporter.service"
+"""Where NVIDIA's package has them (packaging/ of NVIDIA/dcgm-exporter, read 2026-11-27)."""
 _READ_SECONDS = 20.0
 _TOOL = """\
 #!/bin/sh
@@ -40,6 +42,16 @@ IFS=_
 echo "{tool}, simulated by rackwright's lab, knows only:" $(cd {says}/{tool} && ls | tr '\\n_' ', ') >&2
 exit 2
 """
+_UNIT = """\
+[Unit]
+Description=dcgm-exporter, simulated by rackwright's lab: this node has no GPU
+
+[Service]
+ExecStart=/usr/bin/dcgm-exporter -f /etc/dcgm-exporter/default-counters.csv -a 127.0.0.1:9400
+
+[Install]
+WantedBy=multi-user.target
+"""
 
 
 def declared(node: NodeSpec) -> tuple[Gpus, tuple[str, ...]]:
@@ -51,6 +63,7 @@ def declared(node: NodeSpec) -> tuple[Gpus, tuple[str, ...]]:
 def place(rack: str, node: NodeSpec, faults: Iterable[str] = ()) -> None:
     """Let the tools of a node tell of healthy GPUs, or of GPUs with these faults."""
     kind, mig = declared(node)
+    faults = tuple(faults)
     try:
         tools = gpus.tools(kind, mig, faults)
     except ValueError as error:
@@ -67,6 +80,9 @@ def place(rack: str, node: NodeSpec, faults: Iterable[str] = ()) -> None:
         for arguments, text in texts.items():
             state.write_text(folder / _file(arguments), text)
     state.write_text(says / "fails", tools.fails)
+    state.write_text(
+        says / dcgm_stand_in.STATE.name, json.dumps(gpu_fields.report(kind, faults, time.time()))
+    )
 
 
 def make(rack: str, node: NodeSpec) -> list[str]:
@@ -81,6 +97,10 @@ def make(rack: str, node: NodeSpec) -> list[str]:
         text = _TOOL.format(says=SAYS, tool=tool, mismatch=gpus.MISMATCH_EXIT)
         state.write_text(folder / tool, text, 0o755)
         options.append(f"--bind-ro={folder / tool}:/usr/local/bin/{tool}")
+    exporter = "#!/usr/bin/python3\n" + Path(dcgm_stand_in.__file__).read_text()
+    for path, text, mode in ((EXPORTER, exporter, 0o755), (EXPORTER_UNIT, _UNIT, 0o644)):
+        state.write_text(folder / Path(path).name, text, mode)
+        options.append(f"--bind-ro={folder / Path(path).name}:{path}")
     return options
 
 

@@ -70,6 +70,13 @@ class UsesAccountingDatabase:
         raise NotImplementedError
 
 
+class ReadsDatabaseServer:
+    """Options of a role whose program logs in to the database server as a Unix user, over its socket, without a password."""
+
+    database_user: ClassVar[str]
+    """That user, in the system and in the database."""
+
+
 class SharedKey(NamedTuple):
     """A key file that is the same on all nodes, and the unit that reads it when it starts."""
 
@@ -91,6 +98,10 @@ class SharesKey:
     def shared_key(self, node: Node, secret: str) -> SharedKey:
         """The key file of a node, for a value of the secret."""
         raise NotImplementedError
+
+
+class ProvesUsers:
+    """Options of the role with which a process proves to other nodes which user runs it (MUNGE)."""
 
 
 class GoesFirst:

@@ -1,4 +1,4 @@
-"""One application's database in MariaDB, and nobody else in the server."""
+"""One application's database in MariaDB, and nobody else in the server but declared users of its socket."""
 
 from __future__ import annotations
 
@@ -100,6 +100,29 @@ def _drop_other_accounts(
             yield Statement(f"database user {account}", there.plugins[account], None, sql)
 
 
+def socket_user_statements(there: DatabaseServer, user: str, rights: frozenset[str]) -> list[Statement]:
+    """What makes a Unix user the database's too, with these rights on the server and on no database."""
+    account = DatabaseAccount(user, "localhost")
+    found = [
+        Statement(f"database user {other}", there.plugins[other], None, f"DROP USER {_who(other)};")
+        for other in sorted(there.plugins)
+        if other.user == user and other != account
+    ]
+    plugin, how = there.plugins.get(account), "IDENTIFIED VIA unix_socket"
+    if plugin != "unix_socket":
+        verb = "CREATE" if plugin is None else "ALTER"
+        sql = f"{verb} USER {_who(account)} {how};"
+        found.append(Statement(f"database user {account}", plugin, "unix_socket", sql))
+    held = {scope: names for scope, names in there.rights.get(account, {}).items() if names}
+    if held != {"*": rights}:
+        wanted = ", ".join(sorted(rights))
+        revoke = f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {_who(account)}; " if held else ""
+        before = ", ".join(f"{scope}: {', '.join(sorted(names))}" for scope, names in sorted(held.items()))
+        sql = f"{revoke}GRANT {wanted} ON *.* TO {_who(account)};"
+        found.append(Statement(f"rights of database user {account}", before or None, f"*: {wanted}", sql))
+    return found
+
+
 def _text(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
@@ -121,12 +144,31 @@ def database(
     + password: known to the server by its hash, which is all that is sent
     + hosts: localhost and addresses that the user connects from
     """
-    there: DatabaseServer | None = host.get_fact(MariadbServer)
+    there = _server()
     if not password and not site_of().offline:
         raise OperationError(f"the password of database user {user} is empty")
-    to_do = statements(there or DatabaseServer(), database, user, password_hash(password), hosts)
+    to_do = statements(there, database, user, password_hash(password), hosts)
+    yield from _run(to_do, f"database {database} is as declared")
+
+
+@operation()
+def socket_user(user: str, rights: tuple[str, ...]) -> Generator[StringCommand, None, None]:
+    """A Unix user that the database knows over its socket, without a password, with these rights and no others.
+
+    + rights: on the server, as information_schema.user_privileges names them, e.g. PROCESS
+    """
+    to_do = socket_user_statements(_server(), user, frozenset(rights))
+    yield from _run(to_do, f"database user {user} is as declared")
+
+
+def _server() -> DatabaseServer:
+    there: DatabaseServer | None = host.get_fact(MariadbServer)
+    return there or DatabaseServer()
+
+
+def _run(to_do: list[Statement], as_declared: str) -> Generator[StringCommand, None, None]:
     if not to_do:
-        host.noop(f"database {database} is as declared")
+        host.noop(as_declared)
         return
     for statement in to_do:
         record(

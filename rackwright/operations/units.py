@@ -8,6 +8,7 @@ Here a unit is restarted (reloaded) exactly when a watched file is newer than th
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from shlex import quote
 
 from pyinfra.api.command import StringCommand
@@ -23,7 +24,7 @@ from rackwright.plan.changes import Change, caused_by, pending, record, removed,
 _BRINGS_UP = ("start", "restart", "reload")
 
 
-def _systemctl(verb: str, unit: str) -> StringCommand:
+def _systemctl(verb: str, unit: str, *, retries: bool = False) -> StringCommand:
     """The command, failing with the unit's own last words.
 
     systemd counts a start that a condition skipped, or a service that died at once, as done: here
@@ -31,7 +32,8 @@ def _systemctl(verb: str, unit: str) -> StringCommand:
     where the daemon has just replaced itself, as every slurmd does when slurmctld is reloaded.
     """
     name = quote(unit)
-    stays_up = f" && systemctl is-active --quiet {name}" if verb in _BRINGS_UP else ""
+    is_up = f"! systemctl is-failed --quiet {name}" if retries else f"systemctl is-active --quiet {name}"
+    stays_up = f" && {is_up}" if verb in _BRINGS_UP else ""
     command = f"systemctl {verb} {name}{stays_up}"
     again = f" || {{ sleep 2; {command}; }}" if verb == "reload" else ""
     return StringCommand(
@@ -61,21 +63,21 @@ def unit(
     because: str | None = None,
     disruptive: bool = True,
     after_reboot: bool = False,
+    retries: bool = False,
 ) -> Generator[StringCommand, None, None]:
     """A unit runs, is enabled, and has read its files.
 
     + running, enabled: None leaves it as it is
-    + restart_on, reload_on: files or folders; when one is newer than the unit's last start (reload),
-      the unit is restarted (reloaded); `because`: why it is restarted whatever its files
+    + restart_on, reload_on: files or folders; when one is newer than the unit's last start (reload), it is restarted
+      (reloaded); `because`: why it is restarted whatever its files
     + disruptive: whether its restart or stop disturbs users or jobs; such a change drains a worker
     + after_reboot: it cannot work while a reboot is due: it is enabled now, and brought up after that
+    + retries: systemd starts it again until what it connects to is there: it counts as running meanwhile
     """
-    there: UnitState = host.get_fact(Unit, unit=unit, watch=(*restart_on, *reload_on))
+    there = _counted(host.get_fact(Unit, unit=unit, watch=(*restart_on, *reload_on)), retries=retries)
     if masked:
-        yield from _mask(unit, there, disruptive)
-        return
-    foreign = foreign_unit_files(site_of().node, there.fragment, there.drop_ins)
-    # what runs was started with foreign unit files
+        return (yield from _mask(unit, there, disruptive))
+    foreign = foreign_unit_files(site_of().node, there.fragment, there.drop_ins)  # it was started with these
     restart = caused_by(foreign) if foreign and running is True else because or _cause(there, restart_on)
     reload = _cause(there, reload_on)
     wanted = [
@@ -87,19 +89,30 @@ def unit(
             ("start", running is True and not there.active),
             ("stop", running is False and there.active),
             ("restart", bool(restart) and there.active and running is not False),
-            ("reload", bool(reload and not restart) and there.active and running is not False),
+            ("reload", bool(reload) and not restart and there.active and running is not False),
         )
         if due
     ]
     wanted = _before_reboot(wanted) if after_reboot else wanted
-    if not wanted and not there.needs_daemon_reload and not foreign:
+    if not (wanted or there.needs_daemon_reload or foreign):
         host.noop(f"{unit} is as declared")  # or waits for the reboot
         return
     record(*(Change("file", path, f"unit file of {unit} that nothing declares", None) for path in foreign))
     record(*(_change(verb, unit, there, restart or reload, disruptive) for verb in wanted))
     if there.needs_daemon_reload:
         record(Change("unit", unit, "unit file changed on disk", "unit file read again"))
-    yield from _commands(unit, wanted, foreign, there.needs_daemon_reload)
+    yield from _commands(unit, wanted, foreign, there.needs_daemon_reload, retries=retries)
+
+
+def _counted(there: UnitState, *, retries: bool) -> UnitState:
+    """The state, in which a unit that is started again and again counts as running where that is how it waits."""
+    waits = retries and there.active_state == "activating"
+    return replace(there, active=True) if waits else there
+
+
+def _state(unit: str, watch: tuple[str, ...], *, retries: bool) -> UnitState:
+    there: UnitState = host.get_fact(Unit, unit=unit, watch=watch)
+    return replace(there, active=True) if retries and there.active_state == "activating" else there
 
 
 def _before_reboot(verbs: list[str]) -> list[str]:
@@ -110,14 +123,14 @@ def _before_reboot(verbs: list[str]) -> list[str]:
 
 
 def _commands(
-    unit: str, verbs: list[str], foreign: tuple[str, ...], must_reload_manager: bool
+    unit: str, verbs: list[str], foreign: tuple[str, ...], must_reload_manager: bool, *, retries: bool
 ) -> Generator[StringCommand, None, None]:
     if foreign:
         yield take_away(*foreign)
     if foreign or must_reload_manager:
         yield StringCommand("systemctl daemon-reload")
     for verb in verbs:
-        yield _systemctl(verb, unit)
+        yield _systemctl(verb, unit, retries=retries)
 
 
 def _mask(unit: str, there: UnitState, disruptive: bool) -> Generator[StringCommand, None, None]:

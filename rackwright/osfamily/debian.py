@@ -117,6 +117,7 @@ def _debian(
     docker: tuple[str, ...],
     nvidia_key: tuple[str, str],
     ceph: int,
+    alertmanager: tuple[int, int],
     sssd_conf: tuple[str, str] = ("600", "root"),
 ) -> Release:
     return Release(
@@ -136,6 +137,7 @@ def _debian(
         nvidia=NvidiaRepository(id.replace("-", ""), *nvidia_key),
         kernel_headers=("linux-headers-amd64",),
         ceph=ceph,
+        alertmanager=alertmanager,
         kernel_index=f"http://deb.debian.org/debian-security/dists/{codename}-security/main/binary-{{deb}}/Packages.xz",
         lab_image=True,
     )
@@ -150,6 +152,7 @@ def _ubuntu(
     slurm: str | None,
     podman: tuple[str, ...],
     nvidia_key: tuple[str, str],
+    alertmanager: tuple[int, int],
     ceph: int | None = None,
     networkd_makes_ipoib: bool = True,
     sssd_conf: tuple[str, str] = ("600", "root"),
@@ -174,11 +177,13 @@ def _ubuntu(
         nvidia=NvidiaRepository(id.replace("-", "").replace(".", ""), *nvidia_key),
         kernel_headers=("linux-headers-generic",),
         ceph=ceph,
+        alertmanager=alertmanager,
         kernel_index=f"http://archive.ubuntu.com/ubuntu/dists/{codename}-updates/main/binary-{{deb}}/Packages.xz",
     )
 
 
-# nftables and iptables: netavark up to 1.9 asks for iptables, later ones for nft
+# nftables and iptables: netavark up to 1.9 asks for iptables, later ones for nft. Alertmanager: apt-cache policy on
+# Debian 12 and 13 (2026-11-26), packages.ubuntu.com for the others (read 2026-11-27).
 RELEASES = (
     _debian(
         "debian-12",
@@ -189,6 +194,7 @@ RELEASES = (
         podman=(*_PODMAN, "iptables", "slirp4netns", "uidmap"),
         docker=_DOCKER,
         nvidia_key=_NVIDIA_2022,
+        alertmanager=(0, 25),
         ceph=16,  # apt-cache policy ceph-common, 2026-11-26: 16.2.15+ds-0+deb12u2
     ),
     _debian(
@@ -201,6 +207,7 @@ RELEASES = (
         docker=(*_DOCKER, "docker-cli"),
         sssd_conf=("640", "root"),
         nvidia_key=_NVIDIA_2025,
+        alertmanager=(0, 28),
         ceph=18,  # unconfirmed: no index of trixie was read; 18.2.7 when it was released
     ),
     _ubuntu(
@@ -213,6 +220,7 @@ RELEASES = (
         # podman 3.4 has CNI only
         podman=("podman", "crun", "containernetworking-plugins", "iptables", "slirp4netns", "uidmap"),
         nvidia_key=_NVIDIA_2022,
+        alertmanager=(0, 23),
         ceph=17,  # unconfirmed: no index was read
     ),
     _ubuntu(
@@ -223,6 +231,7 @@ RELEASES = (
         slurm="23.11",
         podman=(*_PODMAN, "iptables", "passt", "slirp4netns", "uidmap"),
         nvidia_key=_NVIDIA_2022,
+        alertmanager=(0, 26),
         ceph=19,  # unconfirmed: no index was read
     ),
     # Released 2026-04-23. packages.ubuntu.com and public logs of the release, read 2026-11-22: tuned 2.25.1,
@@ -238,6 +247,7 @@ RELEASES = (
         slurm="25.11",
         podman=(*_PODMAN, "nftables", "passt", "uidmap"),
         sssd_conf=("640", "root"),
+        alertmanager=(0, 28),
         nvidia_key=("60DF8A40.pub", "14BAFBC7562AD710CA04E69905FBB6DA60DF8A40"),
     ),
 )

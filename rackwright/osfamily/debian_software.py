@@ -11,6 +11,12 @@ from rackwright.osfamily.names import BASE_TOOLS, BEEGFS_CLIENT, BEEGFS_SERVER, 
 _SLURM = ("slurm-client", "slurm-wlm-basic-plugins")
 _SCHEDMD = ("slurm-smd", "slurm-smd-client")
 
+
+def _exporter(kind: str, **paths: str) -> Names:
+    name = f"prometheus-{kind}-exporter"
+    return Names((name,), f"{name}.service", {"program": f"/usr/bin/{name}", **paths}, {"user": "prometheus"})
+
+
 SOFTWARE = {
     "base": Names((*BASE_TOOLS, "curl", "iproute2", "iputils-ping", "procps", "python3")),
     "hardware": Names(HARDWARE_TOOLS),
@@ -103,6 +109,23 @@ SOFTWARE = {
     "schedmd/slurmd": Names((*_SCHEDMD, "slurm-smd-slurmd"), "slurmd.service"),
     "schedmd/slurm-client": Names(_SCHEDMD),
     "schedmd/pam-slurm-adopt": Names(("slurm-smd-libpam-slurm-adopt",)),
+    "journal-remote": Names(
+        ("systemd-journal-remote",),
+        paths={"program": "/usr/lib/systemd/systemd-journal-remote"},
+        settings={"user": "systemd-journal-remote", "group": "systemd-journal-remote"},
+    ),
+    # packages of Grafana's and Elastic's archives; unconfirmed: no archive of theirs was read
+    "loki": Names(
+        ("loki",), "loki.service", {"conf": "/etc/loki/config.yml"}, {"user": "loki", "group": "loki"}
+    ),
+    "alloy": Names(
+        ("alloy",),
+        "alloy.service",
+        {"conf": "/etc/alloy/config.alloy", "environment": "/etc/default/alloy"},
+        {"user": "alloy", "group": "alloy"},
+    ),
+    "filebeat": Names(("filebeat",), "filebeat.service", {"conf": "/etc/filebeat/filebeat.yml"}),
+    "rsyslog-elasticsearch": Names(("rsyslog", "rsyslog-elasticsearch"), "rsyslog.service"),
     "logrotate": Names(("logrotate",), "logrotate.timer"),
     "mpi": Names(("openmpi-bin",), paths={"library": "libmpi.so.40", "programs": "/usr/bin"}),
     "mpi-dev": Names(("libopenmpi-dev", "gcc", "g++", "libc6-dev")),
@@ -192,4 +215,53 @@ SOFTWARE = {
     "weka-build": Names(("gcc", "libelf-dev", "make", "tar")),
     "gpfs-build": Names(("cpp", "gcc", "g++", "binutils", "ksh", "libelf-dev", "make", "m4")),
     "ceph": Names(("ceph-common",)),
+    # names as the archive of Debian 13 has them (read 2026-11-26); Debian 12 and Ubuntu's universe have the same
+    "prometheus": Names(
+        ("prometheus",),
+        "prometheus.service",
+        {"program": "/usr/bin/prometheus", "conf": "/etc/prometheus/prometheus.yml"},
+        {"user": "prometheus"},
+    ),
+    "alertmanager": Names(
+        ("prometheus-alertmanager",),
+        "prometheus-alertmanager.service",
+        {
+            "program": "/usr/bin/prometheus-alertmanager",
+            "conf": "/etc/prometheus/alertmanager.yml",
+            "data": "/var/lib/prometheus/alertmanager",
+        },
+        {"user": "prometheus"},
+    ),
+    "node_exporter": _exporter("node"),
+    "blackbox_exporter": _exporter("blackbox"),
+    "ipmi_exporter": _exporter("ipmi"),
+    "mysqld_exporter": _exporter("mysqld", socket="/run/mysqld/mysqld.sock"),
+    "snmp_exporter": _exporter("snmp"),
+    # of NVIDIA's repository, the same in both families: packaging/ of NVIDIA/dcgm-exporter (read 2026-11-27)
+    "dcgm_exporter": Names(
+        ("datacenter-gpu-manager-exporter",),
+        "nvidia-dcgm-exporter.service",
+        {"program": "/usr/bin/dcgm-exporter"},
+        {"user": "root"},
+    ),
+    "slurm_exporter": Names(
+        ("python3-prometheus-client", "python3-bcrypt", "python3-yaml"),
+        "rackwright-slurm-exporter.service",
+        {"program": "/usr/libexec/rackwright/slurm-exporter"},
+        {"user": "slurm-exporter", "manager": "slurm"},
+    ),
+    # of Grafana's own archive; paths: packaging/ of grafana/grafana (read 2026-11-27), unconfirmed on a node
+    "grafana": Names(
+        ("grafana",),
+        "grafana-server.service",
+        {
+            "program": "/usr/share/grafana/bin/grafana",
+            "home": "/usr/share/grafana",
+            "conf": "/etc/grafana/grafana.ini",
+            "ldap": "/etc/grafana/ldap.toml",
+            "data": "/var/lib/grafana",
+            "logs": "/var/log/grafana",
+        },
+        {"user": "grafana"},
+    ),
 }

@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from rackwright.osfamily.names import BASE_TOOLS, BEEGFS_CLIENT, BEEGFS_SERVER, HARDWARE_TOOLS, Names
 
+
+def _exporter(kind: str, **paths: str) -> Names:
+    name = f"{kind}_exporter"
+    return Names((name,), f"{name}.service", {"program": f"/usr/bin/{name}", **paths}, {"user": "prometheus"})
+
+
 SOFTWARE = {
     # curl is left as installed: curl and curl-minimal conflict, and one of them is always there
     "base": Names((*BASE_TOOLS, "iproute", "iputils", "procps-ng", "python3")),
@@ -94,6 +100,24 @@ SOFTWARE = {
     "schedmd/slurmd": Names(("slurm", "slurm-slurmd"), "slurmd.service"),
     "schedmd/slurm-client": Names(("slurm",)),
     "schedmd/pam-slurm-adopt": Names(("slurm-pam_slurm",)),
+    # unconfirmed: names and paths as of Debian's, which are systemd's own
+    "journal-remote": Names(
+        ("systemd-journal-remote",),
+        paths={"program": "/usr/lib/systemd/systemd-journal-remote"},
+        settings={"user": "systemd-journal-remote", "group": "systemd-journal-remote"},
+    ),
+    # packages of Grafana's and Elastic's archives; unconfirmed: no archive of theirs was read
+    "loki": Names(
+        ("loki",), "loki.service", {"conf": "/etc/loki/config.yml"}, {"user": "loki", "group": "loki"}
+    ),
+    "alloy": Names(
+        ("alloy",),
+        "alloy.service",
+        {"conf": "/etc/alloy/config.alloy", "environment": "/etc/sysconfig/alloy"},
+        {"user": "alloy", "group": "alloy"},
+    ),
+    "filebeat": Names(("filebeat",), "filebeat.service", {"conf": "/etc/filebeat/filebeat.yml"}),
+    "rsyslog-elasticsearch": Names(("rsyslog", "rsyslog-elasticsearch"), "rsyslog.service"),
     "logrotate": Names(("logrotate",), "logrotate.timer"),
     # unconfirmed: hwloc-devel, libevent-devel and pmix-devel may need the repository CRB
     "mpi": Names(
@@ -179,4 +203,55 @@ SOFTWARE = {
     "ceph": Names(
         ("ceph-common",)
     ),  # of the CentOS Storage SIG, or Ceph's own repository: AppStream has none
+    # The scheme of the packages of lest/prometheus-rpm, which sites mirror (its spec and service files, read 2026-11-26);
+    # unconfirmed on a node
+    "prometheus": Names(
+        ("prometheus2",),
+        "prometheus.service",
+        {"program": "/usr/bin/prometheus", "conf": "/etc/prometheus/prometheus.yml"},
+        {"user": "prometheus"},
+    ),
+    "alertmanager": Names(
+        ("alertmanager",),
+        "alertmanager.service",
+        {
+            "program": "/usr/bin/alertmanager",
+            "conf": "/etc/prometheus/alertmanager.yml",
+            "data": "/var/lib/prometheus/alertmanager",
+        },
+        {"user": "prometheus"},
+    ),
+    "node_exporter": _exporter("node"),
+    "blackbox_exporter": _exporter("blackbox"),
+    "ipmi_exporter": _exporter("ipmi"),
+    "mysqld_exporter": _exporter("mysqld", socket="/var/lib/mysql/mysql.sock"),
+    "snmp_exporter": _exporter("snmp"),
+    # of NVIDIA's repository, the same in both families: packaging/ of NVIDIA/dcgm-exporter (read 2026-11-27)
+    "dcgm_exporter": Names(
+        ("datacenter-gpu-manager-exporter",),
+        "nvidia-dcgm-exporter.service",
+        {"program": "/usr/bin/dcgm-exporter"},
+        {"user": "root"},
+    ),
+    # unconfirmed: the first two of EPEL, the third of BaseOS
+    "slurm_exporter": Names(
+        ("python3-prometheus_client", "python3-bcrypt", "python3-pyyaml"),
+        "rackwright-slurm-exporter.service",
+        {"program": "/usr/libexec/rackwright/slurm-exporter"},
+        {"user": "slurm-exporter", "manager": "slurm"},
+    ),
+    # of Grafana's own archive; paths: packaging/ of grafana/grafana (read 2026-11-27), unconfirmed: no node had it
+    "grafana": Names(
+        ("grafana",),
+        "grafana-server.service",
+        {
+            "program": "/usr/share/grafana/bin/grafana",
+            "home": "/usr/share/grafana",
+            "conf": "/etc/grafana/grafana.ini",
+            "ldap": "/etc/grafana/ldap.toml",
+            "data": "/var/lib/grafana",
+            "logs": "/var/log/grafana",
+        },
+        {"user": "grafana"},
+    ),
 }

@@ -82,6 +82,8 @@ class Release:
     """Whether dnf has module streams, which NVIDIA's repository uses for driver branches."""
     ceph: int | None = None
     """Major release of the archive's ceph-common; None: it has none, or it is not known."""
+    alertmanager: tuple[int, int] | None = None
+    """Release of the archive's Alertmanager; None: the site brings its own, or it is not known."""
     lab_image: bool = False
     """Whether the lab boots containers of it."""
 

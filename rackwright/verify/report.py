@@ -11,9 +11,12 @@ from typing import Any
 from rackwright.claims.check import CheckResult, worst
 from rackwright.errors import ExitCode
 from rackwright.model.ranges import fold
+from rackwright.result_store import LatestResult
 from rackwright.status import Status
 
 DOCUMENT_VERSION = 1
+LATEST = LatestResult("verify")
+"""Of the whole cluster, with all checks."""
 COUNTED = tuple(status for status in Status if status is not Status.DISABLED)
 SEVERITY = (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS, Status.OUT_OF_SCOPE)
 """Worst first."""
@@ -58,6 +61,13 @@ class VerifyReport:
         counts = self.counts
         said = ", ".join(f"{counts[status]} {status.value.lower()}" for status in COUNTED)
         return f"verify: {_number(len(self.nodes), 'node')}, {_number(len(self.results), 'check')}: {said}"
+
+    def remember(self) -> str | None:
+        """Keep when it ended and its counts for `rackwright metrics`; why that cannot be done, or None."""
+        counts = {status.value: count for status, count in self.counts.items()}
+        return LATEST.put(
+            self.cluster, {"ended": round(self.started.timestamp() + self.seconds, 3), "counts": counts}
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The versioned document behind `--json`."""

@@ -88,6 +88,30 @@ class Job:
 
 
 @dataclass(frozen=True)
+class JobTrace:
+    """Where a job leaves lines in the journals of nodes."""
+
+    id: str
+    nodes: tuple[str, ...]
+    """Declared nodes that it ran on."""
+    strangers: tuple[str, ...]
+    """Further ones, which the cluster file does not declare."""
+    servers: tuple[str, ...]
+    """Where the manager itself writes about it."""
+    submitted: float
+    started: float | None
+    """None: it waits."""
+    ended: float | None
+    """None: it waits or runs."""
+    units: tuple[str, ...]
+    """Units of the manager, and those in which jobs run."""
+    cgroup: str
+    """A regular expression that finds the control group of one of its processes."""
+    named: str
+    """A regular expression that finds what the manager calls it, in a message."""
+
+
+@dataclass(frozen=True)
 class HealthSchedule:
     """Which program the manager runs on a node to see whether it is well; empty: none."""
 
@@ -142,6 +166,10 @@ class Manager(Protocol):
 
     def jobs(self, node: str) -> tuple[Job, ...]:
         """What runs on a node now."""
+        ...
+
+    def trace(self, job: str) -> JobTrace:
+        """Where a job of any time left lines; WorkloadError when the manager does not know it (any more)."""
         ...
 
     def drain(

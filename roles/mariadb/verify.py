@@ -8,7 +8,7 @@ from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.units import software_runs
 from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer
 from rackwright.model.cluster import Node
-from rackwright.model.interfaces import UsesAccountingDatabase
+from rackwright.model.interfaces import ReadsDatabaseServer, UsesAccountingDatabase
 from rackwright.roles.mariadb.options import MariadbOptions, clients
 from rackwright.roles.mariadb.sizes import bind_address, buffer_pool_mib
 
@@ -81,19 +81,34 @@ def _settings(context: CheckContext[MariadbOptions]) -> str:
 
 def _no_other_account(context: CheckContext[MariadbOptions]) -> str:
     server, ours = _server(context), _accounts(context)
+    reader = _reader(context)
     others = [
         account
         for account in sorted(server.plugins)
         if account.user == ""
-        or (account.user in ("root", context.options.user) and account not in (_ROOT, *ours))
+        or (account.user in _declared(context) and account not in (_ROOT, *ours, reader))
     ]
     if others:
         fail(f"{', '.join(map(str, others))} may log in")
-    if server.plugins.get(_ROOT) != "unix_socket":
-        fail(f"{_ROOT} authenticates by {server.plugins.get(_ROOT, 'nothing')}, not by unix_socket alone")
+    for account in (_ROOT, *((reader,) if reader in server.plugins else ())):
+        if server.plugins.get(account) != "unix_socket":
+            how = server.plugins.get(account, "nothing")
+            fail(f"{account} authenticates by {how}, not by unix_socket alone")
     if server.databases.get("test") == 0:
         fail("there is an empty database test")
-    return f"root by unix_socket, {', '.join(map(str, ours))}, no anonymous users"
+    readers = f", {reader} by unix_socket" if reader in server.plugins else ""
+    return f"root by unix_socket, {', '.join(map(str, ours))}{readers}, no anonymous users"
+
+
+def _reader(context: CheckContext[MariadbOptions]) -> DatabaseAccount | None:
+    """Of the role that reads the server's figures, where there is one; whether it is there, that role checks itself."""
+    reads = context.node.offers(ReadsDatabaseServer)
+    return None if reads is None else DatabaseAccount(reads.database_user, "localhost")
+
+
+def _declared(context: CheckContext[MariadbOptions]) -> frozenset[str]:
+    reader = _reader(context)
+    return frozenset({"root", context.options.user, *(() if reader is None else (reader.user,))})
 
 
 def _accounts(context: CheckContext[MariadbOptions]) -> tuple[DatabaseAccount, ...]:
@@ -134,7 +149,7 @@ CHECKS = (
     Check("MariaDB runs", partial(software_runs, software="mariadb"), settle_seconds=20),
     Check("MariaDB listens for slurmdbd alone", _listens),
     Check("MariaDB has its declared settings", _settings),
-    Check("only root and slurmdbd may log in to MariaDB", _no_other_account),
+    Check("only root and declared users may log in to MariaDB", _no_other_account),
     Check("slurmdbd's database user has rights on its database alone", _rights),
     Check("slurmdbd's database user reaches its database and no other", _login, applies=_beside_slurmdbd),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from rackwright.model.interfaces import SharedKey, SharesKey
+from rackwright.model.interfaces import ProvesUsers, SharedKey, SharesKey
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
 from rackwright.osfamily.names import names
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rackwright.model.cluster import Node
 
 
-class MungeOptions(SharesKey, RoleOptions):
+class MungeOptions(ProvesUsers, SharesKey, RoleOptions):
     """MUNGE on every node that runs a Slurm daemon or client."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
-import string
-from base64 import b64encode
 from collections.abc import Callable
-
-import bcrypt
 
 from rackwright.model.cluster import Cluster
 from rackwright.render import render
 from rackwright.roles.registry_cache.options import RegistryCacheOptions
+from rackwright.secrets.hashed import bcrypt_hash
 
 ETC = "/etc/docker/registry"
 UNIT_FILE = "/etc/systemd/system/registry-cache@.service"
@@ -19,11 +15,6 @@ PACKAGED_UNIT = "docker-registry.service"
 USER = "docker-registry"
 _COST = 8
 """The registry hashes the password of each request: 15 ms of a core."""
-_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits
-_TO_BCRYPT = str.maketrans(
-    _BASE64 + "+/", "./" + string.ascii_uppercase + string.ascii_lowercase + string.digits
-)
-"""bcrypt has base64 with an alphabet in another order."""
 
 
 def storage(name: str, options: RegistryCacheOptions) -> str:
@@ -68,16 +59,17 @@ def htpasswd_path(name: str) -> str:
 def htpasswd(name: str, options: RegistryCacheOptions, secret: Callable[[str], str]) -> str | None:
     """The user of a registry of the site's own; None where it asks for no login.
 
-    The salt follows from a secret, so that the file is the same each time. The registry takes bcrypt alone
-    (distribution.github.io, "Configuring a registry", htpasswd, read 2026-11-23), of 72 bytes at most.
+    The registry takes bcrypt alone (distribution.github.io, "Configuring a registry", htpasswd, read 2026-11-23).
     """
     registry = options.registries[name]
     if registry.auth is None or not asks_for_login(name, options):
         return None
-    key = secret("registry_http_secret").encode()
-    salt = hmac.digest(key, f"{name} {registry.auth.user}".encode(), "sha256")[:16]
-    setting = f"$2b${_COST:02d}${b64encode(salt).decode().rstrip('=').translate(_TO_BCRYPT)}"
-    digest = bcrypt.hashpw(secret(registry.auth.stored_as).encode()[:72], setting.encode()).decode()
+    digest = bcrypt_hash(
+        secret(registry.auth.stored_as),
+        salt_key=secret("registry_http_secret"),
+        salt_of=f"{name} {registry.auth.user}",
+        cost=_COST,
+    )
     return f"{registry.auth.user}:{digest}\n"
 
 

@@ -34,9 +34,9 @@ BANNED_IN_ROLES = {
 UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|LoadState|UnitFileState))")
 _ROOMS = """
     errors boundary state_folder command atomic_write result_store render documents node_programs status node_folders
-    osfamily certificates model catalog plan secrets containers mounts mount_roles clusterfile lab data ssh workload facts
-    factcache operations lock health claims verify fabric burnin storage
-    pyinfra_driver engine image rotation backup restore drift why accept cli __main__
+    osfamily certificates model catalog plan secrets containers mounts mount_roles exporters alerts clusterfile lab data ssh
+    workload facts factcache operations lock health claims verify fabric burnin storage metrics dashboards job_metrics logs
+    pyinfra_driver silences engine image rotation backup restore drift why accept own_metrics drill cli __main__
 """
 ROOMS_BOTTOM_UP = tuple(_ROOMS.split())
 """Rooms and modules of rackwright/; each imports only what stands before it."""
@@ -44,6 +44,8 @@ SLURM_ROOMS = (
     *("rackwright/workload/slurm", "rackwright/facts/slurm.py"),
     *("rackwright/operations/slurm_accounting.py", "rackwright/operations/slurm_reservations.py"),
     "roles/slurm",
+    "rackwright/alerts",  # runbooks say what to type
+    "rackwright/drill/slurm_drills.py",  # breaks Slurm on purpose
     "roles/enroot_pyxis",  # builds a plugin of Slurm's and has to ask srun for it
     "roles/hpc_stack",  # asks srun to start MPI's processes
 )

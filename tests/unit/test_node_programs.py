@@ -29,6 +29,10 @@ from rackwright.node_programs import (
 )
 
 OF_ROLES = ("rackwright.roles.scratch.node", "rackwright.roles.dataset_cache.node")
+OF_LOGS = tuple(
+    f"rackwright.logs.{name}"
+    for name in ("read_journal", "read_loki", "read_search", "keeper", "gate", "objects")
+)
 ENTRIES = (
     FACT_HELPER,
     DRIFT_CHECK,
@@ -38,8 +42,13 @@ ENTRIES = (
     LOCK_HOLDER,
     RUNS_READER,
     *OF_ROLES,
+    *OF_LOGS,
     BACKUP,
     PUT_BACK,
+    "rackwright.drill.receiver",
+    "rackwright.job_metrics.client",
+    "rackwright.job_metrics.server",
+    "rackwright.metrics.program",
 )
 STANDARD = {*sys.stdlib_module_names, "_sha2"}  # Python 3.12's
 

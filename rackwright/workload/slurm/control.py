@@ -15,7 +15,8 @@ from rackwright.command import CommandResult
 from rackwright.errors import RackwrightError, WorkloadError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
-from rackwright.workload.protocol import HealthSchedule, Job, Output, Step
+from rackwright.workload.protocol import HealthSchedule, Job, JobTrace, Output, Step
+from rackwright.workload.slurm import traces
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import SINFO, parse_config, parse_nodes, parse_rows
 from rackwright.workload.slurm.srun import START_SECONDS, ended_by_itself, srun_line, srun_output
@@ -104,6 +105,28 @@ class Slurm:
             Job(*(printable(cell, 120) for cell in cells[1:]))
             for cells in rows
             if len(cells) == 4 and cells[0] == mark and _JOB.fullmatch(cells[1])
+        )
+
+    def trace(self, job: str) -> JobTrace:
+        """From accounting; where that knows nothing of the job, from the controller."""
+        if not traces.JOB.fullmatch(job):
+            raise WorkloadError(f"{printable(job, 60)} is not a job of Slurm.", hint="e.g. 1234 or 1234_7")
+        asked = (
+            (traces.from_accounting(job), traces.accounted),
+            (traces.from_controller(job), traces.shown),
+        )
+        for command, read in asked:
+            result = self._ask(f"timeout 20 {command}", _ONE_NODE_SECONDS)
+            try:
+                answer = result.stdout if result.exit_status == 0 else ""
+                found = read(job, answer, list(self._cluster.by_name), [self._head])
+            except NoAnswer as error:
+                raise WorkloadError(f"{error}.") from None
+            if found is not None:
+                return found
+        raise WorkloadError(
+            f"Slurm on {self._head} does not know job {job}: {last_line(result.stdout, result.stderr)}",
+            hint=f"see: sacct -j {job}",
         )
 
     def drain(

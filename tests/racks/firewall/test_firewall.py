@@ -11,8 +11,8 @@ import pytest
 
 from rackwright.lab import names
 from rackwright.roles.firewall.rules import LIVE, READ, TABLE
-from tests.racks.firewall.stranger import plugged_in
 from tests.racks.site import Site, operations
+from tests.racks.stranger import plugged_in
 
 pytestmark = pytest.mark.lab
 

@@ -108,7 +108,7 @@ def test_the_wave_is_finished_its_nodes_are_resumed_and_no_other_begins(rollout)
     assert NO_SPACE in done.stopped
     assert done.left_drained == set()
     assert result.exit_code == 1
-    assert [event["event"] for event in mirrored][-2:] == ["resume", "end"], "the head goes on"
+    assert [event["event"] for event in mirrored][-3:] == ["resume", "result", "end"], "the head goes on"
 
 
 def test_a_node_that_failed_meanwhile_is_named_as_left_drained(rollout):

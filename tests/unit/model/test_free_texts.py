@@ -20,9 +20,26 @@ NAME_IN_THE_FILE = "refused unless the file, or the catalogue, has something of 
 SHOWN = "shown to people, and compared; reports escape it"
 COMPARED = "compared with what the node reports, as JSON"
 
+YAML = "written by YAML's own writer, which quotes it"
+ARGUMENT = "one quoted word of a unit's command line (rackwright.exporters)"
 PORT_NAME = "an interface or a bond of the same section, whose names are checked"
 
 FREE = {
+    "AlertmanagerOptions.extra_arguments[]": ARGUMENT,
+    "AlertmanagerOptions.nodes[]": NAME_OF_A_NODE,
+    "ExtraJob.labels{}": YAML,
+    "Federation.match[]": YAML,
+    "LogsOptions.server": NAME_OF_A_NODE,
+    "Login.user": YAML,
+    "Override.thresholds{key}": "refused unless the alert has a threshold of this name",
+    "PrometheusOptions.alerts{key}": "refused unless there is an alert of this name",
+    "PrometheusOptions.extra_arguments[]": ARGUMENT,
+    "PrometheusOptions.labels{}": YAML,
+    "PrometheusOptions.nodes[]": NAME_OF_A_NODE,
+    "RemoteWrite.keep": YAML,
+    "Route.match{}": YAML,
+    "SlurmExporterOptions.extra_arguments[]": ARGUMENT,
+    "SlurmExporterOptions.node": NAME_OF_A_NODE,
     "Bond.interfaces[]": PORT_NAME,
     "OnPort.on": PORT_NAME,
     "OnPort.on[]": PORT_NAME,
@@ -117,6 +134,14 @@ FREE = {
     "RoceOptions.networks[]": NAME_IN_THE_FILE,
     "SpectrumXOptions.networks[]": NAME_IN_THE_FILE,
     "MariadbOptions.node": NAME_OF_A_NODE,
+    "MysqldExporterOptions.node": NAME_OF_A_NODE,
+    "Extra.target": "checked as a URL, a host, or host:port; never in a file of the exporter",
+    "BlackboxExporterOptions.extra_arguments[]": ARGUMENT,
+    "DcgmExporterOptions.extra_arguments[]": ARGUMENT,
+    "IpmiExporterOptions.extra_arguments[]": ARGUMENT,
+    "MysqldExporterOptions.extra_arguments[]": ARGUMENT,
+    "NodeExporterOptions.extra_arguments[]": ARGUMENT,
+    "SnmpExporterOptions.extra_arguments[]": ARGUMENT,
     "SlurmOptions.backups[]": NAME_OF_A_NODE,
     "SlurmOptions.node_settings{key}": NODES,
     "Partition.nodes": NODES,

@@ -100,3 +100,24 @@ def test_a_unit_that_needs_a_reboot_is_enabled_and_not_started(waits, done, tmp_
     assert [change.after for operation in plan.operations for change in operation.changes] == done
     assert [change.target for change in plan.reboot] == ["driver"]
     assert plan.after_reboot == (("Run it",) if waits else ())
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "verbs"),
+    [
+        ("activating", "", ["start"]),
+        ("activating", ", retries=True", []),
+        ("failed", ", retries=True", ["start"]),
+        ("active", ", retries=True", []),
+    ],
+)
+def test_a_unit_that_tries_again_until_its_server_is_there_counts_as_running(state, more, verbs, tmp_path):
+    found = planned_unit(tmp_path, f"ActiveState={state}\n", None, more)
+    changes = [change.after for operation in found for change in operation.changes]
+    assert changes == [{"start": "running"}[verb] for verb in verbs]
+
+
+def test_its_start_is_done_although_it_is_not_active_yet():
+    assert str(_systemctl("start", "a.service", retries=True)).startswith(
+        "systemctl start a.service && ! systemctl is-failed --quiet a.service || "
+    )

@@ -62,6 +62,10 @@ ALLOWED = {
     ("/etc/rackwright/firewall.nft", (" ", ",", ":", "/../")): "the comment of a rule, in quotes",
     ("/etc/sssd/sssd.conf", (" ",)): "part of a distinguished name, to the end of its line",
     ("/etc/containerd/config.toml", (":", "/../")): "part of an image's name, in quotes",
+    (
+        "/etc/systemd/system/*exporter.service.d/90-rackwright.conf",
+        SPECIAL,
+    ): "one quoted word of a command line",
     ("/etc/systemd/system/*.mount", (":", "/../")): "the value of one mount option",
 }
 """Pattern of files and the specials that may be there, to the reason."""
@@ -69,7 +73,8 @@ ALLOWED = {
 MORE = Path(__file__).with_name("hostile_texts.yaml")
 """Options with texts that the example lacks."""
 FILESYSTEMS = Path(__file__).with_name("hostile_texts_filesystems.yaml")
-FILES = [*cluster_files("example-dgx-h100.yaml"), MORE, FILESYSTEMS]
+METRICS = Path(__file__).with_name("hostile_texts_metrics.yaml")
+FILES = [*cluster_files("example-dgx-h100.yaml"), MORE, FILESYSTEMS, METRICS]
 ROUNDS = 8
 
 

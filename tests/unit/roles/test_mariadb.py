@@ -178,7 +178,7 @@ LISTEN 0      128          0.0.0.0:22        0.0.0.0:*
 LISTEN 0      80         127.0.0.1:3306      0.0.0.0:*
 LISTEN 0      4096         0.0.0.0:6817      0.0.0.0:*
 """
-ALONE = "only root and slurmdbd may log in to MariaDB"
+ALONE = "only root and declared users may log in to MariaDB"
 RIGHTS = "slurmdbd's database user has rights on its database alone"
 REACHES = "slurmdbd's database user reaches its database and no other"
 

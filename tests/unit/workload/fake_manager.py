@@ -83,6 +83,9 @@ class MemoryManager:
             raise WorkloadError(f"Memory does not know {node}.")
         return tuple(Job(str(n), "ada", job) for n, job in enumerate(self.nodes[node].jobs, 7))
 
+    def trace(self, job):
+        raise WorkloadError(f"Memory does not know job {job}.")
+
     def drain(self, nodes, run, deadline_seconds, *, kill_jobs=False):
         if self.silent:
             self.not_drained.update(nodes)

@@ -59,6 +59,8 @@ class FakeSlurm:
             return CommandResult(command, 0, "slurm-wlm 24.11.5\n", "")
         if self.silent:
             return CommandResult(command, 1, "", "Unable to contact slurm controller (connect failure)")
+        if "sacct" in words or words[-4:-2] == ["show", "job"]:
+            return CommandResult(command, 1, "", "slurm_load_jobs error: Invalid job id specified")
         if words[0] == "env":
             return self._srun(command, words[words.index("srun") :])
         return CommandResult(command, *getattr(self, f"_{words[0]}")(words[1:]))

@@ -219,3 +219,8 @@ def test_what_it_is_called_and_how_an_operator_resumes_a_node(world):
     assert "w1" in world.manager.resume_command("w1")
     assert all(unit.endswith(".service") for unit in world.manager.services(CLUSTER.primary))
     assert set(world.manager.hooks) <= {"prolog", "epilog", "task_prolog"}
+
+
+def test_a_job_that_the_manager_does_not_know_has_no_trace(world):
+    with pytest.raises(WorkloadError, match="does not know job 4711"):
+        world.manager.trace("4711")

@@ -1,0 +1,75 @@
+"""rackwright drill: faults in a lab rack, made to see that someone hears of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.drill_view import show_result, show_table
+from rackwright.cli.terminal import Console
+from rackwright.clusterfile.load import load_cluster
+from rackwright.documents.nearest import suggest
+from rackwright.drill.drills import DRILLS
+from rackwright.drill.model import Outcome
+from rackwright.drill.notifications import Notifications
+from rackwright.drill.prepare import webhook_of, without_drill
+from rackwright.drill.run import run_drills
+from rackwright.errors import ExitCode, RackwrightError
+from rackwright.lab.from_cluster import rack_spec
+from rackwright.lab.rack import Rack
+
+drill_app = typer.Typer(
+    help="Break a lab rack on purpose, and see that the right alert reaches someone.",
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@drill_app.callback()
+def drill() -> None:
+    """A group, although it has one command."""
+
+
+@drill_app.command("alerts")
+def alerts_command(
+    file: ClusterFile,
+    alert: Annotated[
+        list[str] | None,
+        typer.Option("--alert", metavar="NAME", help="Only this alert; may be given several times."),
+    ] = None,
+    limit: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=10, help="How long an alert may take to fire, and again to resolve."
+        ),
+    ] = 180,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
+) -> None:
+    """Make each fault, see its alert at a webhook through Alertmanager, heal, and see it resolve.
+
+    FILE is a lab rack that is up and applied, with Prometheus' `hold_factor` and Alertmanager's `drill_port` set, as
+    inventory/drill.yaml has them. Real nodes are never broken.
+    Exit status 3: an alert did not fire or did not resolve.
+    """
+    cluster = load_cluster(file, locked=False)
+    rack = Rack(rack_spec(cluster))
+    head, port = webhook_of(cluster)
+    names = {one.alert for one in DRILLS}
+    for name in alert or ():
+        if name not in names:
+            raise RackwrightError(f"No drill makes {name} fire.", hint=suggest(name, names, what="alerts"))
+    chosen = [one for one in DRILLS if not alert or one.alert in alert]
+    view = Console(stderr=True, highlight=False)
+    with Notifications(rack, head.name, port) as notifications:
+        results = run_drills(cluster, rack, notifications, chosen, limit, lambda one: show_result(view, one))
+    if as_json:
+        typer.echo(json.dumps([one.to_json() for one in results], indent=2))
+    else:
+        show_table(results, () if alert else without_drill())
+    bad = [one for one in results if one.outcome not in (Outcome.PASSED, Outcome.SKIPPED)]
+    raise typer.Exit(int(ExitCode.CHECK_FAILED if bad else ExitCode.CLEAN))

@@ -1,0 +1,146 @@
+"""rackwright logs: lines of all nodes, from wherever the cluster file keeps them."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from rackwright.boundary import printable
+from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.logs_view import show_doubts, show_lines
+from rackwright.cli.terminal import Console
+from rackwright.clusterfile.load import load_cluster
+from rackwright.errors import ExitCode, RackwrightError
+from rackwright.logs.ask import CLOCKS_DIFFER_SECONDS, Question, read_logs
+from rackwright.logs.report import LINES_MAX, Line
+from rackwright.logs.times import moment
+from rackwright.model.cluster import Cluster
+from rackwright.ssh import Pool
+
+PRIORITIES = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
+"""syslog(3), from 0 on."""
+FOLLOW_SECONDS = 2.0
+LINES = 1000
+_UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._:\\-]{0,199}")
+_SUFFIX = re.compile(r"\.(service|socket|timer|mount|automount|target|path|slice|scope|swap)$")
+_Seen = tuple[str, float, int | None, str]
+
+
+Nodes = Annotated[str | None, typer.Option(metavar="NODESET", help="Only of these nodes, e.g. gpu[001-016].")]
+JobId = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID",
+        help="Only of this job: its processes, what the workload manager says of it, and the kernel's "
+        "lines on its nodes while it ran.",
+    ),
+]
+UnitOption = Annotated[
+    str | None, typer.Option(metavar="UNIT", help="Only of this systemd unit, e.g. slurmd.")
+]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="E.g. 2h (ago) or 2026-11-27 10:30 (UTC); by default 24h, or the job's."
+    ),
+]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="By default now, or the job's end.")]
+Grep = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Only lines with this text, in lower or upper case.")
+]
+Priority = Annotated[
+    str | None, typer.Option(metavar="LEVEL", help="At least as important as this, e.g. err or warning.")
+]
+Audit = Annotated[
+    bool,
+    typer.Option("--audit", help="Only logins, sudo and runs of rackwright; these are kept longest."),
+]
+Lines = Annotated[int, typer.Option(min=1, max=LINES_MAX, help="The newest so many.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
+
+
+def logs_command(
+    file: ClusterFile,
+    node: Nodes = None,
+    job: JobId = None,
+    unit: UnitOption = None,
+    since: Since = None,
+    until: Until = None,
+    grep: Grep = None,
+    priority: Priority = None,
+    audit: Audit = False,
+    lines: Lines = LINES,
+    follow: Follow = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print lines of the nodes' journals, oldest first. Changes nothing.
+
+    They are read from the store that the cluster file declares, so also those of nodes that are down. XIDs, SXids,
+    AER and other complaints of the kernel are shown with their fields. Times are in UTC.
+    Exit status 0: all that was asked for is there, 4: lines of a node are missing or late, 1: nothing could be read.
+    """
+    if follow and (until is not None or as_json):
+        raise RackwrightError(f"--follow has no end: leave out {'--json' if as_json else '--until'}.")
+    cluster, now = load_cluster(file), time.time()
+    question = Question(
+        since=None if since is None else moment(since, now),
+        until=None if until is None else moment(until, now),
+        nodes=node,
+        job=job,
+        unit=None if unit is None else _unit(unit),
+        grep=grep,
+        priority=None if priority is None else _priority(priority),
+        audit=audit,
+        lines=lines,
+    )
+    with Pool(cluster) as pool:
+        with Console(stderr=True).status("reading logs ..."):
+            report = read_logs(cluster, question, pool)
+        if as_json:
+            typer.echo(json.dumps(report.to_json(), indent=2))
+        else:
+            show_lines(report.lines)
+            show_doubts(report, question.lines)
+        if follow:
+            _follow(cluster, question, list(report.lines), pool)
+    raise typer.Exit(int(ExitCode.UNKNOWN if report.unknown else ExitCode.CLEAN))
+
+
+def _follow(cluster: Cluster, question: Question, shown: list[Line], pool: Pool) -> None:
+    """Ask again and again; a line that comes late is shown late."""
+    seen = {_key(line): line.at for line in shown}
+    while True:
+        time.sleep(FOLLOW_SECONDS)
+        start = time.time() - 5 * CLOCKS_DIFFER_SECONDS
+        report = read_logs(cluster, replace(question, since=start, until=None, lines=LINES_MAX), pool)
+        show_lines([line for line in report.lines if _key(line) not in seen])
+        seen = {key: at for key, at in seen.items() if at >= start}
+        seen |= {_key(line): line.at for line in report.lines}
+
+
+def _key(line: Line) -> _Seen:
+    return line.node, line.at, line.pid, line.message
+
+
+def _unit(text: str) -> str:
+    if not _UNIT.fullmatch(text):
+        raise RackwrightError(
+            f"{printable(text, 60)} is not the name of a unit.", hint="e.g. slurmd or ssh.service"
+        )
+    return text if _SUFFIX.search(text) else f"{text}.service"
+
+
+def _priority(text: str) -> int:
+    if text in PRIORITIES:
+        return PRIORITIES.index(text)
+    if text.isascii() and text.isdigit() and int(text) < len(PRIORITIES):
+        return int(text)
+    raise RackwrightError(
+        f"{printable(text, 60)} is not a priority.", hint=f"one of: {', '.join(PRIORITIES)}"
+    )

@@ -1,0 +1,109 @@
+"""The audit trail on the central journal's server: a file for each day on which entries arrived, one JSON object a line.
+
+Plain text that only root may read: `grep` and every backup understand it. Closed days are compressed. Standard
+library, Python 3.9.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from rackwright.logs.entries import KEYS, Entry
+
+_NAME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})\.jsonl(\.gz)?")
+DAY = 86400
+
+
+def day_of(at: float) -> str:
+    """`2026-11-27`, UTC."""
+    return time.strftime("%Y-%m-%d", time.gmtime(at))
+
+
+def days(folder: str) -> list[tuple[str, str]]:
+    """(day, path), oldest first; OSError where the folder cannot be read."""
+    matches = [(match.group(1), name) for name in os.listdir(folder) if (match := _NAME.fullmatch(name))]
+    return [(day, os.path.join(folder, name)) for day, name in sorted(matches)]
+
+
+def audit_entries(folder: str, since: float, problem: Callable[[str], None]) -> Iterator[Entry]:
+    """Entries that arrived on the day of `since` or later, newest day first; what cannot be read is a problem."""
+    try:
+        found = days(folder)
+    except OSError as error:
+        problem(f"{folder} cannot be read: {error.strerror}")
+        return
+    for day, path in reversed(found):
+        if day >= day_of(since):
+            yield from _entries(path, problem)
+
+
+def _entries(path: str, problem: Callable[[str], None]) -> Iterator[Entry]:
+    opened: Any = gzip.open if path.endswith(".gz") else open
+    try:
+        with opened(path, "rb") as file:
+            for line in file:
+                entry = _entry(line)
+                if entry is not None:
+                    yield entry
+    except (OSError, EOFError, zlib.error) as error:
+        problem(f"{path} cannot be read whole: {error}")
+
+
+def _entry(line: bytes) -> Entry | None:
+    """None for a line that was cut off by a crash: what it was to hold was written again after it."""
+    try:
+        found = json.loads(line)
+        whole = isinstance(found["node"], str) and isinstance(found["message"], str)
+        return found if whole and isinstance(found["at"], (int, float)) else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def append(folder: str, now: float, entries: Iterable[Entry]) -> int:
+    """Add entries to today's file, on the disk when this returns; how many."""
+    lines = [
+        json.dumps({key: one[key] for key in KEYS if one.get(key) is not None}) + "\n" for one in entries
+    ]
+    if lines:
+        path = os.path.join(folder, day_of(now) + ".jsonl")
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"
+            whole = ("\n" if torn else "") + "".join(lines)
+            if file.write(whole.encode()) != len(whole.encode()):
+                raise OSError(28, "No space left on device")
+            os.fsync(file.fileno())
+    return len(lines)
+
+
+def compress_closed(folder: str, now: float) -> None:
+    """Files of earlier days; the plain one goes once the other is whole on the disk."""
+    for day, path in days(folder):
+        if path.endswith(".gz") or day >= day_of(now):
+            continue
+        new = path + ".new"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(new, flags, 0o600), "wb") as packed, open(path, "rb") as file:
+            with gzip.GzipFile(fileobj=packed, mode="wb", filename="", mtime=0) as writer:
+                for block in iter(lambda: file.read(1 << 20), b""):
+                    writer.write(block)
+            packed.flush()
+            os.fsync(packed.fileno())
+        os.rename(new, path + ".gz")
+        os.unlink(path)
+
+
+def drop_old(folder: str, now: float, kept_days: int) -> list[str]:
+    """Remove the files of days before that; their names."""
+    gone = [path for day, path in days(folder) if day < day_of(now - kept_days * DAY)]
+    for path in gone:
+        os.unlink(path)
+    return gone

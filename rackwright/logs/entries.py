@@ -1,0 +1,215 @@
+"""Lines as all stores give them out: one form, what is wanted of them, and the newest of those. Standard library, Python 3.9."""
+
+from __future__ import annotations
+
+import heapq
+import re
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from rackwright.health.probe.kernel_events import Events, Surroundings
+
+MESSAGE_MAX = 4096
+ANSWER_MAX = 8 * 2**20
+"""Characters of messages in one answer: below what a connection takes, with what JSON adds."""
+AUDIT_FACILITIES = (4, 10)
+"""auth and authpriv: sshd, sudo, su, PAM, systemd-logind, and runs of rackwright."""
+KERNEL_FACILITY = 0
+"""Others are what programs wrote into the kernel's log (Documentation/ABI/testing/dev-kmsg)."""
+
+MARK_UNIT = "rackwright-logs-mark.service"
+"""Writes a line from time to time, by which a silent node is told from a quiet one."""
+
+Entry = dict[str, Any]
+"""node, at, message, and as far as known the others of KEYS."""
+KEYS = (
+    "node",
+    "at",
+    "message",
+    "name",
+    "pid",
+    "unit",
+    "priority",
+    "facility",
+    "kernel",
+    "uid",
+    "trusted",
+    "cgroup",
+)
+
+
+def of_journal(node: str, fields: dict[str, Any]) -> Entry | None:
+    """An entry of `journalctl -o json`; None where it has no time or no text."""
+    stamp = fields.get("__REALTIME_TIMESTAMP")
+    message = text_of(fields.get("MESSAGE"))
+    if not isinstance(stamp, str) or not stamp.isdigit() or message is None:
+        return None
+    facility = whole(fields.get("SYSLOG_FACILITY"))
+    kernel = fields.get("_TRANSPORT") == "kernel" and facility in (None, KERNEL_FACILITY)
+    uid, rights = whole(fields.get("_UID")), text_of(fields.get("_CAP_EFFECTIVE"))
+    return {
+        "node": node,
+        "at": int(stamp) / 1e6,
+        "message": message[:MESSAGE_MAX],
+        "name": text_of(fields.get("SYSLOG_IDENTIFIER")) or text_of(fields.get("_COMM")),
+        "pid": whole(fields.get("_PID")) or whole(fields.get("SYSLOG_PID")),
+        "unit": text_of(fields.get("_SYSTEMD_UNIT")),
+        "priority": whole(fields.get("PRIORITY")),
+        "facility": facility,
+        "kernel": kernel,
+        "uid": uid,
+        "trusted": kernel or is_trusted(uid, rights),
+        "cgroup": text_of(fields.get("_SYSTEMD_CGROUP")),
+    }
+
+
+def is_trusted(uid: int | None, rights: str | None) -> bool:
+    """Whether a process with root's rights wrote it, by what journald saw of that process.
+
+    sudo and su run for their user with capabilities. A process that ended before journald looked has none in the entry:
+    what is not known of it is held against a user.
+    """
+    return uid == 0 or (uid is not None and rights is not None and rights.strip("0") != "")
+
+
+def text_of(value: Any) -> str | None:  # noqa: ANN401 - of JSON
+    """A field's text; journalctl gives a list of bytes where it is not UTF-8, and a list of values where it has several."""
+    if isinstance(value, list):
+        if value and all(isinstance(one, int) and 0 <= one < 256 for one in value):
+            return bytes(value).decode("utf-8", "replace")
+        value = value[-1] if value and isinstance(value[-1], str) else None
+    return value if isinstance(value, str) else None
+
+
+def whole(value: Any) -> int | None:  # noqa: ANN401 - of JSON
+    """A number as text, or as such."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def complaint(entry: Entry) -> dict[str, Any] | None:
+    """An XID, an SXid, an AER or another complaint of the kernel, in fields; None for every other line."""
+    if not entry.get("kernel"):
+        return None
+    events = Events(Surroundings())
+    events.add(entry["at"], entry["message"])
+    found = events.entries()
+    if not found:
+        return None
+    wanted = ("kind", "device", "code", "severity", "cause", "recovery", "server", "driver")
+    return {key: found[0][key] for key in wanted if found[0].get(key) is not None}
+
+
+class Wanted:
+    """What a request is after; raises KeyError, TypeError or ValueError where it is not one."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.nodes: list[str] = list(request["nodes"])
+        self.since = float(request["since"])
+        self.until = float(request["until"])
+        self.lines = int(request["lines"])
+        self.unit: str | None = request.get("unit")
+        self.grep: str | None = request.get("grep")
+        self.priority: int | None = request.get("priority")
+        self.audit = bool(request.get("audit"))
+        self.job = Job(request["job"]) if request.get("job") else None
+
+    @property
+    def units(self) -> tuple[str, ...] | None:
+        """Units that a store may be narrowed to, the kernel's lines aside; None: all."""
+        if self.unit is not None:
+            return (self.unit,)
+        return self.job.units if self.job is not None else None
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether it is wanted."""
+        if not self.since <= entry["at"] <= self.until:
+            return False
+        if self.unit is not None and not _is_of(entry, self.unit):
+            return False
+        if self.unit != MARK_UNIT and _is_of(entry, MARK_UNIT):
+            return False
+        if self.priority is not None and (entry.get("priority") is None or entry["priority"] > self.priority):
+            return False
+        if self.grep is not None and self.grep.casefold() not in entry["message"].casefold():
+            return False
+        if self.audit and entry.get("facility") not in AUDIT_FACILITIES:
+            return False
+        return self.job is None or self.job.owns(entry)
+
+
+def _is_of(entry: Entry, unit: str) -> bool:
+    """What systemd says of a unit is of the unit too, as `journalctl -u` has it."""
+    if entry.get("unit") == unit:
+        return True
+    return entry.get("unit") == "init.scope" and entry.get("uid") == 0 and unit in entry["message"]
+
+
+class Job:
+    """A job's traces (rackwright.workload.protocol.JobTrace), as a request has them."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.nodes, self.servers = frozenset(told["nodes"]), frozenset(told["servers"])
+        self.units: tuple[str, ...] = tuple(told["units"])
+        self._since, self._until = told["since"], told["until"]
+        self._cgroup, self._named = re.compile(told["cgroup"]), re.compile(told["named"])
+
+    def owns(self, entry: Entry) -> bool:
+        """Its processes' lines, what the workload manager says of it, and the kernel's lines on its nodes while it ran."""
+        here = entry["node"] in self.nodes
+        if here and self._cgroup.search(entry.get("cgroup") or ""):
+            return True
+        if here and entry.get("kernel"):
+            return self._since is not None and self._since <= entry["at"] <= self._until
+        serves = entry["node"] in self.servers
+        if entry.get("unit") not in self.units or not (serves or (here and entry.get("uid") == 0)):
+            return False  # a user's process may write anything, with the words of another job
+        return self._named.search(entry["message"]) is not None
+
+
+class Newest:
+    """The newest wanted lines, at most as many as a request asks for; threads may add to it."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._heap: list[tuple[float, int, Entry]] = []
+        self._there: set[tuple[Any, ...]] = set()
+        self._size = self._count = 0
+        self._lock = threading.Lock()
+        self.more = False
+        """Whether older ones were left out."""
+
+    @property
+    def floor(self) -> float:
+        """Older lines than this are of no use any more."""
+        return self._heap[0][0] if self.more or len(self._heap) >= self._wanted.lines else self._wanted.since
+
+    def add(self, entry: Entry) -> None:
+        """Keep it if it is wanted, and there is no newer one in its place. A line that was sent twice counts once."""
+        if entry["at"] < self.floor or not self._wanted.takes(entry):
+            return
+        key = (entry["node"], entry["at"], entry.get("pid"), entry["message"])
+        with self._lock:
+            if key in self._there:
+                return
+            self._there.add(key)
+            self._count += 1
+            # stores are read backwards: of one moment, what comes later was written earlier
+            heapq.heappush(self._heap, (entry["at"], -self._count, entry))
+            self._size += len(entry["message"])
+            while len(self._heap) > self._wanted.lines or self._size > ANSWER_MAX:
+                _, _, gone = heapq.heappop(self._heap)
+                self._size -= len(gone["message"])
+                self.more = True
+
+    def lines(self) -> list[Entry]:
+        """Oldest first, with what the kernel's complaints are in fields."""
+        found: Iterable[Entry] = (entry for _, _, entry in sorted(self._heap, key=_place))
+        shown = [key for key in KEYS if key != "cgroup"]
+        return [{**{key: one.get(key) for key in shown}, "fields": complaint(one)} for one in found]
+
+
+def _place(kept: tuple[float, int, Entry]) -> tuple[float, int]:
+    return kept[:2]

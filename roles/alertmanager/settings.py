@@ -1,0 +1,166 @@
+"""alertmanager.yml: receivers, routes, and which alert holds back which.
+
+Keys: prometheus/alertmanager, docs/configuration.md and config/ at the tags v0.25.0 and v0.28.1 (read 2026-11-27).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from rackwright.alerts.rule import Severity
+from rackwright.model.cluster import Cluster, Node
+from rackwright.roles.alertmanager.notifiers import mail_server, receiver_config
+from rackwright.roles.alertmanager.options import DRILL, NOWHERE, AlertmanagerOptions
+from rackwright.roles.alertmanager.routes import MuteTime, Route, SeverityRoute
+from rackwright.roles.alertmanager.texts import HEADER, notifications_file
+
+_REPEAT_HOURS = 24.0
+"""Of routes that do not say, and of whatever has no severity."""
+_EACH_ALONE = ["..."]
+
+INHIBITIONS: tuple[dict[str, Any], ...] = (
+    # what is down cannot be well in any other respect
+    {
+        "source_matchers": ['alertname="NodeDown"'],
+        "target_matchers": ['alertname!="NodeDown"', 'node!=""'],
+        "equal": ["cluster", "node"],
+    },
+    # an alert about a leaf switch or a rack has its label, and no node's
+    {
+        "source_matchers": ['severity="critical"', 'leaf!=""', 'node=""'],
+        "target_matchers": ['alertname=~"NodeDown|FabricPortDown|FabricPortsMissing"'],
+        "equal": ["cluster", "leaf"],
+    },
+    {
+        "source_matchers": ['severity="critical"', 'rack!=""', 'leaf=""', 'node=""'],
+        "target_matchers": ['alertname="NodeDown"'],
+        "equal": ["cluster", "rack"],
+    },
+    {
+        "source_matchers": ['severity="critical"'],
+        "target_matchers": ['severity="warning"'],
+        "equal": ["cluster", "alertname", "node", "instance", "device", "gpu", "mountpoint"],
+    },
+)
+
+
+def alertmanager_yml(cluster: Cluster, node: Node, options: AlertmanagerOptions) -> str:
+    """Its settings; secrets are in files that they name."""
+    receivers: list[dict[str, Any]] = [{"name": NOWHERE}]
+    if options.drill_port is not None:
+        hook = {"url": f"http://127.0.0.1:{options.drill_port}/", "send_resolved": True}
+        receivers.append({"name": DRILL, "webhook_configs": [hook]})
+    receivers += [
+        {"name": name, **receiver_config(cluster, node, options, one)}
+        for name, one in sorted(options.receivers.items())
+    ]
+    config: dict[str, Any] = {
+        "global": mail_server(options),
+        "templates": [notifications_file(options)],
+        "route": _root(cluster, options),
+        "receivers": receivers,
+        "inhibit_rules": [dict(one) for one in INHIBITIONS],
+        "time_intervals": [
+            {"name": name, "time_intervals": [_interval(one) for one in times]}
+            for name, times in sorted(options.mute_times.items())
+        ],
+    }
+    plain = {key: value for key, value in config.items() if value}
+    return HEADER + yaml.dump(plain, Dumper=_Plain, sort_keys=False, width=120)
+
+
+class _Plain(yaml.SafeDumper):
+    """Without anchors, which a reader would have to look up."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401 - whatever is dumped
+        return True
+
+
+def _root(cluster: Cluster, options: AlertmanagerOptions) -> dict[str, Any]:
+    return {
+        "receiver": NOWHERE,
+        "group_by": list(group_by(cluster, options)),
+        "group_wait": f"{options.group_wait_seconds}s",
+        "group_interval": f"{options.group_interval_seconds}s",
+        "repeat_interval": _hours(_REPEAT_HOURS),
+        "routes": list(_routes(options)),
+    }
+
+
+def group_by(cluster: Cluster, options: AlertmanagerOptions) -> tuple[str, ...]:
+    """A dead leaf is one notification, whatever racks its nodes are in."""
+    if options.group_by is not None:
+        return options.group_by
+    racks: dict[str, set[str | None]] = {}
+    for node in cluster.nodes:
+        if node.switch is not None:
+            racks.setdefault(node.switch, set()).add(node.rack)
+    several = any(len(found) > 1 for found in racks.values())
+    return ("alertname", "leaf") if several else ("alertname", "rack", "leaf")
+
+
+def _routes(options: AlertmanagerOptions) -> Iterator[dict[str, Any]]:
+    if options.drill_port is not None:
+        at_once = {"group_wait": "0s", "group_interval": "1s", "repeat_interval": "1h"}
+        yield {"receiver": DRILL, "group_by": _EACH_ALONE, **at_once, "continue": True}
+    yield {
+        "matchers": ['alertname="Watchdog"'],
+        "receiver": options.watchdog or NOWHERE,
+        "group_wait": "0s",
+        "group_interval": "30s",  # how often it is looked at whether repeat_interval is over
+        "repeat_interval": f"{options.watchdog_minutes}m",
+    }
+    for route in options.routes:
+        yield _of_site(route)
+    info = options.info
+    yield _of_severity(options, [_matcher("severity", "=", Severity.INFO)], info)
+    yield _of_severity(options, [_matcher("severity", "=", Severity.CRITICAL)], options.critical)
+    yield _of_severity(options, [], options.warning)  # and what has no severity of ours
+
+
+def _of_site(route: Route) -> dict[str, Any]:
+    hours = _REPEAT_HOURS if route.repeat_hours is None else route.repeat_hours
+    return {
+        "matchers": [
+            *(_matcher(label, "=", value) for label, value in sorted(route.match.items())),
+            *(_matcher(label, "=~", value) for label, value in sorted(route.match_regex.items())),
+        ],
+        "receiver": route.receiver,
+        "repeat_interval": _hours(hours),
+        **({"mute_time_intervals": list(route.mute)} if route.mute else {}),
+        **({"continue": True} if route.further else {}),
+    }
+
+
+def _of_severity(
+    options: AlertmanagerOptions, matchers: list[str], route: SeverityRoute | None
+) -> dict[str, Any]:
+    return {
+        **({"matchers": matchers} if matchers else {}),
+        "receiver": options.receiver_of(route),
+        **({"repeat_interval": _hours(route.repeat_hours)} if route is not None else {}),
+        **({"mute_time_intervals": list(route.mute)} if route is not None and route.mute else {}),
+    }
+
+
+def _matcher(label: str, how: str, value: str) -> str:
+    """As both of Alertmanager's parsers read it (docs/configuration.md, "Label matchers")."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{label}{how}"{escaped}"'
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:g}h" if hours == int(hours) else f"{round(hours * 3600)}s"
+
+
+def _interval(time: MuteTime) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "weekdays": list(time.weekdays),
+        "days_of_month": list(time.days_of_month),
+        "times": [{"start_time": one.start, "end_time": one.end} for one in time.times],
+        "location": time.timezone,
+    }
+    return {key: value for key, value in found.items() if value}

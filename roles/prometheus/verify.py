@@ -1,0 +1,129 @@
+"""What the prometheus role claims of a head."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from rackwright.boundary import Refused, printable, read_json
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
+from rackwright.claims.exporters import exporter_checks
+from rackwright.claims.files import as_rendered
+from rackwright.model.monitoring import USER, RoutesAlerts
+from rackwright.roles.prometheus import texts
+from rackwright.roles.prometheus.options import PrometheusOptions
+from rackwright.roles.prometheus.targets import jobs_of
+
+_SHOWN = 8
+# The password goes from its file to curl's stdin, and into no argument: printf is the shell's own.
+_ASK = """\
+set -eu
+printf 'user = "%s:%s"\\n' "$1" "$(cat "$2")" | curl --config - --silent --show-error --max-time 20 "$3"
+"""
+
+
+def answer(context: CheckContext[PrometheusOptions], path: str) -> Any:  # noqa: ANN401 - JSON
+    """The `data` of an answer of Prometheus' HTTP API; Undetermined where it gives none."""
+    url = f"{context.options.metrics_url(context.cluster, context.node)}/api/v1/{path}"
+    text = context.output("sh -c %s sh %s %s %s", _ASK, USER, context.options.password_file, url)
+    try:
+        found = read_json(text)
+    except Refused as error:
+        raise Undetermined(f"Prometheus' answer cannot be read: {error}") from error
+    if not isinstance(found, dict) or found.get("status") != "success":
+        raise Undetermined(f"Prometheus answers: {printable(text, 200)}")
+    return found["data"]
+
+
+def vector(context: CheckContext[PrometheusOptions], expression: str) -> list[tuple[dict[str, str], float]]:
+    """Labels and value of each series that an expression has now."""
+    data = answer(context, f"query?query={quote(expression)}")
+    try:
+        return [
+            ({str(name): str(text) for name, text in one["metric"].items()}, float(one["value"][1]))
+            for one in data["result"]
+        ]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise Undetermined("Prometheus' answer to a query has another form than documented") from error
+
+
+def _files(context: CheckContext[PrometheusOptions]) -> str:
+    cluster, node, options = context.cluster, context.node, context.options
+    wanted = {
+        texts.conf(node, options): texts.config_yml(cluster, node, options),
+        **texts.rule_files(cluster, node, options),
+        **texts.target_files(cluster, node, options),
+    }
+    as_rendered(context, wanted)
+    return f"{len(wanted)} files"
+
+
+def _loaded(context: CheckContext[PrometheusOptions]) -> str:
+    found = vector(context, 'prometheus_config_last_reload_successful{job="prometheus"}')
+    mine = [value for labels, value in found if labels.get("node") == context.node.name]
+    if not mine:
+        raise Undetermined("Prometheus has not read itself yet")
+    if mine != [1]:
+        fail("Prometheus refused its settings when they were last loaded, and goes on with older ones")
+    return "its last reload succeeded"
+
+
+def _targets(context: CheckContext[PrometheusOptions]) -> str:
+    """Every declared target is known and answers."""
+    wrong, count = [], 0
+    states = vector(context, "up")
+    for job, served in jobs_of(context.cluster).items():
+        up = {labels.get("instance"): value for labels, value in states if labels.get("job") == job}
+        for node, scrape in served:
+            names = [probe.target for probe in scrape.probes] or [f"{node.name}:{scrape.port}"]
+            count += len(names)
+            wrong += [f"{job} {name} is not known" for name in names if name not in up]
+            wrong += [f"{job} {name} does not answer" for name in names if up.get(name) == 0]
+    if wrong:
+        more = f" and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
+        fail(f"{'; '.join(wrong[:_SHOWN])}{more}")
+    return f"{count} targets answer"
+
+
+def _rules(context: CheckContext[PrometheusOptions]) -> str:
+    """Every rule is evaluated without an error, the watchdog among them."""
+    groups = answer(context, "rules")
+    try:
+        rules = [rule for group in groups["groups"] for rule in group["rules"]]
+        ill = [f"{rule['name']}: {rule.get('lastError', '')}" for rule in rules if rule["health"] == "err"]
+        waiting = [rule["name"] for rule in rules if rule["health"] == "unknown"]
+    except (KeyError, TypeError) as error:
+        raise Undetermined("Prometheus' list of rules has another form than documented") from error
+    if ill:
+        fail(f"{len(ill)} rules fail: {printable(ill[0], 200)}")
+    if waiting:
+        raise Undetermined(f"{len(waiting)} rules were not evaluated yet, e.g. {printable(waiting[0], 80)}")
+    if not any(rule["name"] == "Watchdog" and rule.get("state") == "firing" for rule in rules):
+        fail("the alert Watchdog, which always fires, does not fire")
+    return f"{len(rules)} rules"
+
+
+def _notifies(context: CheckContext[PrometheusOptions]) -> str:
+    routers = [node.name for node in context.cluster.nodes if node.offers(RoutesAlerts) is not None]
+    if not routers:
+        raise Warned("no Alertmanager is declared: alerts reach no one")
+    found = answer(context, "alertmanagers")
+    active = found.get("activeAlertmanagers") if isinstance(found, dict) else None
+    if not isinstance(active, list):
+        raise Undetermined("Prometheus does not report its Alertmanagers")
+    if len(active) < len(routers):
+        fail(f"Prometheus knows {len(active)} of {len(routers)} Alertmanagers ({', '.join(routers)})")
+    failed = vector(context, 'increase(prometheus_notifications_errors_total{job="prometheus"}[5m]) > 0')
+    if failed:
+        fail("Prometheus could not hand alerts to Alertmanager within the last 5 minutes")
+    return f"alerts go to {', '.join(routers)}"
+
+
+CHECKS = (
+    *exporter_checks("Prometheus", texts.arguments),
+    Check("Prometheus has its declared settings, targets and rules", _files),
+    Check("Prometheus has loaded its settings", _loaded, live=True, settle_seconds=90),
+    Check("Prometheus reads every declared target", _targets, live=True, settle_seconds=90),
+    Check("every rule of Prometheus is evaluated", _rules, live=True, settle_seconds=90),
+    Check("Prometheus hands alerts to Alertmanager", _notifies, live=True, settle_seconds=60),
+)

@@ -1,0 +1,31 @@
+"""What the snmp_exporter role claims of a head."""
+
+from __future__ import annotations
+
+from rackwright.claims.check import Check, CheckContext, Undetermined
+from rackwright.claims.exporters import exporter_checks
+from rackwright.claims.files import as_rendered, has_access, holds_secret_text
+from rackwright.roles.snmp_exporter import texts
+from rackwright.roles.snmp_exporter.options import SnmpExporterOptions
+from rackwright.secrets.store import store_of
+
+
+def _reads(context: CheckContext[SnmpExporterOptions]) -> str:
+    return as_rendered(context, {texts.modules_path(context.options): texts.modules()})
+
+
+def _credentials(context: CheckContext[SnmpExporterOptions]) -> str:
+    """By digest and access."""
+    options, store = context.options, store_of(context.cluster)
+    if missing := store.missing(options.supplied_secrets):
+        raise Undetermined(f"the secrets store has no {', '.join(missing)}")
+    wanted = texts.auths(options, lambda name: store.get(name).reveal())
+    path = holds_secret_text(context, texts.auths_path(options), wanted)
+    return has_access(context, path, "640", "root", options.names(context.node).settings["user"])
+
+
+CHECKS = (
+    *exporter_checks("snmp_exporter", texts.arguments),
+    Check("snmp_exporter reads what is declared", _reads),
+    Check("snmp_exporter has its credentials, and nobody else reads them", _credentials),
+)

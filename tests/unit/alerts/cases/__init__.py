@@ -1,0 +1,1 @@
+"""Cases of every rule, a module for each module of rackwright.alerts."""

@@ -1,0 +1,101 @@
+"""Cases of rackwright.alerts.health."""
+
+from __future__ import annotations
+
+from tests.unit.alerts.case import Case
+from tests.unit.alerts.series import GPU1, NODE, node
+
+CASES = (
+    Case(
+        alert="HealthCheckFailed",
+        series={node("rackwright_health_failed", check="gpu-count", action="reboot"): "_*2 1*5 stale _*2"},
+        fires=180,
+        labels={**NODE, "action": "reboot", "check": "gpu-count"},
+        severity="critical",
+        summary="gpu1: health check gpu-count fails and asks for: reboot",
+        description="The health check gpu-count fails on gpu1, and the node should take no jobs until it is repaired (reboot). What was seen, and what to do: rackwright why FILE gpu1.",
+        heals=420,
+        under=(
+            {
+                node("rackwright_health_failed", check="gpu-count", action="reboot"): "_*2 1*1 stale _*6",
+                node("rackwright_health_failed", check="nvme-worn", action="none"): "1*10",
+            },
+        ),
+    ),
+    Case(
+        alert="HealthCheckWarning",
+        series={node("rackwright_health_failed", check="nvme-worn", action="none"): "_*2 1*33 stale _*2"},
+        fires=1920,
+        labels={**NODE, "action": "none", "check": "nvme-worn"},
+        severity="warning",
+        summary="gpu1: health check nvme-worn fails",
+        description="The health check nvme-worn has failed on gpu1 for 30 minutes. Jobs may go on. Repair it in the next maintenance: rackwright why FILE gpu1 says how.",
+        heals=2100,
+        under=(
+            {
+                node("rackwright_health_failed", check="nvme-worn", action="none"): "_*2 1*29 stale _*6",
+                node("rackwright_health_failed", check="gpu-count", action="reboot"): "1*38",
+            },
+        ),
+    ),
+    Case(
+        alert="HealthWouldDrain",
+        series={node("rackwright_health_would_drain", check="gpu-count"): "_*2 1*13 stale _*2"},
+        fires=720,
+        labels={**NODE, "check": "gpu-count"},
+        severity="warning",
+        summary="gpu1 would be drained for gpu-count, but only observes",
+        description="gpu1 would drain itself for gpu-count if health.act were true. Jobs still start there. Drain it by hand if the check is right, or correct the declaration if it is not.",
+        heals=900,
+        under=({node("rackwright_health_would_drain", check="gpu-count"): "_*2 1*9 stale _*6"},),
+    ),
+    Case(
+        alert="HealthUnknown",
+        series={node("rackwright_health_checks", status="UNKNOWN"): "0*2 2*63 0*3"},
+        fires=3720,
+        labels={**NODE, "status": "UNKNOWN"},
+        severity="warning",
+        summary="gpu1: health checks cannot tell (2)",
+        description="Some health checks of gpu1 (2) have not been able to tell for an hour whether all is well: a tool is missing, hangs, or prints something new. Unknown is not healthy. See which: rackwright health FILE --limit gpu1.",
+        heals=3900,
+        under=(
+            {
+                node("rackwright_health_checks", status="UNKNOWN"): "0*68",
+                node("rackwright_health_checks", status="FAIL"): "2*68",
+            },
+        ),
+    ),
+    Case(
+        alert="HealthNeedsHuman",
+        series={node("rackwright_health_alert"): "0*2 1*4 0*2"},
+        fires=180,
+        labels=NODE,
+        severity="critical",
+        summary="gpu1: the health check may not act and asks for a person",
+        description="The health check of gpu1 found a fault that it may not act on: too much of the partition is drained already, or it has rebooted too often. The node still takes jobs. Decide: rackwright why FILE gpu1.",
+        heals=360,
+        under=({node("rackwright_health_alert"): "0*2 1*1 0*5"},),
+    ),
+    Case(
+        alert="HealthCheckNotRunning",
+        series={node("rackwright_health_last_pass_timestamp_seconds"): "0*35 2100*5"},
+        fires=1920,
+        labels=NODE,
+        severity="warning",
+        summary="gpu1: no health check for 32m 0s",
+        description="The last health check of gpu1 ended 32m 0s ago. Faults go unnoticed there. Slurm starts it: see whether slurmd runs, then start it by hand.",
+        heals=2100,
+        under=({node("rackwright_health_last_pass_timestamp_seconds"): "-1800+60*40"},),
+    ),
+    Case(
+        alert="NodeRebootsOften",
+        series={node("rackwright_health_reboots_24h"): "3*2 4*4 3*2"},
+        fires=120,
+        labels=GPU1,
+        severity="critical",
+        summary="gpu1 has rebooted 4 times within a day",
+        description="gpu1 has rebooted 4 times within 24 hours. It takes a job with it each time. Drain it, and do not reboot it again before its event log has been read.",
+        heals=360,
+        under=({node("rackwright_health_reboots_24h"): "3*8"},),
+    ),
+)

@@ -1,0 +1,123 @@
+"""Drills on a rack of paper: what is made, what is healed, and what is reported."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from rackwright.drill import run
+from rackwright.drill.model import Drill, LabFault, Outcome, Shell
+from rackwright.errors import LabError
+from rackwright.roles.base.options import BaseOptions
+from tests.unit.roles.sites import site
+
+CLUSTER = site({"base": BaseOptions()})
+
+
+class Rack:
+    """Remembers what was done to its nodes; `fails` names a node on which nothing works."""
+
+    def __init__(self, fails=None):
+        self.done, self.fails, self.lock = [], fails, threading.Lock()
+
+    def _do(self, *what):
+        if what[0] == self.fails:
+            raise LabError("node is not running")
+        with self.lock:
+            self.done.append(what)
+
+    def fault(self, node, kind, *args):
+        self._do(node, "fault", kind, *args)
+
+    def heal(self, node):
+        self._do(node, "heal")
+
+    def run(self, node, argv, timeout=60):
+        self._do(node, argv[-1])
+        return ""
+
+
+class Webhook:
+    """Reports an alert as fired while its fault is there, and as resolved once it is healed; some it never does."""
+
+    def __init__(self, rack, silent=(), stuck=()):
+        self.rack, self.silent, self.stuck = rack, silent, stuck
+
+    def count(self):
+        return 0
+
+    def seen(self, alert, labels, status, since):
+        if alert in self.silent:
+            return False
+        broken = bool(self.rack.done) and not any("heal" in step[-1] for step in self.rack.done)
+        return broken if status == "firing" else alert not in self.stuck
+
+
+def on_gpu1(cluster):
+    return cluster.by_name["gpu1"]
+
+
+def drill(alert="UnitFailed", act=None, **changes):
+    return Drill(alert, "a unit is stopped", on_gpu1, act or Shell("make it", "heal it"), **changes)
+
+
+def drilled(*drills, rack=None, **webhook):
+    rack = rack or Rack()
+    told = []
+    results = run.run_drills(CLUSTER, rack, Webhook(rack, **webhook), drills, 0.05, told.append)
+    assert sorted(map(id, told)) == sorted(map(id, results))
+    return results, rack
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(run, "_POLL_SECONDS", 0.001)
+
+
+def test_an_alert_that_fires_and_resolves_passes():
+    (result,), rack = drilled(drill())
+    assert result.outcome is Outcome.PASSED
+    assert result.fired_after is not None
+    assert result.resolved_after is not None
+    assert rack.done == [("gpu1", "make it"), ("gpu1", "heal it")]
+
+
+def test_a_fault_of_the_lab_is_healed_by_the_lab():
+    _, rack = drilled(drill(act=LabFault("clock:jump", ("60",))))
+    assert rack.done == [("gpu1", "fault", "clock:jump", "60"), ("gpu1", "heal")]
+
+
+def test_an_alert_that_does_not_fire_is_reported_and_its_fault_healed():
+    (result,), rack = drilled(drill(), silent=("UnitFailed",))
+    assert result.outcome is Outcome.NOT_FIRED
+    assert rack.done[-1] == ("gpu1", "heal it")
+
+
+def test_an_alert_that_does_not_resolve_is_reported():
+    (result,), _ = drilled(drill(), stuck=("UnitFailed",))
+    assert (result.outcome, result.resolved_after) == (Outcome.NOT_RESOLVED, None)
+
+
+def test_a_fault_that_cannot_be_made_is_an_error_and_not_a_pass():
+    (result,), _ = drilled(drill(), rack=Rack(fails="gpu1"))
+    assert (result.outcome, result.detail) == (Outcome.ERROR, "node is not running")
+
+
+def test_a_rack_without_a_fitting_node_skips():
+    nowhere = Drill("X", "a fault", lambda cluster: None, Shell("a", "b"))
+    (result,), rack = drilled(nowhere)
+    assert (result.outcome, result.node) == (Outcome.SKIPPED, None)
+    assert rack.done == []
+
+
+def test_what_wants_the_rack_for_itself_comes_last():
+    alone = drill(act=Shell("make alone", "heal it"), alone=True)
+    results, rack = drilled(alone, drill(lane="a"), drill(lane="b"))
+    assert len(results) == 3
+    assert [step[-1] for step in rack.done].index("make alone") == 4
+
+
+def test_results_come_in_the_order_of_the_drills():
+    results, _ = drilled(drill("A", lane="1"), drill("B", lane="2"), drill("C", lane="1"))
+    assert [result.alert for result in results] == ["A", "B", "C"]

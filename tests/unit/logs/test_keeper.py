@@ -1,0 +1,228 @@
+"""What keeps the central journal: the audit trail is copied before anything goes, and what goes is the right one's."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from rackwright.logs import audit_files, keeper
+from rackwright.logs.keeper import Keeper
+from tests.unit.logs.journals import T0, entry
+
+DAY = 86400
+LOGIN = {"SYSLOG_FACILITY": "4", "SYSLOG_IDENTIFIER": "sshd"}
+
+
+@pytest.fixture
+def run(folder, tmp_path):
+    """A pass of the keeper at T0 + `now`."""
+    (tmp_path / "root").mkdir()
+    for name in (keeper.STATE, str(folder.path), str(folder.audit)):
+        (tmp_path / "root" / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+    state = tmp_path / "state"
+    state.mkdir()
+
+    def pass_(now=0.0, **changes):
+        settings = {
+            **folder.settings,
+            "days": 14,
+            "audit_days": 90,
+            "max_bytes": 1 << 40,
+            "keep_free_bytes": 0,
+            **changes,
+        }
+        made = Keeper(settings, T0 + now)
+        made.cursors_path = str(state / "cursors.json")
+        made.run()
+        return made
+
+    return pass_
+
+
+def audited(folder):
+    """(node, message) of the whole audit trail, oldest day first."""
+    found = []
+    for _, path in audit_files.days(str(folder.audit)):
+        opened = gzip.open if path.endswith(".gz") else open
+        with opened(path, "rt") as file:
+            found += [(one["node"], one["message"]) for one in map(json.loads, file)]
+    return found
+
+
+def test_logins_are_copied_once(folder, run):
+    folder.write(1, [entry(1, "Accepted publickey", **LOGIN), entry(2, "nothing of the kind")])
+    folder.write(2, [entry(1, "sudo", SYSLOG_FACILITY="10")])
+    assert run(10).copied == 2
+    assert run(20).copied == 0
+    folder.write(1, [entry(1, "Accepted publickey", **LOGIN), entry(25, "closed", **LOGIN)])
+    assert run(30).copied == 1
+    assert audited(folder) == [("w1", "Accepted publickey"), ("w2", "sudo"), ("w1", "closed")]
+    assert os.stat(folder.audit / "2026-11-27.jsonl").st_mode & 0o777 == 0o600
+
+
+def test_a_node_that_was_cut_off_for_days_loses_none(folder, run):
+    folder.write(2, [entry(1, "two", **LOGIN)])
+    run(10)
+    folder.write(1, [entry(-3 * DAY, "late", **LOGIN)])
+    assert run(20).copied == 1
+    assert audited(folder)[-1] == ("w1", "late")
+
+
+def test_the_trail_is_kept_for_its_own_days(folder, run):
+    folder.write(1, [entry(0, "first", **LOGIN)])
+    run(0)
+    folder.write(1, [entry(0, "first", **LOGIN), entry(30 * DAY, "second", **LOGIN)])
+    run(30 * DAY)
+    run(90 * DAY)
+    assert audited(folder) == [("w1", "first"), ("w1", "second")]
+    assert sorted(path.name for path in folder.audit.iterdir()) == [
+        "2026-11-27.jsonl.gz",
+        "2026-12-27.jsonl.gz",
+    ]
+    run(91 * DAY)
+    assert audited(folder) == [("w1", "second")]
+
+
+def test_old_closed_files_go_and_open_ones_stay(folder, run):
+    gone = folder.write(1, [entry(-20 * DAY, "a")], "@0-1-2")
+    young = folder.write(1, [entry(-13 * DAY, "b")], "@0-2-3")
+    silent = folder.write(2, [entry(-99 * DAY, "c")])
+    assert run().removed == 1
+    assert (gone.exists(), young.exists(), silent.exists()) == (False, True, True)
+
+
+def test_a_damaged_file_is_as_old_as_it_was_written(folder, run):
+    damaged = folder.path / "remote-127.1.0.1.journal~"
+    damaged.write_bytes(b"nothing")
+    os.utime(damaged, (T0 - 20 * DAY, T0 - 20 * DAY))
+    made = run()
+    assert not damaged.exists()
+    assert made.errors == [f"w1: journalctl: Journal file {damaged} is truncated, ignoring file."]
+
+
+def test_who_floods_loses_its_own(folder, run):
+    quiet = folder.write(2, [entry(-9 * DAY, "old and quiet")], "@0-1-2", size=50_000)
+    flood = [folder.write(1, [entry(-at, "flood")], f"@0-{at}-0", size=100_000) for at in (30, 20, 10)]
+    open_ = folder.write(1, [entry(0, "open")], size=100_000)
+    run(max_bytes=300_000)
+    assert [one.exists() for one in (*flood, quiet, open_)] == [False, False, True, True, True]
+
+
+def test_the_disk_stays_free(folder, run, monkeypatch):
+    first = folder.write(1, [entry(-30, "a")], "@0-1-2", size=10_000)
+    second = folder.write(1, [entry(-20, "b")], "@0-2-3", size=10_000)
+
+    def disk(path):
+        free = 0 if first.exists() else 1000
+        return SimpleNamespace(f_bavail=free, f_frsize=1024)
+
+    monkeypatch.setattr("rackwright.logs.keeper.os.statvfs", disk)
+    run(keep_free_bytes=500 * 1024)
+    assert (first.exists(), second.exists()) == (False, True)
+
+
+def test_nothing_goes_while_the_trail_cannot_be_written(folder, run, monkeypatch):
+    """Otherwise a full disk would cost the entries of the trail that are in old files alone."""
+    old = folder.write(1, [entry(-20 * DAY, "Accepted", **LOGIN)], "@0-1-2")
+    monkeypatch.setattr(
+        "rackwright.logs.keeper.os.statvfs", lambda path: SimpleNamespace(f_bavail=0, f_frsize=1)
+    )
+    made = run(keep_free_bytes=1000)
+    assert made.errors == [
+        f"w1: the audit trail is not complete: {folder.audit} has less than half of keep_free left"
+    ]
+    assert (made.removed, old.exists()) == (0, True)
+
+
+def test_a_journalctl_that_fails_is_an_error(folder, run, monkeypatch):
+    folder.write(1, [entry(1, "a", **LOGIN)])
+    monkeypatch.setenv("JOURNALCTL_RC", "1")
+    assert run().errors == ["w1: journalctl: it exited 1"]
+
+
+def test_a_line_cut_off_by_a_crash_spoils_no_other(folder, run):
+    folder.write(1, [entry(1, "whole", **LOGIN)])
+    folder.audit.joinpath("2026-11-27.jsonl").write_text('{"node": "w1", "at": 1, "mess')
+    run()
+    problems = []
+    found = list(audit_files.audit_entries(str(folder.audit), T0, problems.append))
+    assert [one["message"] for one in found] == ["whole"]
+    assert problems == []
+
+
+def test_nothing_was_sent_yet(folder, run):
+    folder.sources.unlink()
+    assert run().errors == []
+
+
+def test_metrics(folder):
+    folder.write(1, [entry(5, "a")])
+    text = keeper.metrics(folder.settings, T0 + 9, failed=True)
+    assert f'rackwright_logs_newest_timestamp_seconds{{node="w1"}} {T0 + 5:.3f}\n' in text
+    assert f"rackwright_logs_keeper_last_run_timestamp_seconds {T0 + 9}\n" in text
+    assert "rackwright_logs_keeper_failed 1\n" in text
+    assert "rackwright_logs_bytes 4096\n" in text
+
+
+@pytest.fixture
+def program(folder, tmp_path, monkeypatch):
+    """The whole program, with its files in a folder of the test."""
+    settings = {**folder.settings, "days": 1, "audit_days": 90, "max_bytes": 1 << 40, "keep_free_bytes": 0}
+    settings["textfiles"] = str(tmp_path / "textfiles")
+    (tmp_path / "textfiles").mkdir()
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    for name, path in (
+        ("SETTINGS", "settings.json"),
+        ("STATE", "."),
+        ("CURSORS", "cursors.json"),
+        ("LAST", "last.json"),
+    ):
+        monkeypatch.setattr(keeper, name, str(tmp_path / path))
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["logs-keeper", *arguments])
+        keeper.main()
+
+    return call
+
+
+def test_the_program(folder, program, tmp_path, capsys):
+    folder.write(1, [entry(1, "a", **LOGIN)])
+    program()
+    assert capsys.readouterr().out == "copied 1 entries of the audit trail, removed 0 journal files\n"
+    assert json.loads((tmp_path / "last.json").read_text())["errors"] == []
+    assert (tmp_path / "textfiles" / "rackwright_logs.prom").stat().st_mode & 0o777 == 0o644
+    program("--report")
+    report = json.loads(capsys.readouterr().out)
+    assert report["newest"] == {"w1": T0 + 1}
+    assert (report["oldest_closed"], report["bytes"], len(report["audit_days"])) == (None, 4096, 1)
+    assert report["last"]["copied"] == 1
+
+
+def test_the_program_says_what_is_not_complete(folder, program, monkeypatch, tmp_path):
+    folder.write(1, [entry(1, "a", **LOGIN)])
+    monkeypatch.setenv("JOURNALCTL_RC", "1")
+    with pytest.raises(SystemExit, match="w1: journalctl: it exited 1"):
+        program()
+    assert json.loads((tmp_path / "last.json").read_text())["errors"] == ["w1: journalctl: it exited 1"]
+    folder.sources.write_text("[]")
+    with pytest.raises(SystemExit, match="does not hold numbers of nodes"):
+        program("--report")
+
+
+def test_a_full_disk_is_an_error_of_the_trail(folder, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, data):
+            return 3
+
+        def fileno(self):
+            return 0
+
+    monkeypatch.setattr("rackwright.logs.audit_files.os.fdopen", lambda *_, **__: Full())
+    with pytest.raises(OSError, match="No space left on device"):
+        audit_files.append(str(folder.audit), T0, [{"node": "w1", "at": 1.0, "message": "x"}])
