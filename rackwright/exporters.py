@@ -41,6 +41,8 @@ class ExporterOptions(RoleOptions, ExposesMetrics, Listens, NeedsCertificates, W
     address_flag: ClassVar[str] = "--web.listen-address"
     users_flag: ClassVar[str] = "--web.config.file"
     secrets: ClassVar[tuple[str, ...]] = (PASSWORD_SECRET,)
+    password_secret: ClassVar[str] = PASSWORD_SECRET
+    """The secret that opens it."""
 
     port: int = Field(ge=1, le=65535, description="TCP port on the management address.")
     extra_arguments: tuple[str, ...] = Field(
@@ -102,7 +104,9 @@ class ExporterOptions(RoleOptions, ExposesMetrics, Listens, NeedsCertificates, W
 
     def scrapes(self, cluster: Cluster, node: Node) -> tuple[Scrape, ...]:
         """What it serves at /metrics."""
-        return (Scrape(self.job, self.port),) if self.serves(node) else ()
+        if not self.serves(node):
+            return ()
+        return (Scrape(self.job, self.port, password_secret=self.password_secret),)
 
     def drop_in(self, node: Node) -> str:
         """File with the command line of its unit."""
@@ -150,7 +154,7 @@ def _in_the_clear(cluster: Cluster) -> bool:
 
 def web_config(cluster: Cluster, node: Node, options: ExporterOptions, secret: Callable[[str], str]) -> str:
     """Users and certificate of an exporter: everyone needs the password."""
-    password = secret(PASSWORD_SECRET)
+    password = secret(options.password_secret)
     return render(
         "exporters/web.yml.j2",
         certificate=next(iter(options.certificates(cluster, node)), None),

@@ -12,7 +12,6 @@ from rackwright.claims.files import as_rendered, has_access, holds_secret_text
 from rackwright.claims.units import runs
 from rackwright.exporters import ExporterOptions, drop_in, web_config
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.monitoring import PASSWORD_SECRET
 from rackwright.model.platforms import Capability
 from rackwright.secrets.store import store_of
 
@@ -61,8 +60,8 @@ def _as_declared(context: CheckContext[ExporterOptions], arguments: Arguments) -
 
 def _users(context: CheckContext[ExporterOptions]) -> str:
     options, store = context.options, store_of(context.cluster)
-    if store.missing((PASSWORD_SECRET,)):
-        raise Undetermined(f"the secrets store has no {PASSWORD_SECRET}")
+    if store.missing((options.password_secret,)):
+        raise Undetermined(f"the secrets store has no {options.password_secret}")
     wanted = web_config(context.cluster, context.node, options, lambda name: store.get(name).reveal())
     holds_secret_text(context, options.web_config, wanted)
     return has_access(

@@ -1,6 +1,6 @@
 """Lets in the nodes of the cluster, and nobody else, to the receiver of the central journal. Runs on its server.
 
-systemd-journal-remote checks certificates only where it was built with GnuTLS: Debian 13's and Ubuntu 24.04's take lines
+systemd-journal-remote checks certificates only where it was built with GnuTLS: Debian's, of 12 and of 13, take lines
 from everyone ("Certificate checking disabled."), in whatever node's name. So TLS ends here: a connection needs a
 certificate of the site's CA whose subject is a declared node, and is passed on from an address of the loopback network
 that is that node's alone, since the receiver names files after the address that it sees. Its listening socket is

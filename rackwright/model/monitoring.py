@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 TEXTFILES = "/var/lib/prometheus/node-exporter"
 """node_exporter's textfile folder: Debian's own name, used on every family; root alone writes there."""
 PASSWORD_SECRET = "metrics_password"
+SERVER_SECRET = "monitoring_password"
+"""Opens Prometheus and Alertmanager. Another one: who is root on a node sees the password with which its exporters are
+read, and must not be able to silence alerts or to read other nodes' figures with it.
+"""
 """With it Prometheus reads exporters; they keep its bcrypt hash alone."""
 USER = "prometheus"
 """The name that Prometheus gives exporters with that password."""
@@ -41,6 +45,8 @@ class Scrape(NamedTuple):
     """Where the exporter asks others: what it asks, each a target of its own."""
     names_nodes: bool = False
     """Whether its series say themselves which node they are about: they then get no labels of the node that serves them."""
+    password_secret: str = PASSWORD_SECRET
+    """The secret with which it is read."""
     certified: bool = True
     """Whether it has a certificate and asks for the password wherever the site has a CA; False: plain HTTP."""
 

@@ -6,7 +6,7 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.model.monitoring import PASSWORD_SECRET
+from rackwright.model.monitoring import SERVER_SECRET
 from rackwright.operations import files, settings
 from rackwright.operations.exporters import install_exporter, run_exporter
 from rackwright.roles.alertmanager import texts
@@ -53,7 +53,7 @@ def _secrets(site: Site, options: AlertmanagerOptions, user: str) -> None:
     files.file(
         name="Write the password with which root asks Alertmanager",
         path=texts.password_file(options),
-        content=site.secret(PASSWORD_SECRET).reveal(),
+        content=site.secret(SERVER_SECRET).reveal(),
         mode="600",
         sensitive=True,
     )

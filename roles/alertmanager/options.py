@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from rackwright.alerts.rule import Severity
 from rackwright.exporters import ExporterOptions, Problem
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.monitoring import CollectsMetrics, RoutesAlerts
+from rackwright.model.monitoring import SERVER_SECRET, CollectsMetrics, RoutesAlerts
 from rackwright.model.services import Listener
 from rackwright.model.strings import HttpUrl, Slug
 from rackwright.model.text import mistake
@@ -37,6 +37,8 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
     role: ClassVar[str] = "alertmanager"
     software: ClassVar[str] = "alertmanager"
     job: ClassVar[str] = "alertmanager"
+    secrets: ClassVar[tuple[str, ...]] = (SERVER_SECRET,)
+    password_secret: ClassVar[str] = SERVER_SECRET
 
     port: int = Field(default=9093, ge=1, le=65535, description="TCP port on the management address.")
     nodes: tuple[str, ...] = Field(

@@ -11,7 +11,7 @@ from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, f
 from rackwright.claims.exporters import exporter_checks
 from rackwright.claims.files import as_rendered, has_access, holds_secret_text
 from rackwright.model.cluster import Node
-from rackwright.model.monitoring import PASSWORD_SECRET, USER
+from rackwright.model.monitoring import SERVER_SECRET, USER
 from rackwright.roles.alertmanager import texts
 from rackwright.roles.alertmanager.options import AMTOOL, AlertmanagerOptions
 from rackwright.roles.alertmanager.settings import alertmanager_yml
@@ -65,7 +65,7 @@ def _settings(context: CheckContext[AlertmanagerOptions]) -> str:
 def _secrets(context: CheckContext[AlertmanagerOptions]) -> str:
     options, store = context.options, store_of(context.cluster)
     group = options.names(context.node).settings["user"]
-    wanted = [(PASSWORD_SECRET, texts.password_file(options), "600", "root")]
+    wanted = [(SERVER_SECRET, texts.password_file(options), "600", "root")]
     wanted += [(name, texts.secret_file(options, name), "640", group) for name in options.supplied_secrets]
     if missing := store.missing([name for name, *_ in wanted]):
         raise Undetermined(f"the secrets store has no {', '.join(missing)}")

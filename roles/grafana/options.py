@@ -10,7 +10,13 @@ from pydantic import Field
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import HoldsPackages, ReservesMemory, WritesUnitFiles
-from rackwright.model.monitoring import PASSWORD_SECRET, CollectsMetrics, ExposesMetrics, Scrape
+from rackwright.model.monitoring import (
+    PASSWORD_SECRET,
+    SERVER_SECRET,
+    CollectsMetrics,
+    ExposesMetrics,
+    Scrape,
+)
 from rackwright.model.options import RoleOptions
 from rackwright.model.package_archive import PackageArchive, PackageVersion
 from rackwright.model.services import Certificate, IssuesCertificates, Listener, Listens, NeedsCertificates
@@ -29,7 +35,7 @@ class GrafanaOptions(
     """Grafana on the primary head, for the cluster's staff."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
-    secrets: ClassVar[tuple[str, ...]] = (ADMIN_SECRET, KEY_SECRET, PASSWORD_SECRET)
+    secrets: ClassVar[tuple[str, ...]] = (ADMIN_SECRET, KEY_SECRET, PASSWORD_SECRET, SERVER_SECRET)
 
     archive: PackageArchive | None = Field(
         default=None,

@@ -16,7 +16,7 @@ from rackwright.dashboards.catalogue import DASHBOARDS
 from rackwright.dashboards.sources import for_cluster
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.logs import KeepsLogs
-from rackwright.model.monitoring import PASSWORD_SECRET, USER, CollectsMetrics, RoutesAlerts
+from rackwright.model.monitoring import PASSWORD_SECRET, SERVER_SECRET, USER, CollectsMetrics, RoutesAlerts
 from rackwright.model.services import IssuesCertificates
 from rackwright.render import render
 from rackwright.roles.grafana.options import ADMIN_SECRET, FOLDER, KEY_SECRET, GrafanaOptions
@@ -182,7 +182,7 @@ def _source(name: str, uid: str, url: str, node: Node, more: Mapping[str, object
         "basicAuthUser": USER,
         "jsonData": {**({"tlsAuthWithCACert": True} if ca is not None else {}), **more},
         "secureJsonData": {
-            "basicAuthPassword": _file(secret_file(PASSWORD_SECRET)),
+            "basicAuthPassword": _file(secret_file(SERVER_SECRET)),
             **({"tlsCACert": _file(ca)} if ca is not None else {}),
         },
     }

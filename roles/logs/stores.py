@@ -94,6 +94,10 @@ class LokiStore(Frozen):
         return self
 
 
+Origin = Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$")]
+"""Where a server answers, without a path: the shippers add theirs."""
+
+
 class Login(Frozen):
     """A user of the search cluster."""
 
@@ -107,7 +111,7 @@ class Login(Frozen):
 class SearchStore(Frozen):
     """What Elasticsearch and OpenSearch have in common: a cluster that the site runs, with its own certificates and users."""
 
-    urls: tuple[HttpUrl, ...] = Field(
+    urls: tuple[Origin, ...] = Field(
         min_length=1,
         max_length=20,
         description="Where it answers, e.g. `[https://search1.example.com:9200]`.",

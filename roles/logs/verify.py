@@ -80,10 +80,12 @@ def _uploader_runs(context: CheckContext[LogsOptions]) -> str:
     as_declared(context, paths.UPLOAD, state)
     if not state.enabled:
         fail(f"{paths.UPLOAD} is {state.file_state or 'not enabled'}: it does not start at boot")
-    if not state.active:
+    if state.active_state in ("activating", "failed"):
         said = context.host.run("journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal")
         why = last_line(str(said.stdout)) if said.rc == 0 else "its journal cannot be read"
         fail(f"{paths.UPLOAD} is {state.active_state}; its last words: {why}")
+    if not state.active:
+        fail(f"{paths.UPLOAD} is {state.active_state}")
     return f"{paths.UPLOAD} is active and enabled"
 
 

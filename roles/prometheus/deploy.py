@@ -6,7 +6,6 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.model.monitoring import PASSWORD_SECRET
 from rackwright.operations import files
 from rackwright.operations.exporters import install_exporter, run_exporter
 from rackwright.roles.prometheus import texts
@@ -46,7 +45,7 @@ def prometheus(options: PrometheusOptions) -> None:
 
 def _passwords(site: Site, options: PrometheusOptions) -> None:
     user = options.names(site.node).settings["user"]
-    wanted = {options.password_file: PASSWORD_SECRET}
+    wanted = {texts.password_file(secret): secret for secret in options.secrets}
     wanted |= {texts.login_file(login): login.stored_as for login in options.logins}
     for path, secret in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
         files.file(

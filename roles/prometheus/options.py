@@ -12,7 +12,7 @@ from rackwright.alerts.overrides import Override
 from rackwright.exporters import FOLDER, ExporterOptions, Problem
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import ReservesMemory
-from rackwright.model.monitoring import CollectsMetrics, RoutesAlerts
+from rackwright.model.monitoring import PASSWORD_SECRET, SERVER_SECRET, CollectsMetrics, RoutesAlerts
 from rackwright.model.options import Frozen
 from rackwright.model.strings import HttpUrl, NodePath, SecretName, Slug
 from rackwright.model.text import mistake
@@ -77,6 +77,8 @@ class PrometheusOptions(ExporterOptions, CollectsMetrics, ReservesMemory):
     role: ClassVar[str] = "prometheus"
     software: ClassVar[str] = "prometheus"
     job: ClassVar[str] = "prometheus"
+    secrets: ClassVar[tuple[str, ...]] = (PASSWORD_SECRET, SERVER_SECRET)
+    password_secret: ClassVar[str] = SERVER_SECRET
     password_file: ClassVar[str] = f"{FOLDER}/prometheus/password"
 
     port: int = Field(default=9090, ge=1, le=65535, description="TCP port on the management address.")

@@ -14,7 +14,7 @@ from rackwright.alerts.catalogue import GROUPS
 from rackwright.alerts.declared import declared_groups
 from rackwright.alerts.text import rule_file
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.monitoring import USER, RoutesAlerts
+from rackwright.model.monitoring import SERVER_SECRET, USER, RoutesAlerts
 from rackwright.model.services import IssuesCertificates
 from rackwright.roles.prometheus.options import Login, PrometheusOptions
 from rackwright.roles.prometheus.targets import jobs_of, targets_json
@@ -105,8 +105,15 @@ def _tls(node: Node) -> dict[str, Any]:
     return {} if ca is None else {"tls_config": {"ca_file": ca.trust_file}}
 
 
-def _password() -> dict[str, Any]:
-    return {"basic_auth": {"username": USER, "password_file": PrometheusOptions.password_file}}
+def password_file(secret: str) -> str:
+    """Where Prometheus has the password with which it reads."""
+    if secret == PrometheusOptions.password_secret:
+        return PrometheusOptions.password_file
+    return f"{PurePosixPath(PrometheusOptions.password_file).parent}/{secret}"
+
+
+def _password(secret: str) -> dict[str, Any]:
+    return {"basic_auth": {"username": USER, "password_file": password_file(secret)}}
 
 
 def _login(login: Login | None) -> dict[str, Any]:
@@ -119,7 +126,7 @@ def _job(cluster: Cluster, node: Node, options: PrometheusOptions, job: str) -> 
     served = [scrape for _, scrape in jobs_of(cluster)[job]]
     config: dict[str, Any] = {
         "job_name": job,
-        **(_password() if all(scrape.certified for scrape in served) else {}),
+        **(_password(served[0].password_secret) if all(scrape.certified for scrape in served) else {}),
         **_tls(node),
         "file_sd_configs": [{"files": [_targets(node, options, job)]}],
     }
@@ -146,7 +153,7 @@ def _alerting(cluster: Cluster, node: Node) -> dict[str, Any]:
     secured = routers[0][0].offers(IssuesCertificates) is not None
     config: dict[str, Any] = {
         "scheme": "https" if secured else "http",
-        **_password(),
+        **_password(SERVER_SECRET),
         **(_tls(node) if secured else {}),
         "static_configs": [{"targets": [router.alerts_address(cluster, one) for one, router in routers]}],
     }

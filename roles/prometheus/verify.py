@@ -15,6 +15,8 @@ from rackwright.roles.prometheus.options import PrometheusOptions
 from rackwright.roles.prometheus.targets import jobs_of
 
 _SHOWN = 8
+_SELDOM_SECONDS = 60
+"""Prometheus spreads first readings over the interval; the check waits longer than this one."""
 # The password goes from its file to curl's stdin, and into no argument: printf is the shell's own.
 _ASK = """\
 set -eu
@@ -69,19 +71,25 @@ def _loaded(context: CheckContext[PrometheusOptions]) -> str:
 
 
 def _targets(context: CheckContext[PrometheusOptions]) -> str:
-    """Every declared target is known and answers."""
-    wrong, count = [], 0
+    """Every declared target is known and answers. One that is read seldom is known once it was read."""
+    wrong, waiting, count = [], 0, 0
     states = vector(context, "up")
     for job, served in jobs_of(context.cluster).items():
         up = {labels.get("instance"): value for labels, value in states if labels.get("job") == job}
         for node, scrape in served:
             names = [probe.target for probe in scrape.probes] or [f"{node.name}:{scrape.port}"]
             count += len(names)
-            wrong += [f"{job} {name} is not known" for name in names if name not in up]
+            missing = [name for name in names if name not in up]
+            if (scrape.interval_seconds or 0) > _SELDOM_SECONDS:
+                waiting += len(missing)
+            else:
+                wrong += [f"{job} {name} is not known" for name in missing]
             wrong += [f"{job} {name} does not answer" for name in names if up.get(name) == 0]
     if wrong:
         more = f" and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
         fail(f"{'; '.join(wrong[:_SHOWN])}{more}")
+    if waiting:
+        raise Warned(f"{waiting} of {count} targets, which are read seldom, wait for their first time")
     return f"{count} targets answer"
 
 

@@ -84,13 +84,26 @@ def test_no_exporter_answers_without_the_password(rack: Site):
 
 
 def test_the_password_is_readable_where_prometheus_runs_and_nowhere_else(rack: Site):
-    secret = rack.on("head1", "cat /etc/rackwright-exporters/prometheus/password").strip()
-    assert len(secret) >= 20
-    assert rack.on("head1", "stat -c '%a %U %G' /etc/rackwright-exporters/prometheus/password").split() == [
-        *("640", "root", "prometheus"),
-    ]
-    for node in ("worker1", "worker2"):
-        assert rack.on(node, f"grep -rlF '{secret}' /etc /var/lib 2>/dev/null || :").strip() == ""
+    for name in ("password", "metrics_password"):
+        path = f"/etc/rackwright-exporters/prometheus/{name}"
+        secret = rack.on("head1", f"cat {path}").strip()
+        assert len(secret) >= 20
+        assert rack.on("head1", f"stat -c '%a %U %G' {path}").split() == ["640", "root", "prometheus"]
+        for node in ("worker1", "worker2"):
+            assert rack.on(node, f"grep -rlF '{secret}' /etc /var/lib 2>/dev/null || :").strip() == ""
+
+
+def test_what_a_worker_can_catch_opens_neither_prometheus_nor_alertmanager(rack: Site):
+    """Prometheus tells each exporter `metrics_password`, and root on its node may listen."""
+    caught = rack.on("head1", "cat /etc/rackwright-exporters/prometheus/metrics_password").strip()
+    urls = {
+        f"https://{HEAD}:9090/api/v1/query?query=up": "401",
+        f"https://{HEAD}:9093/api/v2/silences": "401",
+        f"https://{HEAD}:9100/metrics": "200",
+    }
+    for url, status in urls.items():
+        ask = f"curl -s -o /dev/null -m 20 -w '%{{http_code}}' -u 'prometheus:{caught}' '{url}'"
+        assert rack.on("worker1", ask).strip() == status, url
 
 
 def test_a_user_sees_their_own_job_and_nothing_of_anothers(rack: Site):

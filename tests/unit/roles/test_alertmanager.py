@@ -150,7 +150,7 @@ def test_the_secrets_that_the_site_supplies():
     assert OPTIONS.supplied_secrets == (
         *("smtp_password", "slack_url", "hook_password", "hook_url", "hook_token", "pagerduty_key"),
     )
-    assert OPTIONS.secrets == ("metrics_password",)
+    assert OPTIONS.secrets == ("monitoring_password",)
 
 
 def test_settings():

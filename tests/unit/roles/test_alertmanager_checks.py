@@ -89,7 +89,7 @@ def test_settings():
 
 
 def secret_files(mode="640", strange="", **contents):
-    answers = file(texts.password_file(OPTIONS), "metrics_password of the store", "600", digest_only=True)
+    answers = file(texts.password_file(OPTIONS), "monitoring_password of the store", "600", digest_only=True)
     for name in OPTIONS.supplied_secrets:
         text = contents.get(name, f"{name} of the store")
         answers |= file(texts.secret_file(OPTIONS, name), text, mode, group="prometheus", digest_only=True)

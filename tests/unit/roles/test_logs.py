@@ -66,6 +66,10 @@ KERNEL_LINES = {
             {"store": {**STORES["opensearch"], "prefix": "a-b"}},
             "String should match pattern '^[a-z][a-z0-9]{0,30}$'",
         ),
+        (
+            {"store": {**STORES["opensearch"], "urls": ["https://search/path"]}},
+            "String should match pattern '^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$'",
+        ),
         ({"store": {"type": "opensearch"}}, "Field required"),
         ({"store": {"type": "syslog"}}, None),
         ({"retention_days": 0}, "Input should be greater than or equal to 1"),

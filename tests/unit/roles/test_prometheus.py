@@ -31,7 +31,7 @@ class Others(RoleOptions, ExposesMetrics, RoutesAlerts):
     def scrapes(self, cluster, node):
         probes = (Probe("10.9.0.11", {"node": "gpu1", "probe": "icmp"}), Probe("switch1:161"))
         return (
-            Scrape("blackbox", 9115, "/probe", 60, 20, {"module": ("icmp",)}, probes),
+            Scrape("blackbox", 9115, "/probe", 300, 20, {"module": ("icmp",)}, probes),
             Scrape("slurm", 9341, names_nodes=True),
             Scrape("bare", 9400, certified=False),
         )
@@ -136,7 +136,7 @@ def test_what_is_probed_has_the_labels_of_its_own_node():
         "__param_module": "icmp",
         "__param_target": "10.9.0.11",
         "__scheme__": "https",
-        "__scrape_interval__": "60s",
+        "__scrape_interval__": "300s",
         "__scrape_timeout__": "20s",
         "instance": "10.9.0.11",
         "node": "gpu1",
@@ -176,7 +176,8 @@ def test_one_of_a_pair_tells_itself_apart_and_alertmanager_does_not_see_it():
 def test_the_password_is_in_no_file_that_the_plan_shows():
     plan = planned(SITE, HEAD)
     assert content(plan, texts.conf(HEAD, HEAD.options["prometheus"])).count("(secret") == 0
-    assert content(plan, PrometheusOptions.password_file) == "(secret metrics_password)"
+    assert content(plan, PrometheusOptions.password_file) == "(secret monitoring_password)"
+    assert content(plan, texts.password_file("metrics_password")) == "(secret metrics_password)"
 
 
 class Api(FakeHost):
@@ -228,6 +229,9 @@ def test_every_target_has_to_answer():
     assert result(TARGETS, {"query": series(*up)}).status == "PASS"
     down = result(TARGETS, {"query": series(*up[1:], (up[0][0], 0))})
     assert (down.status, down.evidence) == ("FAIL", "node head1:9100 does not answer")
+    seldom = result(TARGETS, {"query": series(*(one for one in up if one[0]["instance"] != "switch1:161"))})
+    assert seldom.status == "WARN"
+    assert seldom.evidence == "1 of 8 targets, which are read seldom, wait for their first time"
     missing = result(TARGETS, {"query": series(*up[1:])})
     assert (missing.status, missing.evidence) == ("FAIL", "node head1:9100 is not known")
 
