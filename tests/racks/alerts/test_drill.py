@@ -11,7 +11,7 @@ from tests.racks.site import Site
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
-_QUICK = ("SystemdUnitFailed", "NodeDown")
+_QUICK = ("OtherUnitsFailed", "NodeDown")
 LEAST = 24
 """Rules that the lab has to be able to trigger."""
 

@@ -20,7 +20,7 @@ from tests.racks.snapshot import Snapshot, snapshots
 
 NODES = ("head1", "worker1", "worker2")
 _MONITORING = (
-    *("alertmanager", "dcgm_exporter", "job_metrics", "node_exporter", "prometheus", "site_ca"),
+    *("alertmanager", "dcgm_exporter", "job_metrics", "logs", "node_exporter", "prometheus", "site_ca"),
     "slurm_exporter",
 )
 

@@ -240,7 +240,7 @@ def test_the_cluster_cannot_be_changed(cluster):
 
 
 MONITORING = {
-    *("alertmanager", "dcgm_exporter", "job_metrics", "node_exporter", "prometheus", "site_ca"),
+    *("alertmanager", "dcgm_exporter", "job_metrics", "logs", "node_exporter", "prometheus", "site_ca"),
     "slurm_exporter",
 }
 
