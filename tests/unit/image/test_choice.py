@@ -22,7 +22,12 @@ INVENTORY = Path(__file__).resolve().parents[3] / "inventory"
 @cache
 def _vms(name: str) -> Cluster:
     cluster = load_cluster(INVENTORY / f"{name}.yaml", locked=False)
-    nodes = tuple(node.model_copy(update={"platform": Platform.VM}) for node in cluster.nodes)
+    vms = (node.model_copy(update={"platform": Platform.VM}) for node in cluster.nodes)
+    # as machines they would have real GPUs, whose exporter comes from a lock
+    nodes = tuple(
+        node.with_options({role: given for role, given in node.options.items() if role != "dcgm_exporter"})
+        for node in vms
+    )
     return cluster.model_copy(update={"nodes": nodes})
 
 

@@ -102,7 +102,7 @@ def secrets(mode="640", text=None):
 
 
 def test_secrets(store):
-    assert check(SECRETS, secrets()) == ("PASS", f"4 files in {FOLDER}")
+    assert check(SECRETS, secrets()) == ("PASS", f"5 files in {FOLDER}")
     assert check(SECRETS, secrets(mode="644"))[0] == "FAIL"
     assert check(SECRETS, secrets(text="another")) == (
         "FAIL",
