@@ -137,6 +137,12 @@ def test_simulated_gpus_are_said_in_the_verdict_and_on_the_page(run):
     assert "simulated" not in html(run()[0])
 
 
+def test_the_page_leads_to_the_metrics_where_they_were_drawn(run):
+    report = run()[0]
+    assert '<a href="metrics/overview.html">' in html(report, "metrics/overview.html")
+    assert "overview.html" not in html(report)
+
+
 def test_a_warning_does_not_keep_from_accepting(run):
     report, _ = run(verify=verified(CheckResult("base", "claim", "head1", Status.WARN, "nearly")))
     assert report.verdict is Verdict.ACCEPTED
