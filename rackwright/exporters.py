@@ -16,17 +16,22 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.monitoring import PASSWORD_SECRET, USER, CollectsMetrics, ExposesMetrics, Scrape
 from rackwright.model.options import RoleOptions
-from rackwright.model.services import Certificate, IssuesCertificates, Listener, Listens, NeedsCertificates
+from rackwright.model.services import (
+    PROGRAM_LENGTH,
+    Certificate,
+    IssuesCertificates,
+    Listener,
+    Listens,
+    NeedsCertificates,
+)
 from rackwright.osfamily.names import Names, names
 from rackwright.render import render
 from rackwright.secrets.hashed import bcrypt_hash
 
 FOLDER = "/etc/rackwright-exporters"
 """Certificates and users of exporters, a folder for each role."""
-PROGRAM_LENGTH = 15
-"""TASK_COMM_LEN - 1 (include/linux/sched.h): the kernel keeps no more of a process's name."""
 _COST = 8
-"""exporter-toolkit remembers whom it has let in, so that scrapes hash nothing."""
+"""exporter-toolkit caches logins, so scrapes compute no hash."""
 
 Problem = tuple[str, str, str | None]
 

@@ -83,9 +83,7 @@ and {_WRITABLE}
     """),
     jobs=_NODE,
     thresholds={
-        "percent": Threshold(
-            40, "percent", "Space available, above which a trend is no concern.", sources.MIXIN
-        ),
+        "percent": Threshold(40, "percent", "Free space above which a trend is ignored.", sources.MIXIN),
         "hours": Threshold(24, "hours", "Time until it is full.", sources.MIXIN),
     },
 )

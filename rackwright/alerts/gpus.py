@@ -53,7 +53,7 @@ and on (node) {NODE_UP}
         DCGM sees {{ $value }} GPUs on {{ $labels.node }}, fewer than its SKU declares. One has fallen off the bus, or the driver does
         not load it. Drain the node, then reboot it once; a GPU that stays away needs an RMA.
     """),
-    means="Jobs that were on the lost GPU have failed. Slurm still believes that it is there and starts the next one on it.",
+    means="Jobs that were on the lost GPU have failed. Slurm still counts it and will start the next job on it.",
     steps=listed(f"""
         - {steps.DRAIN}
         - `nvidia-smi -L` on the node, then `lspci -d 10de: | grep -e 3D -e VGA`: not even on the bus?

@@ -26,7 +26,7 @@ and on (job) (time() - max by (job) (slurm_job_start_timestamp_seconds)) > <seco
         - `job-metrics JOB` on the head: all GPUs idle, or some? CPU and network idle too? Then it hangs or waits.
         - Write to the user, with the figures. Unused GPUs of a running job: next time ask for fewer.
         - No answer and a queue: `scancel JOB`, as your site's rules say.
-        - Jobs that are meant to idle, e.g. notebooks: give them a partition of their own, and route this alert away by it.
+        - Jobs that are meant to idle, e.g. notebooks: put them in a separate partition, and route this alert by it.
     """),
     jobs=frozenset({"dcgm", "slurm"}),
     thresholds={

@@ -75,7 +75,7 @@ and count by (rack) (up{job="node",rack!=""} == 0) >= 2
             80,
             "percent",
             "Nodes of the rack that are down.",
-            "rackwright: one dead node of five is no dead rack (2026-11-27)",
+            "rackwright: one dead node out of five does not make a dead rack (2026-11-27)",
         )
     },
 )

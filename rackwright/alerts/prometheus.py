@@ -60,7 +60,7 @@ _LATE = Alert(
         - `top` on the head: is something else taking its CPU or disk?
         - `topk(10, prometheus_rule_group_last_duration_seconds)` names the slow groups.
         - `topk(10, count by (job) ({__name__=~".+"}))` names the jobs with the most series; drop what no one uses.
-        - Raise `prometheus.interval_seconds`, or give Prometheus a head of its own.
+        - Raise `prometheus.interval_seconds`, or run Prometheus on a separate head.
     """),
     jobs=_PROMETHEUS,
 )

@@ -166,7 +166,7 @@ _OPENSM = Alert(
     """),
     means="InfiniBand needs one subnet manager. Traffic goes on without it until the next change of the fabric.",
     steps=listed(f"""
-        - `sminfo` from any node with a port: is another one MASTER? Then the fabric works, and this is no emergency.
+        - `sminfo` from any node with a port: is another one MASTER? Then the fabric works, and this is not urgent.
         - {steps.journal("opensm")}
         - {steps.restart("opensm")}
         - `ibnetdiscover | wc -l`, and `ibstat` on a node that booted meanwhile: `State: Active`.

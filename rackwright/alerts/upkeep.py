@@ -154,9 +154,9 @@ rackwright_burnin_busbw_gbs{job="node"} < max_over_time(rackwright_burnin_busbw_
 """,
     hold_seconds=0,
     severity=Severity.WARNING,
-    summary='The last burn-in of {{ $labels.nodes }} nodes reached {{ $value | printf "%.0f" }} GB/s, less than before',
+    summary='The last burn-in of {{ $labels.nodes }} reached {{ $value | printf "%.0f" }} GB/s, less than before',
     description=prose("""
-        The last burn-in ({{ $labels.stage }}, {{ $labels.nodes }} nodes) reached {{ $value | printf "%.0f" }} GB/s, below <percent> % of the best
+        The last burn-in ({{ $labels.stage }}, {{ $labels.nodes }}) reached {{ $value | printf "%.0f" }} GB/s, below <percent> % of the best
         within 30 days. Something got slower: rackwright burnin compare FILE names the nodes.
     """),
     means="A node, a link, a driver or a setting changed since the better run.",

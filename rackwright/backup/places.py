@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rackwright.health.guard.places import METRICS_FOLDER, TEXTFILES
+from rackwright import textfiles
 
-__all__ = ["METRICS_FOLDER", "TEXTFILES"]
+METRICS_FOLDER = textfiles.METRICS_FOLDER
+TEXTFILES = textfiles.TEXTFILES
 
 PROGRAM = "/usr/libexec/rackwright/backup"
 FOLDER = "/etc/rackwright/backup"

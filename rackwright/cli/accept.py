@@ -66,7 +66,7 @@ def _draw(cluster: Cluster, folder: Path, out: Console) -> str | None:
     from rackwright.dashboards.catalogue import BY_NAME
     from rackwright.dashboards.collect import collect
     from rackwright.dashboards.page import Site, write
-    from rackwright.metrics.query import run_queries
+    from rackwright.prometheus.query import run_queries
 
     try:
         chosen = tuple(BY_NAME[name] for name in _DRAWN)

@@ -21,7 +21,7 @@ from rackwright.dashboards.model import Dashboard
 from rackwright.dashboards.sources import for_cluster
 from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
-from rackwright.metrics.query import run_queries
+from rackwright.prometheus.query import run_queries
 
 _SHOWN = 20
 

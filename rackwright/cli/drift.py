@@ -22,7 +22,6 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.declaration import Declaration, read_declaration, seconds_of
 from rackwright.drift.install import Done, Operations, install, uninstall
 from rackwright.drift.notify import read_urls
-from rackwright.drift.paths import TEXTFILES
 from rackwright.drift.repair import refuse_read_only, repair
 from rackwright.drift.report import LastInSync, document, remember
 from rackwright.engine.run import plan
@@ -32,6 +31,7 @@ from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.plan.node_plan import PlanResult
 from rackwright.state_folder import state_folder
+from rackwright.textfiles import TEXTFILES
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 

@@ -1,4 +1,4 @@
-"""rackwright drill: faults in a lab rack, made to see that someone hears of them."""
+"""rackwright drill: faults in a lab rack, to see that their alerts reach someone."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from rackwright.dashboards.collect import Drawn, natural
 from rackwright.dashboards.model import Colour, Kind, Panel
 from rackwright.dashboards.numbers import Scale, rounded, scale, shown
-from rackwright.metrics.query import Series
+from rackwright.prometheus.query import Series
 
 SERIES = 40
 """Lines of a chart, and bars: the highest."""
@@ -268,6 +268,6 @@ def _bars(panel: Panel, lines: Sequence[Line], step: float) -> Chart:
         trace,
         xaxis={"ticksuffix": by.suffix, "range": ends},
         yaxis={"type": "category", "automargin": True},
-        bargap=max(0.25, 1 - len(kept) / 8),  # a single bar is no wall
+        bargap=max(0.25, 1 - len(kept) / 8),  # a single bar is not too wide
     )
     return Chart(figure, note=note)

@@ -13,8 +13,8 @@ from itertools import islice
 from rackwright.dashboards.model import RATE_WINDOW, SPAN, Dashboard, Panel, Variable, filled, pattern, quoted
 from rackwright.dashboards.sources import Source, comes_with, for_cluster, left_out, sources_of
 from rackwright.errors import RackwrightError
-from rackwright.metrics.query import Query, Result, Series, collectors
 from rackwright.model.cluster import Cluster, Node
+from rackwright.prometheus.query import Query, Result, Series, collectors
 
 Ask = Callable[[Sequence[Query]], Sequence[Result]]
 PAGES = 12

@@ -190,7 +190,7 @@ _WATCHING = Row(
         time(
             "Alerts that fire",
             Unit.NUMBER,
-            "By severity. Steps up without steps down are alerts nobody acts on.",
+            "By severity. Steps up without steps down are alerts that no one acts on.",
             (
                 'count by (severity) (ALERTS{alertstate="firing",severity=~"critical|warning"})',
                 "{{severity}}",

@@ -23,8 +23,8 @@ from rackwright.dashboards.numbers import shown
 from rackwright.dashboards.rack_map import rack_map
 from rackwright.dashboards.tables import table_of
 from rackwright.errors import RackwrightError
-from rackwright.metrics.query import Series
 from rackwright.model.cluster import Cluster
+from rackwright.prometheus.query import Series
 from rackwright.render import render
 
 NUMBERS = 8

@@ -72,7 +72,7 @@ def owned(expression: str) -> str:
 
 
 def counted(what: str, of: str) -> str:
-    """How many series there are, 0 where there is none; nothing where `of` is gone too, so that silence is no zero."""
+    """How many series there are, 0 where there is none; nothing where `of` is gone too, so that missing data does not look like zero."""
     return f"count({what}) or 0 * max({of})"
 
 

@@ -19,7 +19,7 @@ _NOW = Row(
         stat(
             "Waiting",
             Unit.NUMBER,
-            "Jobs that wait, for whatever reason.",
+            "Jobs that wait in the queue, for any reason.",
             (f"sum(slurm_jobs_pending{_IN}) or 0 * max(slurm_up)", "jobs"),
         ),
         stat(
@@ -84,7 +84,7 @@ _WAITING = Row(
         bars(
             "Waiting jobs by account",
             Unit.NUMBER,
-            "Whose jobs wait now. One account with nearly all of them is at a limit of its own, not of the cluster.",
+            "Whose jobs wait now. One account with nearly all of them has hit its own limit, not the cluster's.",
             ('sum by (account) (slurm_account_jobs{state="pending"})', "{{account}}"),
             empty="No job waits.",
         ),

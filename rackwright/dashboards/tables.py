@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rackwright.dashboards.collect import Drawn, natural
 from rackwright.dashboards.numbers import shown
-from rackwright.metrics.query import Series
+from rackwright.prometheus.query import Series
 
 ROWS = 200
 _ORDERED = ("sort(", "sort_desc(", "topk(", "bottomk(")

@@ -122,7 +122,7 @@ _COURSE = Row(
         time(
             "Held GPUs by use",
             Unit.NUMBER,
-            "Held GPUs in three bands. The lowest should be thin; one that stays at night is a notebook that nobody closed.",
+            "Held GPUs in three bands. The lowest should be thin; one that stays overnight is usually a notebook left open.",
             (f"count({_NOW_UTIL} < 0.05)", "idle"),
             (f"count({_NOW_UTIL} >= 0.05 < 0.4)", "below 40 %"),
             (f"count({_NOW_UTIL} >= 0.4)", "in use"),

@@ -13,9 +13,9 @@ from typing import Literal
 from pydantic import ValidationError
 
 from rackwright.atomic_write import write_atomically
-from rackwright.drift.paths import TEXTFILES
 from rackwright.errors import RackwrightError
 from rackwright.model.options import Frozen
+from rackwright.textfiles import TEXTFILES
 
 _HOUR, _DAY = 3600, 86400
 _EVERY = re.compile(r"([1-9]\d{0,3})\s*(m|min|h|d)")

@@ -23,6 +23,7 @@ from rackwright.drift.operations import (
 from rackwright.drift.program import program
 from rackwright.facts.settings import Answer
 from rackwright.operations import files, settings, units
+from rackwright.textfiles import TEXTFILES
 
 
 @deploy("drift")
@@ -54,7 +55,7 @@ def uninstall() -> None:
     """Nothing of a drift check is left on the node."""
     site = site_of()
     declared = read_declaration(site.cluster.path)
-    textfiles = declared.textfiles if declared is not None else paths.TEXTFILES
+    textfiles = declared.textfiles if declared is not None else TEXTFILES
     if site.node.primary and not _checker_from_here(site):
         uninstall_checker(site.cluster.name, textfiles)
     _remove_timer(textfiles)

@@ -26,8 +26,6 @@ WORD = "check"
 """The one command that the user's key may run on a node."""
 INSTALLED_FROM_HERE = "placed-from-here"
 """In the checker's folder after `--on here`, so that the engine does not take it for the head's."""
-TEXTFILES = "/var/lib/prometheus/node-exporter"
-"""Where Debian's node_exporter looks for textfiles."""
 MADE_TEXTFILES = f"{HOME}/made-textfile-folder"
 """Holds the name of the textfile folder if we made it, for uninstall."""
 KEY_SECRET = DRIFT_SSH_KEY

@@ -16,7 +16,7 @@ def _stopped(alert: str, unit: str, on: Choice) -> Drill:
 
 
 def _filesystem(alert: str, fault: str, options: str, fill: str) -> Drill:
-    """A small filesystem of its own, in memory: no disk of the lab runs full for it."""
+    """A small filesystem of its own, in memory: no disk of the lab has to run full."""
     shell = Shell(
         f"mkdir -p {_MOUNT} && mount -t tmpfs -o {options} rackwright-drill {_MOUNT} && cd {_MOUNT} && {fill}",
         f"umount -l {_MOUNT} 2>/dev/null || :; rmdir {_MOUNT} 2>/dev/null || :",

@@ -36,7 +36,7 @@ class Drill:
 
     alert: str
     fault: str
-    """In words, for the table."""
+    """For the table, e.g. `slurmd is stopped`."""
     on: Choice
     act: LabFault | Shell
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -21,8 +21,8 @@ def began(cluster: str, by: dict[str, Any]) -> str:
 
 
 def ended(cluster: str, run: str) -> str:
-    """As it lets go of the lock, whatever became of it."""
-    return f"run {run} of {_plain(cluster)} let go of the lock"
+    """As it releases the lock, after success or failure."""
+    return f"run {run} of {_plain(cluster)} released the lock"
 
 
 def line_of(run: str, event: bytes) -> str | None:

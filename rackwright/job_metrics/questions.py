@@ -37,7 +37,7 @@ UNITS = {name: unit for name, (_, unit) in {**_GPU, **_NODE}.items()}
 
 
 def expressions(job: str, user: str | None) -> dict[str, str]:
-    """PromQL by what it shows; `user` None: whoever the job's user is. ValueError for what is no job or no user."""
+    """PromQL by what it shows; `user` None: whichever user the job has. ValueError where it is not a job or not a user."""
     if not JOB.fullmatch(job) or (user is not None and not USER.fullmatch(user)):
         raise ValueError("not a job of a user")
     owner = f'slurm_job_info{{job="{job}"' + ("}" if user is None else f',user="{user}"}}')

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from rackwright.job_metrics.identity import Refused, name_of
 from rackwright.job_metrics.questions import JOB, UNITS, expressions, ownership
-from rackwright.metrics.program import Asker, Failed
+from rackwright.prometheus.program import Asker, Failed
 
 PREFIX = "/v1/jobs/"
 HEADER = "X-Munge-Credential"
@@ -35,7 +35,7 @@ def answer(
 ) -> tuple[int, dict[str, Any]]:
     """HTTP status and document for a user who asks for a job.
 
-    Somebody else's job and one that never was look the same: 404 and no series.
+    Another user's job and one that never existed look the same: 404 and no series.
     """
     owner = None if user in config["operators"] else user
     if not prometheus.series({"query": ownership(job, owner, config["days"])}):
@@ -56,7 +56,7 @@ def answer(
 
 
 def _points(values: list[tuple[float, str]]) -> list[tuple[float, float]]:
-    """Without those that are no number: JSON has no way to write them."""
+    """Without NaN and infinities, which JSON cannot express."""
     pairs = ((float(at), float(value)) for at, value in values)
     return [(at, value) for at, value in pairs if math.isfinite(value)]
 
@@ -105,7 +105,7 @@ def handler(config: dict[str, Any]) -> type:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Requests are not logged: who looks at which job is nobody else's business."""
+            """Requests are not logged: which job a user looks at is private."""
 
     return Handler
 
@@ -126,7 +126,7 @@ class Server(ThreadingHTTPServer):
         super().finish_request(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """A client that goes away is no error."""
+        """A client that disconnects is not an error."""
 
 
 def main(path: str) -> None:

@@ -19,7 +19,7 @@ KERNEL_FACILITY = 0
 """Others are what programs wrote into the kernel's log (Documentation/ABI/testing/dev-kmsg)."""
 
 MARK_UNIT = "rackwright-logs-mark.service"
-"""Writes a line from time to time, by which a silent node is told from a quiet one."""
+"""Writes a line from time to time, which distinguishes a silent node from a quiet one."""
 
 Entry = dict[str, Any]
 """node, at, message, and as far as known the others of KEYS."""

@@ -1,4 +1,4 @@
-"""Lets in the nodes of the cluster, and nobody else, to the receiver of the central journal. Runs on its server.
+"""Admits only the cluster's nodes to the receiver of the central journal. Runs on its server.
 
 systemd-journal-remote checks certificates only where it was built with GnuTLS: Debian's, of 12 and of 13, take lines
 from everyone ("Certificate checking disabled."), in whatever node's name. So TLS ends here: a connection needs a
@@ -100,7 +100,7 @@ class Gate:
             self._connected[node] -= 1
 
     def _note(self, text: str) -> None:
-        """Once, so that whoever is refused cannot fill the journal."""
+        """Once, so that a refused client cannot fill the journal."""
         if text not in self._refused and len(self._refused) < 1000:
             self._refused.add(text)
             print(text, flush=True)

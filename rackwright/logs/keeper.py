@@ -1,7 +1,7 @@
 """Keeps the central journal on its server, on a timer: the audit trail apart, and what is too old or too much removed.
 
-systemd-journal-remote removes files by their size alone, whoever floods, and before systemd 253 none at all. Entries about logins, sudo
-and runs of rackwright are copied into files of their own (`audit_files`), which are kept longer; of each node from the
+systemd-journal-remote removes files by size alone, whichever node floods, and before systemd 253 none at all. Entries about logins, sudo
+and runs of rackwright are copied into separate files (`audit_files`), which are kept longer; of each node from the
 entry on that was copied last, so that one that was cut off for days loses none. Nothing is removed before it was copied.
 
 keeper             copy and remove

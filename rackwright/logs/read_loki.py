@@ -93,7 +93,7 @@ def entries(stream: Any) -> list[tuple[int, Entry]]:  # noqa: ANN401 - of JSON
         labels, values = stream["stream"], stream["values"]
         return [(int(value[0]), _entry(labels, int(value[0]), value[1])) for value in values]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-        raise Unreadable("Loki's answer is no list of streams") from None
+        raise Unreadable("Loki's answer is not a list of streams") from None
 
 
 def _entry(labels: dict[str, str], stamp: int, message: str) -> Entry:
@@ -124,7 +124,7 @@ def last(settings: dict[str, Any], nodes: list[str]) -> dict[str, float | None]:
         try:
             recent[one["metric"]["node"]] = float(one["value"][0]) - RECENT_MINUTES * 60
         except (KeyError, TypeError, ValueError, IndexError):
-            raise Unreadable("Loki's answer is no list of numbers") from None
+            raise Unreadable("Loki's answer is not a list of numbers") from None
     found: dict[str, float | None] = {node: recent.get(node) for node in nodes}
     for node in [node for node in nodes if node not in recent][:20]:
         query = f"{{node={_quoted(node)}}}"

@@ -109,7 +109,7 @@ def read(settings: dict[str, Any], reading: Reading) -> None:
 def _hits(answer: dict[str, Any]) -> list[dict[str, Any]]:
     hits = (answer.get("hits") or {}).get("hits")
     if not isinstance(hits, list) or not all(isinstance(hit, dict) for hit in hits):
-        raise Unreadable("the answer is no list of documents")
+        raise Unreadable("the answer is not a list of documents")
     return hits
 
 
@@ -161,7 +161,7 @@ def last(settings: dict[str, Any], nodes: list[str]) -> dict[str, float | None]:
                 found[bucket["key"]] = float(bucket["newest"]["value"]) / 1000
     except (KeyError, TypeError, ValueError):
         if "aggregations" in answer:
-            raise Unreadable("the answer is no list of numbers") from None  # else there is no index yet
+            raise Unreadable("the answer is not a list of numbers") from None  # else there is no index yet
     return found
 
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
 
-TEXTFILES = "/var/lib/prometheus/node-exporter"
-"""node_exporter's textfile folder: Debian's own name, used on every family; root alone writes there."""
 PASSWORD_SECRET = "metrics_password"
 SERVER_SECRET = "monitoring_password"
-"""Opens Prometheus and Alertmanager. Another one: who is root on a node sees the password with which its exporters are
-read, and must not be able to silence alerts or to read other nodes' figures with it.
+"""Opens what runs on heads alone: Prometheus, Alertmanager, and exporters there. Root on a worker can catch the password with
+which Prometheus reads the worker's exporters, and must not be able to silence alerts, probe from a head or read jobs with it.
 """
 """With it Prometheus reads exporters; they keep its bcrypt hash alone."""
 USER = "prometheus"
@@ -42,7 +40,7 @@ class Scrape(NamedTuple):
     parameters: Mapping[str, tuple[str, ...]] = {}
     """Of the URL, e.g. {"module": ("icmp",)}."""
     probes: tuple[Probe, ...] = ()
-    """Where the exporter asks others: what it asks, each a target of its own."""
+    """Where the exporter asks others: what it asks, each a separate target."""
     names_nodes: bool = False
     """Whether its series say themselves which node they are about: they then get no labels of the node that serves them."""
     password_secret: str = PASSWORD_SECRET
@@ -70,7 +68,7 @@ class CollectsMetrics:
     plain_http: bool
     """Whether exporters without certificates may answer: metrics and the password cross the network in the clear."""
     interval_seconds: int
-    """Between two scrapes of a target that has no interval of its own."""
+    """Between two scrapes of a target without its own interval."""
 
     def metrics_url(self, cluster: Cluster, node: Node) -> str:
         """Where Prometheus answers on a node that it runs on, e.g. `https://10.0.0.10:9090`."""

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
 
 
+PROGRAM_LENGTH = 15
+"""TASK_COMM_LEN - 1 (include/linux/sched.h): the kernel keeps no more of a process's name."""
+
+
 class Listener(NamedTuple):
     """Ports on which a program of a role listens, on the nodes that it runs on."""
 

@@ -88,6 +88,10 @@ Guid = Annotated[str, StringConstraints(pattern=r"^(0x)?[0-9a-f]{16}$")]
 """Of an InfiniBand node or port, as ibstat prints it or without the 0x."""
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
 """Lower-case words joined by `-`: a file and a unit have this name."""
+LabelName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
+"""A label of Prometheus' series."""
+HostPort = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:[0-9]{1,5}$")]
+"""host:port; an address or a DNS name."""
 RegistryUser = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9$][A-Za-z0-9@._$+-]{0,127}$")]
 """A login at a registry, such as NGC's `$oauthtoken` and Harbor's `robot$ci`."""
 JumpHost = Annotated[

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 
 from rackwright.data import site_of
 from rackwright.exporters import FOLDER, ExporterOptions, drop_in, web_config
-from rackwright.model.monitoring import TEXTFILES
 from rackwright.operations import files, packages, units
 from rackwright.operations.certificates import issue_certificates
+from rackwright.textfiles import TEXTFILES
 
 _AROUND_TEXTFILES = str(PurePosixPath(TEXTFILES).parent)
 

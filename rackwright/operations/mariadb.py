@@ -1,4 +1,4 @@
-"""One application's database in MariaDB, and nobody else in the server but declared users of its socket."""
+"""One application's database in MariaDB, and no other users in the server than declared ones of its socket."""
 
 from __future__ import annotations
 

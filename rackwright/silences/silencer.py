@@ -1,6 +1,6 @@
 """Silences the alerts of some nodes for as long as something is done to them.
 
-Each silence ends by itself soon after nobody renews it any more: a run that is killed leaves none behind for long.
+Each silence ends by itself soon after it is no longer renewed: a run that is killed leaves none behind for long.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NotSilencedError(Exception):
 
 
 class Silencer:
-    """What a run needs of Alertmanager; without one, nothing is done and nobody is asked."""
+    """What a run needs of Alertmanager; without one, nothing is done and no request is made."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Silencer:
 
     @contextmanager
     def around(self, nodes: Iterable[str]) -> Iterator[None]:
-        """Silence these nodes until the end of the block, whatever ends it."""
+        """Silence these nodes until the end of the block, also after an error."""
         names = tuple(nodes)
         if not self._routers or not names:
             yield

@@ -13,12 +13,12 @@ from rackwright.exporters import ExporterOptions, Problem
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.monitoring import SERVER_SECRET, CollectsMetrics, RoutesAlerts
 from rackwright.model.services import Listener
-from rackwright.model.strings import HttpUrl, Slug
+from rackwright.model.strings import HttpUrl, LabelName, Slug
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
 from rackwright.roles.alertmanager.receivers import Receiver, Smtp
 from rackwright.roles.alertmanager.release import OLDEST, WEBHOOK_URL_FILE, lacks, text
-from rackwright.roles.alertmanager.routes import LabelName, MuteTime, Route, SeverityRoute
+from rackwright.roles.alertmanager.routes import MuteTime, Route, SeverityRoute
 
 NOWHERE = "nowhere"
 DRILL = "rackwright-drill"
@@ -193,7 +193,7 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
         return f"if {held}; then {update}; else {AMTOOL} silence expire {quote(silence)}; fi"
 
     def problems(self, cluster: Cluster) -> Iterable[Problem]:
-        """Nodes that are no heads, and what an OS release's Alertmanager lacks."""
+        """Nodes that are not heads, and what an OS release's Alertmanager lacks."""
         yield from super().problems(cluster)
         heads = [node.name for node in cluster.holding(NodeRole.HEAD)]
         for index, name in enumerate(self.nodes):

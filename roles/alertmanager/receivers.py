@@ -8,16 +8,15 @@ from typing import Annotated, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from rackwright.model.options import Frozen
-from rackwright.model.strings import HttpUrl, SecretName
+from rackwright.model.strings import HostPort, HttpUrl, SecretName
 from rackwright.model.text import mistake
 
 EmailAddress = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9]([A-Za-z0-9.-]{0,188}[A-Za-z0-9])?$")
 ]
-HostPort = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:[0-9]{1,5}$")]
 Channel = Annotated[str, StringConstraints(pattern=r"^[#@][A-Za-z0-9._-]{1,80}$")]
 LoginName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}$")]
-_RESOLVED = Field(default=True, description="Whether it is told of the end of alerts, too.")
+_RESOLVED = Field(default=True, description="Whether it is also notified when alerts resolve.")
 _PROXY = Field(default=True, description="Reach it by the site's proxy, where the role `proxy` declares one.")
 
 

@@ -8,10 +8,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from rackwright.model.options import Frozen
-from rackwright.model.strings import Slug
+from rackwright.model.strings import LabelName, Slug
 from rackwright.model.text import mistake
 
-LabelName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
 LabelText = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Clock = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$")]
 Timezone = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_+/-]{1,63}$")]

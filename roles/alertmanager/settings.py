@@ -18,7 +18,7 @@ from rackwright.roles.alertmanager.routes import MuteTime, Route, SeverityRoute
 from rackwright.roles.alertmanager.texts import HEADER, notifications_file
 
 _REPEAT_HOURS = 24.0
-"""Of routes that do not say, and of whatever has no severity."""
+"""Of routes that set none, and of alerts without a severity."""
 _EACH_ALONE = ["..."]
 
 INHIBITIONS: tuple[dict[str, Any], ...] = (
@@ -91,7 +91,7 @@ def _root(cluster: Cluster, options: AlertmanagerOptions) -> dict[str, Any]:
 
 
 def group_by(cluster: Cluster, options: AlertmanagerOptions) -> tuple[str, ...]:
-    """A dead leaf is one notification, whatever racks its nodes are in."""
+    """A dead leaf is one notification, whichever racks its nodes are in."""
     if options.group_by is not None:
         return options.group_by
     racks: dict[str, set[str | None]] = {}

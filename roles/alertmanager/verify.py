@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rackwright.boundary import Refused, printable, read_json
+from rackwright.boundary import printable
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.claims.exporters import exporter_checks
 from rackwright.claims.files import as_rendered, has_access, holds_secret_text
+from rackwright.claims.web import answer, json_answer
 from rackwright.model.cluster import Node
 from rackwright.model.monitoring import SERVER_SECRET, USER
 from rackwright.roles.alertmanager import texts
@@ -17,11 +18,6 @@ from rackwright.roles.alertmanager.options import AMTOOL, AlertmanagerOptions
 from rackwright.roles.alertmanager.settings import alertmanager_yml
 from rackwright.secrets.store import store_of
 
-# The password goes from its file to curl's stdin, and into no argument: printf is the shell's own.
-_ASK = """\
-set -eu
-printf 'user = "%s:%s"\\n' "$1" "$(cat "$2")" | curl --config - --silent --show-error --fail --max-time 20 "$3"
-"""
 _SAMPLE = re.compile(r"^([a-z_]+)(?:\{(.*)\})? ([0-9.eE+-]+)$", re.MULTILINE)
 _INTEGRATION = re.compile(r'\bintegration="([a-z0-9_]+)"')
 
@@ -29,7 +25,7 @@ _INTEGRATION = re.compile(r'\bintegration="([a-z0-9_]+)"')
 def _answer(context: CheckContext[AlertmanagerOptions], path: str) -> str:
     options = context.options
     url = f"{options.url(context.cluster, context.node)}{path}"
-    return context.output("sh -c %s sh %s %s %s", _ASK, USER, texts.password_file(options), url)
+    return answer(context, USER, texts.password_file(options), url)
 
 
 def by_integration(metrics: str, name: str) -> dict[str, float]:
@@ -113,10 +109,9 @@ def _sent(context: CheckContext[AlertmanagerOptions]) -> str:
 
 
 def _status(context: CheckContext[AlertmanagerOptions]) -> dict[str, Any]:
-    try:
-        found = read_json(_answer(context, "/api/v2/status"))
-    except Refused as error:
-        raise Undetermined(f"Alertmanager's answer cannot be read: {error}") from error
+    options = context.options
+    url = f"{options.url(context.cluster, context.node)}/api/v2/status"
+    found = json_answer(context, USER, texts.password_file(options), url, "Alertmanager")
     if not isinstance(found, dict) or not isinstance(found.get("cluster"), dict):
         raise Undetermined("Alertmanager's answer does not describe its cluster")
     cluster: dict[str, Any] = found["cluster"]

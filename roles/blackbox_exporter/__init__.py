@@ -2,5 +2,5 @@
 
 Runs on the primary head. What it asks follows from the cluster file: every node's addresses on the head's own networks,
 its sshd, every service with a certificate of the site's CA, every server of names, and what the site adds. Prometheus
-hands it one address at a time, with the password: without it nobody looks around from the head.
+hands it one address at a time, with the password: without it, no client can probe from the head.
 """

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from rackwright.exporters import ExporterOptions
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.monitoring import Scrape
+from rackwright.model.monitoring import SERVER_SECRET, Scrape
 from rackwright.model.strings import Slug
 from rackwright.model.types import NodeRole
 from rackwright.roles.blackbox_exporter.extra import Extra
@@ -24,6 +24,8 @@ class BlackboxExporterOptions(ExporterOptions):
     role: ClassVar[str] = "blackbox_exporter"
     software: ClassVar[str] = "blackbox_exporter"
     job: ClassVar[str] = "blackbox"
+    secrets: ClassVar[tuple[str, ...]] = (SERVER_SECRET,)
+    password_secret: ClassVar[str] = SERVER_SECRET
 
     port: int = Field(default=9115, ge=1, le=65535, description="TCP port on the management address.")
     certificate_seconds: int = Field(
@@ -62,11 +64,12 @@ class BlackboxExporterOptions(ExporterOptions):
         """Itself, and what it asks: one for each module."""
         seconds = {"ssh": self.ssh_seconds, "tls": self.certificate_seconds}
         return (
-            Scrape(self.job, self.port),
+            Scrape(self.job, self.port, password_secret=self.password_secret),
             *(
                 Scrape(
                     self.job,
                     self.port,
+                    password_secret=self.password_secret,
                     path=PROBE_PATH,
                     interval_seconds=seconds.get(module),
                     parameters={"module": (module,)},

@@ -13,15 +13,13 @@ from rackwright.documents.nearest import suggest
 from rackwright.model.cluster import Cluster, Network, Node
 from rackwright.model.interfaces import WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
-from rackwright.model.services import Listener, Listens
+from rackwright.model.services import PROGRAM_LENGTH, Listener, Listens
 from rackwright.model.text import Cidr, mistake
 from rackwright.model.types import NetworkPurpose
 
 UNIT = "rackwright-firewall.service"
 UNIT_FILE = f"/etc/systemd/system/{UNIT}"
 DROP_IN = "/etc/systemd/system/nftables.service.d/90-rackwright.conf"
-PROGRAM_LENGTH = 15
-"""TASK_COMM_LEN - 1 (include/linux/sched.h): the kernel keeps no more of a process's name."""
 _PORTS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 Zone = Literal["trusted", "services", "closed"]

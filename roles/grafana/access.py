@@ -21,7 +21,7 @@ Text = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/@-]
 """What stands in an .ini file without a meaning there."""
 Attribute = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$")]
 
-_NOBODY = "Nobody could log in: no group has a role."
+_NOBODY = "No user could log in: no group has a role."
 _EXAMPLE = "e.g. `admins: [hpc-admins]`"
 
 
@@ -41,7 +41,7 @@ class Oidc(Frozen):
     login_claim: Claim = Field(default="preferred_username", description="Claim with the user's name.")
     admins: tuple[GroupName, ...] = Field(default=(), description="Groups whose members administer Grafana.")
     editors: tuple[GroupName, ...] = Field(
-        default=(), description="Groups whose members make dashboards of their own."
+        default=(), description="Groups whose members can make their own dashboards."
     )
     viewers: tuple[GroupName, ...] = Field(default=(), description="Groups whose members look at dashboards.")
 
@@ -89,7 +89,7 @@ class Ldap(Frozen):
     mail_attribute: Attribute = "mail"
     admins: tuple[Dn, ...] = Field(default=(), description="Groups whose members administer Grafana.")
     editors: tuple[Dn, ...] = Field(
-        default=(), description="Groups whose members make dashboards of their own."
+        default=(), description="Groups whose members can make their own dashboards."
     )
     viewers: tuple[Dn, ...] = Field(default=(), description="Groups whose members look at dashboards.")
 

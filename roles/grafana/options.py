@@ -154,13 +154,13 @@ class GrafanaOptions(
         if not any(one.offers(CollectsMetrics) for one in cluster.nodes):
             yield (
                 "",
-                "There is no Prometheus whose metrics Grafana could show.",
+                "No Prometheus is declared whose metrics Grafana could show.",
                 "add the role `prometheus: {}`",
             )
         if not self.login_form and self.oidc is None:
             yield (
                 "login_form",
-                "Nobody could log in: there is neither a form nor single sign-on.",
+                "No user could log in: there is neither a login form nor single sign-on.",
                 "declare `oidc`",
             )
         if find_spec("grafana_foundation_sdk") is None:

@@ -189,7 +189,7 @@ def _source(name: str, uid: str, url: str, node: Node, more: Mapping[str, object
 
 
 def _loki(url: str, cluster: Cluster, node: Node, options: GrafanaOptions) -> dict[str, Any]:
-    """Loki lets in who has a certificate of the site's CA, and Grafana has one."""
+    """Loki requires a certificate of the site's CA, and Grafana has one."""
     certificate, ca = next(iter(options.certificates(cluster, node)), None), _ca(node)
     secured = certificate is not None and ca is not None
     return {

@@ -5,26 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rackwright.boundary import Refused, printable, read_json
+from rackwright.boundary import printable
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered, has_access, holds_only, holds_secret_text, text_of
 from rackwright.claims.packages import held_at
 from rackwright.claims.units import runs
+from rackwright.claims.web import json_answer, requires_password
 from rackwright.model.cluster import Node
 from rackwright.roles.grafana import texts
 from rackwright.roles.grafana.options import ADMIN_SECRET, FOLDER, GrafanaOptions
 from rackwright.secrets.store import store_of
 
-_STATUS = "curl --silent --show-error --output /dev/null --max-time 10 --write-out '%%{http_code}' %s"
-_NOT_CONNECTED, _SECURED_WRONG = 7, frozenset({35, 51, 58, 60, 77, 83})
-"""curl's exit codes: could not connect; problems with TLS, of which 60 is a certificate that is not trusted (curl(1))."""
-# The password goes from its file to curl's stdin, and into no argument: printf is the shell's own.
-_ASK = """\
-set -eu
-printf 'user = "%s:%s"\\n' "$1" "$(cat "$2")" | curl --config - --silent --show-error --max-time 20 "$3"
-"""
 _CLOSED = ("/api/org", "/api/search", "/api/datasources", "/metrics")
-"""What nobody gets without a login: the organization, dashboards, data sources, Grafana's own metrics."""
+"""What requires a login: the organization, dashboards, data sources, Grafana's own metrics."""
 _WITH_HEALTH = (texts.PROMETHEUS, texts.LOKI)
 """Data sources that Grafana itself can ask; that of Alertmanager has no such call."""
 
@@ -68,35 +61,17 @@ def _dashboard_files(context: CheckContext[GrafanaOptions]) -> str:
 
 
 def _refuses(context: CheckContext[GrafanaOptions]) -> str:
-    """Its TLS is checked with what the node trusts, as a browser of the site would."""
     base = context.options.url(context.cluster, context.node)
     for path in _CLOSED:
-        url = f"{base}{path}"
-        result = context.host.run(_STATUS, url)
-        if result.rc == _NOT_CONNECTED:
-            fail(f"nothing answers at {url}")
-        if result.rc in _SECURED_WRONG:
-            fail(f"{url} has no TLS that this node trusts: {result.stderr.strip()[-200:]}")
-        if result.rc != 0:
-            raise Undetermined(
-                f"curl of {url} exited {result.rc}: {result.stderr.strip()[-200:] or 'no message'}"
-            )
-        if result.stdout == "200":
-            fail(f"{url} answers without a login")
-        if result.stdout != "401":
-            raise Undetermined(f"{url} answers {result.stdout!r}, neither content nor a refusal")
-    return f"{base} asks for a login"
+        requires_password(context, f"{base}{path}")
+    return f"{base} requires a login"
 
 
 def answer(context: CheckContext[GrafanaOptions], path: str) -> Any:  # noqa: ANN401 - JSON
-    """What Grafana's API tells its administrator; Undetermined where that is no JSON."""
+    """What Grafana's API answers its administrator; Undetermined where that is not JSON."""
     url = f"{context.options.url(context.cluster, context.node)}/api/{path}"
     password = texts.secret_file(ADMIN_SECRET)
-    text = context.output("sh -c %s sh %s %s %s", _ASK, context.options.admin, password, url)
-    try:
-        return read_json(text)
-    except Refused as error:
-        raise Undetermined(f"Grafana's answer cannot be read: {error}") from error
+    return json_answer(context, context.options.admin, password, url, "Grafana")
 
 
 def _administrator(context: CheckContext[GrafanaOptions]) -> str:
@@ -106,7 +81,7 @@ def _administrator(context: CheckContext[GrafanaOptions]) -> str:
     if found.get("login") != context.options.admin:
         fail(f"Grafana refuses the administrator's password: {printable(json.dumps(found), 200)}")
     if found.get("isGrafanaAdmin") is not True:
-        fail(f"{context.options.admin} is no administrator of Grafana")
+        fail(f"{context.options.admin} is not an administrator of Grafana")
     return f"{context.options.admin} logs in"
 
 
@@ -155,7 +130,7 @@ CHECKS = (
     Check("Grafana has its declared settings and data sources", _files),
     Check("Grafana's secrets are for Grafana alone", _secrets),
     Check("Grafana's dashboards are as rendered", _dashboard_files),
-    Check("Grafana answers nobody without a login", _refuses, live=True, settle_seconds=60),
+    Check("Grafana requires a login", _refuses, live=True, settle_seconds=60),
     Check("Grafana's administrator has the declared password", _administrator, live=True, settle_seconds=60),
     Check("Grafana reaches its data sources, and has no others", _healthy, live=True, settle_seconds=60),
     Check("Grafana shows every dashboard", _shown, live=True, settle_seconds=60),

@@ -1,4 +1,4 @@
-"""job_metrics: users see what their own jobs did with GPUs, network and filesystems, and nothing of anybody else's.
+"""job_metrics: users see what their own jobs did with GPUs, network and filesystems, and nothing of other users'.
 
 Prometheus knows no users: who may query it sees all. So users do not reach it. They run `job-metrics JOB` on a node; it
 makes a MUNGE credential, which says who they are with the cluster's own key, and a server beside Prometheus answers for

@@ -74,7 +74,7 @@ class JobMetricsOptions(RoleOptions, Listens, NeedsCertificates, WritesUnitFiles
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """No Prometheus; users whom nothing can prove to be who they say."""
         if self.server(cluster) is None:
-            yield "", "There is no Prometheus that could know of jobs.", "add the role `prometheus: {}`"
+            yield "", "No Prometheus is declared that has metrics of jobs.", "add the role `prometheus: {}`"
         for node in cluster.running("job_metrics", self):
             if node.offers(ProvesUsers) is None:
                 yield "", f"{node.name} has no MUNGE, which says who asks.", "add the role `munge: {}`"

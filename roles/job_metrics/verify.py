@@ -8,11 +8,11 @@ from rackwright.boundary import printable
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered
 from rackwright.claims.units import runs
+from rackwright.claims.web import requires_password
 from rackwright.model.cluster import Node
 from rackwright.roles.job_metrics import texts
 from rackwright.roles.job_metrics.options import CLIENT, UNIT, JobMetricsOptions
 
-_CURL = "curl --silent --show-error --max-time 10 --output /dev/null --write-out '%%{http_code}' %s"
 _NO_JOB = "job-metrics: no job "
 
 
@@ -38,10 +38,8 @@ def _answers(context: CheckContext[JobMetricsOptions]) -> str:
 
 def _refuses(context: CheckContext[JobMetricsOptions]) -> str:
     url = f"{context.options.url(context.cluster, context.node)}/v1/jobs/1"
-    status = context.output(_CURL, url)
-    if status != "401":
-        fail(f"{url} answers {status} to someone who does not say who asks")
-    return f"{url} refuses whoever has no credential"
+    requires_password(context, url)
+    return f"{url} requires a credential"
 
 
 def _serves(node: Node, options: JobMetricsOptions) -> bool:

@@ -1,4 +1,4 @@
-"""What checks of all stores claim: lines of every node arrive, and nobody without a certificate is let in."""
+"""What checks of all stores claim: lines of every node arrive, and clients need a certificate."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def refuses_strangers(context: CheckContext[LogsOptions], url: str) -> str:
     result = context.host.run(_CURL, paths.CA, url)
     code = str(result.stdout).strip()
     if code not in ("", "000"):
-        fail(f"{url} lets in who has no certificate: it answers {code}")
+        fail(f"{url} accepts clients without a certificate: it answers {code}")
     if result.rc == _REFUSED:
         fail(f"nothing answers at {url}")
     if result.rc == _UNTRUSTED:

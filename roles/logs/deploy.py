@@ -115,7 +115,7 @@ def _receive(site: Site, options: LogsOptions, store: JournalStore) -> None:
         disruptive=False,
     )
     units.unit(
-        name="Let in the nodes of the cluster alone",
+        name="Admit only the nodes of the cluster",
         unit=paths.GATE_UNIT,
         running=None,  # the socket starts it
         enabled=None,

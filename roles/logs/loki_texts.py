@@ -43,7 +43,7 @@ _OF_JOURNAL = {
 """Label -> field of the journal, as loki.source.journal names it behind `__journal_`."""
 RULES = (
     Rule(("__journal__systemd_unit",), "unit"),
-    # sessions and instances are no end of units: their label is what they have in common
+    # there is no limit to the number of sessions and instances: their label is what they have in common
     Rule(("unit",), "unit", r"session-.+\.scope", "session.scope"),
     Rule(("unit",), "unit", r"(.+@).+(\.[a-z]+)", "${1}${2}"),
     *(Rule((f"__journal_{field}",), label) for label, field in _OF_JOURNAL.items()),

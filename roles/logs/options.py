@@ -182,7 +182,7 @@ class LogsOptions(RoleOptions, HoldsPackages, KeepsLogs, Listens, NeedsCertifica
                 yield (
                     "",
                     (
-                        f"{node.name} has no certificate: nobody would know whose lines it sends, and they would cross the "
+                        f"{node.name} has no certificate: its lines could not be attributed to it, and would cross the "
                         "network in the clear."
                     ),
                     "add the role `site_ca: {}`",

@@ -179,7 +179,7 @@ LOKI_CHECKS = (
     Check("packages of Grafana's archive have their versions", _packages, applies=_is_loki),
     Check("Alloy sends the journal as declared", _alloy, applies=_is_loki, settle_seconds=20),
     Check("Loki runs as declared", _loki, applies=_is_loki_server, settle_seconds=30),
-    Check("nobody reaches Loki without a certificate", _loki_refuses, applies=_is_loki_server, live=True),
+    Check("Loki requires a certificate", _loki_refuses, applies=_is_loki_server, live=True),
     Check(
         "lines of every node arrive in Loki",
         _loki_arrives,

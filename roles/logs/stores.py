@@ -37,7 +37,7 @@ class JournalStore(Frozen):
     port: int = Field(default=19532, ge=1, le=65535, description="TCP port on the management address.")
     max_use: Size = Field(
         default="50G",
-        description="Disk space of all nodes' files; the oldest closed ones are removed beyond it, whatever their age.",
+        description="Disk space of all nodes' files; the oldest closed ones are removed beyond it, at any age.",
     )
     keep_free: Size = Field(default="10G", description="What is left free on that filesystem.")
     max_file: Size = Field(

@@ -10,13 +10,13 @@ import json
 from rackwright.logs import gate, keeper
 from rackwright.logs.entries import MARK_UNIT
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.monitoring import TEXTFILES
 from rackwright.node_programs import one_text
 from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.logs import paths
 from rackwright.roles.logs.options import LogsOptions
 from rackwright.roles.logs.stores import JournalStore, size_bytes
+from rackwright.textfiles import TEXTFILES
 
 OFFLINE = "(certificate of the site's CA)\n"
 PYTHON = "/usr/bin/python3"

@@ -63,7 +63,7 @@ def _has_ca(node: Node, options: LogsOptions) -> bool:
 
 
 def _trusts_the_ca_alone(context: CheckContext[LogsOptions]) -> str:
-    """A further CA that the site trusts must not let in whoever it certifies."""
+    """Certificates of a further CA that the site trusts must not be accepted."""
     ca = context.node.offers(IssuesCertificates)
     if ca is None:
         raise Undetermined("no role issues certificates here")
@@ -172,7 +172,7 @@ CHECKS = (
     Check("the distribution's receiver is off", _packaged_is_off, applies=_is_journal),
     Check("the receiver of lines runs", _receives, applies=_is_receiver),
     Check("receiver, gate and keeper have their settings", _server_settings, applies=_is_receiver),
-    Check("nobody sends lines without a certificate", _refuses_strangers, applies=_is_receiver, live=True),
+    Check("sending lines requires a certificate", _refuses_strangers, applies=_is_receiver, live=True),
     Check("lines of all nodes are for root alone", _is_private, applies=_is_receiver),
     Check("lines are kept as long as declared", _is_kept, applies=_is_receiver, settle_seconds=60),
     Check(

@@ -10,7 +10,7 @@ from pydantic import Field
 from rackwright.exporters import ExporterOptions, Problem
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import AccountingDatabase, ReadsDatabaseServer
-from rackwright.model.monitoring import USER
+from rackwright.model.monitoring import SERVER_SECRET, USER
 from rackwright.model.types import NodeRole
 
 
@@ -21,6 +21,8 @@ class MysqldExporterOptions(ExporterOptions, ReadsDatabaseServer):
     role: ClassVar[str] = "mysqld_exporter"
     software: ClassVar[str] = "mysqld_exporter"
     job: ClassVar[str] = "mariadb"
+    secrets: ClassVar[tuple[str, ...]] = (SERVER_SECRET,)
+    password_secret: ClassVar[str] = SERVER_SECRET
     database_user: ClassVar[str] = USER
 
     port: int = Field(default=9104, ge=1, le=65535, description="TCP port on the management address.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
-from rackwright.model.monitoring import TEXTFILES
 from rackwright.operations import files
 from rackwright.operations.exporters import install_exporter, run_exporter
 from rackwright.roles.node_exporter.options import NodeExporterOptions
 from rackwright.roles.node_exporter.texts import arguments
+from rackwright.textfiles import TEXTFILES
 
 
 @deploy("node_exporter")

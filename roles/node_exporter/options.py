@@ -25,7 +25,7 @@ UNITS: tuple[str, ...] = (
     *("ssh.service", "sshd.service", "sssd.service", "systemd-journal-remote.service"),
     *("systemd-journal-upload.service", "unbound.service"),
 )
-"""Units whose state is a figure of its own: five series each, so that all units of a node would be a thousand."""
+"""Units whose state has its own series: five each, so that all units of a node would be a thousand."""
 
 
 class NodeExporterOptions(ExporterOptions):

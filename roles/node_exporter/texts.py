@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.monitoring import TEXTFILES
 from rackwright.model.types import Platform
 from rackwright.roles.node_exporter.options import NodeExporterOptions
+from rackwright.textfiles import TEXTFILES
 
 _ADDED = ("ethtool", "mountstats", "processes", "systemd")
 """Collectors that are off by default; timex goes where a container may not ask for the kernel's clock."""
@@ -25,7 +25,7 @@ _PSEUDO = (
 """overlay and tmpfs are not among them: a diskless node's root is one of the two."""
 _OTHERS = "dev|proc|run|sys|var/lib/(containers|containerd|docker|kubelet)/.+"
 _BOUND_IN = "usr/.+"
-"""Files of a container's, which whoever runs it binds over its own."""
+"""Files that the host binds over those of a container."""
 
 
 def arguments(cluster: Cluster, node: Node, options: NodeExporterOptions) -> tuple[str, ...]:

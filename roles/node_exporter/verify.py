@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.exporters import exporter_checks
 from rackwright.claims.files import has_access
-from rackwright.model.monitoring import TEXTFILES
 from rackwright.roles.node_exporter.options import NodeExporterOptions
 from rackwright.roles.node_exporter.texts import arguments
+from rackwright.textfiles import TEXTFILES
 
 _END = "read"
 _READ = (

@@ -14,13 +14,11 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import ReservesMemory
 from rackwright.model.monitoring import PASSWORD_SECRET, SERVER_SECRET, CollectsMetrics, RoutesAlerts
 from rackwright.model.options import Frozen
-from rackwright.model.strings import HttpUrl, NodePath, SecretName, Slug
+from rackwright.model.strings import HostPort, HttpUrl, LabelName, NodePath, SecretName, Slug
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
 
-LabelName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
 LabelValue = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Target = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:[0-9]{1,5}$")]
 OWN_LABELS = frozenset({"instance", "job", "leaf", "node", "rack", "role", "sku"})
 """Labels that targets have from the cluster file."""
 _MIB_PER_TARGET = 6
@@ -49,7 +47,7 @@ class RemoteWrite(Frozen):
 class Federation(Frozen):
     """Another site's Prometheus, whose recorded series this one collects."""
 
-    target: Target = Field(description="host:port.")
+    target: HostPort = Field(description="host:port.")
     site: Slug = Field(description="Label `site` of what comes from there.")
     login: Login | None = None
     plain_http: bool = False
@@ -63,7 +61,7 @@ class Federation(Frozen):
 class ExtraJob(Frozen):
     """Something of the site's own that serves metrics."""
 
-    targets: tuple[Target, ...] = Field(min_length=1)
+    targets: tuple[HostPort, ...] = Field(min_length=1)
     path: str = Field(default="/metrics", pattern=r"^/[A-Za-z0-9._~/-]*$")
     scheme: Literal["http", "https"] = "https"
     labels: dict[LabelName, LabelValue] = Field(default_factory=dict)
@@ -169,7 +167,7 @@ class PrometheusOptions(ExporterOptions, CollectsMetrics, ReservesMemory):
         return self.url(cluster, node)
 
     def problems(self, cluster: Cluster) -> Iterable[Problem]:
-        """Nodes that are no heads; jobs that rackwright has itself."""
+        """Nodes that are not heads; jobs that rackwright has itself."""
         yield from super().problems(cluster)
         heads = [node.name for node in cluster.holding(NodeRole.HEAD)]
         for index, name in enumerate(self.nodes):

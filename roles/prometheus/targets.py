@@ -25,7 +25,7 @@ def jobs_of(cluster: Cluster) -> dict[str, tuple[tuple[Node, Scrape], ...]]:
 
 
 def node_labels(node: Node) -> dict[str, str]:
-    """The labels of whatever is about a node."""
+    """The labels of what concerns a node."""
     role = next(role for role in _ROLE_ORDER if role in node.roles)
     labels = {
         "node": node.name,

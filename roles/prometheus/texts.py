@@ -137,7 +137,7 @@ def _job(cluster: Cluster, node: Node, options: PrometheusOptions, job: str) -> 
     return config
 
 
-# What a head reports of other nodes, e.g. of their drift, has their name in `exported_node`. A worker is not believed.
+# What a head reports of other nodes, e.g. of their drift, has their name in `exported_node`. Not from workers.
 _ABOUT_OTHERS = {
     "source_labels": ["role", "__name__", "exported_node"],
     "regex": "head;rackwright_.+;(.+)",

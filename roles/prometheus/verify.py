@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from rackwright.boundary import Refused, printable, read_json
+from rackwright.boundary import printable
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.claims.exporters import exporter_checks
 from rackwright.claims.files import as_rendered
+from rackwright.claims.web import json_answer
 from rackwright.model.monitoring import USER, RoutesAlerts
 from rackwright.roles.prometheus import texts
 from rackwright.roles.prometheus.options import PrometheusOptions
@@ -17,23 +18,14 @@ from rackwright.roles.prometheus.targets import jobs_of
 _SHOWN = 8
 _SELDOM_SECONDS = 60
 """Prometheus spreads first readings over the interval; the check waits longer than this one."""
-# The password goes from its file to curl's stdin, and into no argument: printf is the shell's own.
-_ASK = """\
-set -eu
-printf 'user = "%s:%s"\\n' "$1" "$(cat "$2")" | curl --config - --silent --show-error --max-time 20 "$3"
-"""
 
 
 def answer(context: CheckContext[PrometheusOptions], path: str) -> Any:  # noqa: ANN401 - JSON
     """The `data` of an answer of Prometheus' HTTP API; Undetermined where it gives none."""
     url = f"{context.options.metrics_url(context.cluster, context.node)}/api/v1/{path}"
-    text = context.output("sh -c %s sh %s %s %s", _ASK, USER, context.options.password_file, url)
-    try:
-        found = read_json(text)
-    except Refused as error:
-        raise Undetermined(f"Prometheus' answer cannot be read: {error}") from error
+    found = json_answer(context, USER, context.options.password_file, url, "Prometheus")
     if not isinstance(found, dict) or found.get("status") != "success":
-        raise Undetermined(f"Prometheus answers: {printable(text, 200)}")
+        raise Undetermined(f"Prometheus answers: {printable(str(found), 200)}")
     return found["data"]
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from rackwright.exporters import ExporterOptions, Problem
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import RunsWorkloadManager
-from rackwright.model.monitoring import Scrape
+from rackwright.model.monitoring import SERVER_SECRET, Scrape
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
 
@@ -27,6 +27,8 @@ class SlurmExporterOptions(ExporterOptions):
     role: ClassVar[str] = "slurm_exporter"
     software: ClassVar[str] = "slurm_exporter"
     job: ClassVar[str] = "slurm"
+    secrets: ClassVar[tuple[str, ...]] = (SERVER_SECRET,)
+    password_secret: ClassVar[str] = SERVER_SECRET
 
     port: int = Field(default=9341, ge=1, le=65535, description="TCP port on the management address.")
     node: str | None = Field(
@@ -54,7 +56,7 @@ class SlurmExporterOptions(ExporterOptions):
         default=10_000,
         ge=0,
         le=100_000,
-        description="Running jobs with series of their own, those with GPUs first. All are counted.",
+        description="Running jobs with their own series, those with GPUs first. All are counted.",
     )
     max_accounts: int = Field(
         default=5_000,
@@ -79,7 +81,7 @@ class SlurmExporterOptions(ExporterOptions):
 
     def scrapes(self, cluster: Cluster, node: Node) -> tuple[Scrape, ...]:
         """Its series say which node they are about."""
-        return (Scrape(self.job, self.port, names_nodes=True),)
+        return (Scrape(self.job, self.port, names_nodes=True, password_secret=self.password_secret),)
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """Both units, and the server's command line."""

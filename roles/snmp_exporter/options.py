@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from rackwright.documents.nearest import suggest
 from rackwright.exporters import ExporterOptions, Problem
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.monitoring import Probe, Scrape
+from rackwright.model.monitoring import SERVER_SECRET, Probe, Scrape
 from rackwright.model.strings import NodePath
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole
@@ -27,6 +27,8 @@ class SnmpExporterOptions(ExporterOptions):
     role: ClassVar[str] = "snmp_exporter"
     software: ClassVar[str] = "snmp_exporter"
     job: ClassVar[str] = "snmp"
+    secrets: ClassVar[tuple[str, ...]] = (SERVER_SECRET,)
+    password_secret: ClassVar[str] = SERVER_SECRET
 
     port: int = Field(default=9116, ge=1, le=65535, description="TCP port on the management address.")
     devices: dict[DeviceName, Device] = Field(
@@ -79,11 +81,12 @@ class SnmpExporterOptions(ExporterOptions):
             labels = _labels(cluster, name, device)
             groups.setdefault((device.auth, ",".join(device.read)), []).append(Probe(device.target, labels))
         return (
-            Scrape(self.job, self.port),
+            Scrape(self.job, self.port, password_secret=self.password_secret),
             *(
                 Scrape(
                     self.job,
                     self.port,
+                    password_secret=self.password_secret,
                     path=SNMP_PATH,
                     interval_seconds=self.interval_seconds,
                     timeout_seconds=min(30, self.interval_seconds),
@@ -95,16 +98,14 @@ class SnmpExporterOptions(ExporterOptions):
         )
 
     def warnings(self, cluster: Cluster) -> Iterable[Problem]:
-        """Communities in the clear; a device at a node's address; leaves that nobody asks."""
+        """Communities in the clear; a device at a node's address; leaf switches that are not read."""
         for name, auth in self.auths.items():
             if auth.version == 2:
                 yield f"auths.{name}", f"SNMPv2c sends the community {name} in the clear.", "use version 3"
         nodes = {entry.address: node.name for node in cluster.nodes for entry in node.addresses}
         for name, device in self.devices.items():
             if device.address in nodes:
-                sentence = (
-                    f"{device.address} is {nodes[device.address]}, a node, and not a device of its own."
-                )
+                sentence = f"{device.address} is {nodes[device.address]}, a node, not a separate device."
                 yield f"devices.{name}.address", sentence, "the address at which the device answers SNMP"
         leaves = {leaf for node in cluster.nodes for leaf in node.switches}
         asked = {name for name, device in self.devices.items() if device.kind == "switch"}

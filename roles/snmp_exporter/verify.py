@@ -27,5 +27,5 @@ def _credentials(context: CheckContext[SnmpExporterOptions]) -> str:
 CHECKS = (
     *exporter_checks("snmp_exporter", texts.arguments),
     Check("snmp_exporter reads what is declared", _reads),
-    Check("snmp_exporter has its credentials, and nobody else reads them", _credentials),
+    Check("snmp_exporter has its credentials, which no other user can read", _credentials),
 )

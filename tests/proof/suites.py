@@ -644,7 +644,7 @@ SUITES = (
             "rackwright/exporters.py",
             "rackwright/job_metrics",
             "rackwright/logs",
-            "rackwright/metrics",
+            "rackwright/prometheus",
             "rackwright/model/monitoring.py",
             "rackwright/secrets",
             "rackwright/verify",

@@ -33,9 +33,9 @@ BANNED_IN_ROLES = {
 }
 UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|LoadState|UnitFileState))")
 _ROOMS = """
-    errors boundary state_folder command atomic_write result_store render documents node_programs status node_folders
+    errors boundary state_folder command atomic_write result_store render textfiles documents node_programs status node_folders
     osfamily certificates model catalog plan secrets containers mounts mount_roles exporters alerts clusterfile lab data ssh
-    workload facts factcache operations lock health claims verify fabric burnin storage metrics dashboards job_metrics logs
+    workload facts factcache operations lock health claims verify fabric burnin storage prometheus dashboards job_metrics logs
     pyinfra_driver silences engine image rotation backup restore drift why accept own_metrics drill cli __main__
 """
 ROOMS_BOTTOM_UP = tuple(_ROOMS.split())

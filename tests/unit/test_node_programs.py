@@ -48,7 +48,7 @@ ENTRIES = (
     "rackwright.drill.receiver",
     "rackwright.job_metrics.client",
     "rackwright.job_metrics.server",
-    "rackwright.metrics.program",
+    "rackwright.prometheus.program",
 )
 STANDARD = {*sys.stdlib_module_names, "_sha2"}  # Python 3.12's
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from rackwright import textfiles
+
+METRICS_FOLDER = textfiles.METRICS_FOLDER
+TEXTFILES = textfiles.TEXTFILES
+
 PROGRAM = "/usr/libexec/rackwright/health-check"
 """Slurm's HealthCheckProgram; with an argument it is the prolog, the epilog, or prints a verdict."""
 MODULES = "/usr/libexec/rackwright/health"
@@ -26,10 +31,6 @@ LAST = f"{STATE}/last.json"
 """The last verdict, what was done about it and why: what `rackwright why` reads."""
 OLD_CODE = f"{STATE}/health-check.code"
 """Compiled code that earlier versions kept; an apply removes it."""
-METRICS_FOLDER = "/var/lib/rackwright-metrics"
-"""Written by root alone, read by anyone; so it cannot lie below /var/lib/rackwright, which root alone may enter."""
 METRICS = f"{METRICS_FOLDER}/rackwright_health.prom"
-OLD_METRICS = "/var/lib/rackwright/metrics"
+OLD_METRICS = "/var/lib/rackwright/prometheus"
 """Where earlier versions kept them; an apply removes it."""
-TEXTFILES = "/var/lib/prometheus/node-exporter"
-"""Where Debian's node_exporter looks for textfiles; its own user owns it, so root puts a link there and no file."""

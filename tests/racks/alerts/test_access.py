@@ -80,7 +80,9 @@ def test_no_exporter_answers_without_the_password(rack: Site):
                     "worker1",
                     f"curl -s -o /dev/null -m 10 -w '%{{http_code}}' -u prometheus:guess '{url}{path}'",
                 )
-                assert status.strip() in ("401", "404"), f"{declared.owner} on {node.name}: {path} {status}"
+                served = path == "/metrics" and declared.owner != "job_metrics"
+                refused = ("401",) if served else ("401", "404")
+                assert status.strip() in refused, f"{declared.owner} on {node.name}: {path} {status}"
 
 
 def test_the_password_is_readable_where_prometheus_runs_and_nowhere_else(rack: Site):
@@ -99,6 +101,8 @@ def test_what_a_worker_can_catch_opens_neither_prometheus_nor_alertmanager(rack:
     urls = {
         f"https://{HEAD}:9090/api/v1/query?query=up": "401",
         f"https://{HEAD}:9093/api/v2/silences": "401",
+        f"https://{HEAD}:9341/metrics": "401",  # Slurm's jobs and users
+        f"https://{HEAD}:9115/probe?target={HEAD}&module=icmp": "401",
         f"https://{HEAD}:9100/metrics": "200",
     }
     for url, status in urls.items():

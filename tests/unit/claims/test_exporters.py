@@ -114,7 +114,7 @@ def test_without_the_password_its_users_are_not_known(monkeypatch):
 
 def test_it_asks_for_the_password_wherever_prometheus_asks():
     both = {curl(METRICS): "401", curl(SNMP): "401"}
-    assert found(REFUSES, both) == ("PASS", f"{METRICS}, {SNMP} ask for the password")
+    assert found(REFUSES, both) == ("PASS", f"{METRICS}, {SNMP} require the password")
     for status in ("200", "400"):
         assert found(REFUSES, {**both, curl(SNMP): status}) == ("FAIL", f"{SNMP} answers without a password")
 
@@ -138,7 +138,7 @@ def test_it_asks_for_the_password_wherever_prometheus_asks():
             f"curl of {METRICS} exited 28: curl: (28) Operation timed out",
         ),
         ((127, "", ""), "UNKNOWN", f"curl of {METRICS} exited 127: no message"),
-        ("503", "UNKNOWN", f"{METRICS} answers '503', neither metrics nor a refusal"),
+        ("503", "UNKNOWN", f"{METRICS} answers '503', neither content nor a refusal"),
     ],
 )
 def test_what_else_it_may_answer(answer, status, evidence):

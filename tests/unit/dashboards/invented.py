@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from rackwright.dashboards.collect import collect
 from rackwright.dashboards.model import Dashboard, Expression, Kind, Panel, Unit
-from rackwright.metrics.query import Query, Result, Series
 from rackwright.model.cluster import Cluster
+from rackwright.prometheus.query import Query, Result, Series
 
 END = 1_800_000_000.0
 _LARGEST = {

@@ -11,7 +11,7 @@ from rackwright.dashboards.collect import PAGES, State, collect, natural, span_o
 from rackwright.dashboards.model import Dashboard, Row, Unit, Variable
 from rackwright.dashboards.parts import stat, time
 from rackwright.errors import RackwrightError
-from rackwright.metrics.query import Result, Series
+from rackwright.prometheus.query import Result, Series
 from tests.unit.dashboards.site import Collects, large
 
 CLUSTER = large()

@@ -14,8 +14,8 @@ from rackwright.dashboards.catalogue import DASHBOARDS
 from rackwright.model.types import NodeRole
 from tests.factories import make_cluster, make_node
 from tests.unit.dashboards.site import EVERY_NODE, Collects, Serves
-from tests.unit.metrics.fake_prometheus import PASSWORD, matrix, prometheus, vector
-from tests.unit.metrics.local_pool import pool  # noqa: F401 - a fixture
+from tests.unit.prometheus.fake_prometheus import PASSWORD, matrix, prometheus, vector
+from tests.unit.prometheus.local_pool import pool  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.usefixtures("pool")
 

@@ -28,7 +28,7 @@ from rackwright.dashboards.model import (
 from rackwright.dashboards.page import NUMBERS, Site, index_html, page_html, write
 from rackwright.dashboards.tables import ROWS
 from rackwright.errors import RackwrightError
-from rackwright.metrics.query import Query, Result, Series
+from rackwright.prometheus.query import Query, Result, Series
 from tests.unit.dashboards.invented import pages
 from tests.unit.dashboards.site import large
 

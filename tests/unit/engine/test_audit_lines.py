@@ -35,7 +35,7 @@ def test_a_run_from_its_beginning_to_its_end():
         f"run {RUN} replaces the secret munge_key on w1"
     )
     assert said("end", outcome="finished") == f"run {RUN} ended: finished"
-    assert audit_lines.ended("lab", RUN) == f"run {RUN} of lab let go of the lock"
+    assert audit_lines.ended("lab", RUN) == f"run {RUN} of lab released the lock"
 
 
 @pytest.mark.parametrize(

@@ -183,8 +183,8 @@ def test_what_is_asked(changes, query):
     [
         ((500, "too many outstanding requests"), "Loki answers 500: too many outstanding requests"),
         ((200, {"data": {}}), "Loki answers 200"),
-        ((200, {"data": {"result": [{"stream": {}, "values": [["1", "x"]]}]}}), "is no list of streams"),
-        ((200, {"data": {"result": ["x"]}}), "is no list of streams"),
+        ((200, {"data": {"result": [{"stream": {}, "values": [["1", "x"]]}]}}), "is not a list of streams"),
+        ((200, {"data": {"result": ["x"]}}), "is not a list of streams"),
         ((200, "<html>"), "Expecting value"),
     ],
 )

@@ -125,7 +125,7 @@ def test_what_is_asked_of_a_job():
         ((403, {"error": "security_exception"}), "answers 403"),
         ((200, {"_shards": {"failed": 1}, "hits": {"hits": []}}), "for some of its shards alone"),
         ((200, {"timed_out": True}), "for some of its shards alone"),
-        ((200, {"hits": {"hits": ["x"]}}), "no list of documents"),
+        ((200, {"hits": {"hits": ["x"]}}), "not a list of documents"),
         ((200, []), "answers 200"),
     ],
 )

@@ -195,6 +195,8 @@ EXAMPLES = {
     "Guid": "0x0002c903000e0b72",
     "Slug": "docker-io",
     "RegistryUser": "$oauthtoken",
+    "LabelName": "rack_row",
+    "HostPort": "10.0.0.200:9100",
     "JumpHost": "admin@bastion.example.com:22",
 }
 

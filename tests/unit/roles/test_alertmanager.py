@@ -160,12 +160,10 @@ def test_settings():
     assert alertmanager_yml(small, head(small), options) == expected("alertmanager/small.yml")
 
 
-@pytest.mark.skipif(
-    shutil.which("amtool") is None, reason="amtool of prometheus-alertmanager is not installed"
-)
 @pytest.mark.parametrize("proxy", [False, True])
 def test_amtool_takes_the_settings(tmp_path, proxy):
     """Alertmanager 0.25 of Debian 12 as well, without what that lacks."""
+    assert shutil.which("amtool"), "amtool is missing: `make system` installs prometheus-alertmanager"
     given = {**FULL, "receivers": {**FULL["receivers"], "oncall": FULL["receivers"]["dead-man"]}}
     given["routes"] = [{"match": {"alertname": text}, "receiver": "ops"} for text in HOSTILE]
     rack = cluster(given, proxy=proxy)

@@ -82,7 +82,7 @@ PLAIN = cluster()
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"oidc": {**OIDC, "admins": [], "viewers": []}}, "Nobody could log in: no group has a role."),
+        ({"oidc": {**OIDC, "admins": [], "viewers": []}}, "No user could log in: no group has a role."),
         (
             {"oidc": {**OIDC, "token_url": "http://id.example.com/token"}},
             "`token_url` is plain HTTP: who reads the network can log in.",
@@ -91,7 +91,7 @@ PLAIN = cluster()
             {"oidc": {**OIDC, "admins": ["a' || 'Admin"]}},
             "String should match pattern '^[A-Za-z0-9_/][A-Za-z0-9_ ./:@-]{0,127}$'",
         ),
-        ({"ldap": {**LDAP, "admins": [], "editors": []}}, "Nobody could log in: no group has a role."),
+        ({"ldap": {**LDAP, "admins": [], "editors": []}}, "No user could log in: no group has a role."),
         (
             {"ldap": {**LDAP, "search_filter": "(uid=ada)"}},
             "`search_filter` has no place for the name that someone types.",
@@ -132,7 +132,7 @@ def test_options_that_are_refused(given, sentence):
             [
                 (
                     "",
-                    "There is no Prometheus whose metrics Grafana could show.",
+                    "No Prometheus is declared whose metrics Grafana could show.",
                     "add the role `prometheus: {}`",
                 )
             ],
@@ -142,7 +142,7 @@ def test_options_that_are_refused(given, sentence):
             [
                 (
                     "login_form",
-                    "Nobody could log in: there is neither a form nor single sign-on.",
+                    "No user could log in: there is neither a login form nor single sign-on.",
                     "declare `oidc`",
                 )
             ],

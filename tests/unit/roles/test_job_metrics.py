@@ -32,7 +32,7 @@ FILES = "the programs of jobs' metrics are as declared"
 REFUSES = "jobs' metrics are refused without a credential"
 ANSWERS = "a user of this node can ask for jobs' metrics"
 CURL = (
-    "curl --silent --show-error --max-time 10 --output /dev/null --write-out '%{http_code}' "
+    "curl --silent --show-error --output /dev/null --max-time 10 --write-out '%{http_code}' "
     "https://10.9.0.10:9911/v1/jobs/1"
 )
 ASK = f"timeout 60 {CLIENT} 1"
@@ -47,7 +47,7 @@ def test_it_needs_prometheus_and_munge():
     assert sentences(SITE, "job_metrics") == []
     without = site({"job_metrics": OPTIONS})
     assert [sentence for _, sentence, _ in sentences(without, "job_metrics")] == [
-        "There is no Prometheus that could know of jobs.",
+        "No Prometheus is declared that has metrics of jobs.",
         "head1 has no MUNGE, which says who asks.",
     ]
 
@@ -116,7 +116,8 @@ def result(name, **changed):
 
 def test_who_does_not_say_who_asks_has_to_be_refused():
     assert result(REFUSES, **{CURL: "200"}).status == "FAIL"
-    assert result(REFUSES, **{CURL: (7, "000", "could not connect")}).status == "UNKNOWN"
+    assert result(REFUSES, **{CURL: (7, "000", "could not connect")}).status == "FAIL"
+    assert result(REFUSES, **{CURL: (28, "000", "timed out")}).status == "UNKNOWN"
 
 
 @pytest.mark.parametrize(

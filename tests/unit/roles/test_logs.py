@@ -98,7 +98,7 @@ def test_a_site_without_a_ca():
             (
                 "",
                 (
-                    "head1 has no certificate: nobody would know whose lines it sends, and they would cross the network "
+                    "head1 has no certificate: its lines could not be attributed to it, and would cross the network "
                     "in the clear."
                 ),
                 "add the role `site_ca: {}`",

@@ -183,8 +183,8 @@ URLS = {"journal": "https://10.9.0.10:19532/upload", "loki": "https://10.9.0.10:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        ("journal", "nobody sends lines without a certificate"),
-        ("loki", "nobody reaches Loki without a certificate"),
+        ("journal", "sending lines requires a certificate"),
+        ("loki", "Loki requires a certificate"),
     ],
 )
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ URLS = {"journal": "https://10.9.0.10:19532/upload", "loki": "https://10.9.0.10:
     [
         ((56, "000", "curl: (56) unexpected eof"), "PASS", "closes a connection without a certificate"),
         ((35, "000", "curl: (35) handshake"), "PASS", "closes a connection without a certificate"),
-        ((0, "202", ""), "FAIL", "lets in who has no certificate: it answers 202"),
-        ((22, "400", ""), "FAIL", "lets in who has no certificate: it answers 400"),
+        ((0, "202", ""), "FAIL", "accepts clients without a certificate: it answers 202"),
+        ((22, "400", ""), "FAIL", "accepts clients without a certificate: it answers 400"),
         ((7, "000", "curl: (7) refused"), "FAIL", "nothing answers at"),
         ((60, "000", "curl: (60) self-signed"), "FAIL", "has a certificate that is not of the site's CA"),
         ((28, "000", "curl: (28) timed out"), "UNKNOWN", "exited 28: curl: (28) timed out"),

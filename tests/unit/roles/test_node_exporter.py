@@ -6,13 +6,14 @@ import pytest
 
 from rackwright.exporters import drop_in
 from rackwright.facts.files import AtPath
-from rackwright.model.monitoring import TEXTFILES, Scrape
+from rackwright.model.monitoring import Scrape
 from rackwright.osfamily.known import RELEASES
 from rackwright.roles.node_exporter import verify
 from rackwright.roles.node_exporter.options import NodeExporterOptions
 from rackwright.roles.node_exporter.texts import arguments
 from rackwright.roles.node_exporter.verify import CHECKS
 from rackwright.roles.site_ca.options import SiteCaOptions
+from rackwright.textfiles import TEXTFILES
 from tests.unit.roles.fake_facts import asked
 from tests.unit.roles.fake_host import FakeHost, commands, content, errors_in, judged, planned
 from tests.unit.roles.sites import expected, site, worker
@@ -122,8 +123,8 @@ def test_it_claims_what_every_exporter_claims():
     assert [check.name for check in CHECKS] == [
         "node_exporter runs",
         "node_exporter is started as declared",
-        "node_exporter knows its password and no other",
-        "node_exporter answers on its address, to nobody without the password",
+        "node_exporter accepts the declared password alone",
+        "node_exporter answers on its address, and requires its password",
         READABLE,
         TEXTS,
     ]

@@ -10,7 +10,7 @@ import yaml
 from rackwright.model.monitoring import ExposesMetrics, Probe, RoutesAlerts, Scrape
 from rackwright.model.options import RoleOptions
 from rackwright.roles.node_exporter.options import NodeExporterOptions
-from rackwright.roles.prometheus import texts, verify
+from rackwright.roles.prometheus import texts
 from rackwright.roles.prometheus.options import PrometheusOptions
 from rackwright.roles.prometheus.targets import jobs_of, targets_json
 from rackwright.roles.prometheus.verify import CHECKS
@@ -259,8 +259,3 @@ def test_alerts_have_to_reach_every_alertmanager():
     assert result(NOTIFIES, known).status == "PASS"
     assert result(NOTIFIES, known | {"alertmanagers": {"activeAlertmanagers": []}}).status == "FAIL"
     assert result(NOTIFIES, known | {"query": series(({}, 3))}).status == "FAIL"
-
-
-def test_the_password_is_no_argument():
-    assert "$(cat" in verify._ASK
-    assert "--user" not in verify._ASK

@@ -96,8 +96,12 @@ def test_one_head_serves_them():
 
 
 def test_what_it_offers():
-    assert OPTIONS.scrapes(SITE, HEAD) == (Scrape("slurm", 9341, names_nodes=True),)
-    assert jobs_of(make_cluster(HEAD))["slurm"] == ((HEAD, Scrape("slurm", 9341, names_nodes=True)),)
+    assert OPTIONS.scrapes(SITE, HEAD) == (
+        Scrape("slurm", 9341, names_nodes=True, password_secret="monitoring_password"),
+    )
+    assert jobs_of(make_cluster(HEAD))["slurm"] == (
+        (HEAD, Scrape("slurm", 9341, names_nodes=True, password_secret="monitoring_password")),
+    )
     assert OPTIONS.listeners(HEAD) == (Listener("slurm-exporter", (9341, 9341)),)
     (certificate,) = OPTIONS.certificates(SITE, HEAD)
     assert (certificate.group, certificate.serves) == ("slurm-exporter", ("10.9.0.10:9341",))
@@ -137,7 +141,7 @@ def test_modules_are_written_whole_before_the_units_start():
 
 def test_no_command_line_has_the_password():
     told = " ".join(command for operation in PLAN.operations for command in operation.commands)
-    assert "metrics_password" not in told.replace("(secret metrics_password)", "")
+    assert "monitoring_password" not in told.replace("(secret metrics_password)", "")
     assert "python3-prometheus-client" in " ".join(commands(PLAN, "Install slurm_exporter"))
 
 

@@ -24,7 +24,7 @@ from tests.unit.roles.sites import expected, head, site
 
 FOLDER = "/etc/rackwright-exporters/snmp_exporter"
 READS = "snmp_exporter reads what is declared"
-CREDENTIALS = "snmp_exporter has its credentials, and nobody else reads them"
+CREDENTIALS = "snmp_exporter has its credentials, which no other user can read"
 SECRETS = {"snmp_password": "one", "snmp_priv_password": "two", "snmp_community": "three"}
 AUTHS = {
     "site": {"user": "monitor", "password": "snmp_password", "priv_password": "snmp_priv_password"},
@@ -113,7 +113,7 @@ def test_what_is_warned_of():
         ("auths.old", "SNMPv2c sends the community old in the clear.", "use version 3"),
         (
             "devices.sw9.address",
-            "10.9.0.11 is gpu1, a node, and not a device of its own.",
+            "10.9.0.11 is gpu1, a node, not a separate device.",
             "the address at which the device answers SNMP",
         ),
         ("devices", "The leaf switch su1-leaf3 and 1 more is not asked.", "add it to `devices`"),
@@ -136,7 +136,7 @@ def test_what_prometheus_reads():
     )
     cluster = make_cluster(*nodes)
     own, *found = OPTIONS.scrapes(cluster, cluster.primary)
-    assert own == Scrape("snmp", 9116)
+    assert own == Scrape("snmp", 9116, password_secret="monitoring_password")
     leaf = {"kind": "switch", "leaf": "su1-leaf1-2"}
     assert [(dict(one.parameters), one.probes) for one in found] == [
         (

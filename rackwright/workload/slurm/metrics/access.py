@@ -4,7 +4,7 @@
     basic_auth_users: {NAME: BCRYPT HASH}
 
 As the toolkit does (docs/web-configuration.md, read 2026-11-26), it is read again when it has changed, and so is the
-certificate. Unlike there, a file without users lets nobody in.
+certificate. Unlike there, a file without users refuses every request.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def parse_web(text: str) -> Web:
     found = found if isinstance(found, dict) else {}
     users, tls = found.get("basic_auth_users"), found.get("tls_server_config")
     if not isinstance(users, dict) or not users:
-        raise Refused("it has no basic_auth_users, so that nobody may read")
+        raise Refused("it has no basic_auth_users, so every request is refused")
     tls = {} if tls is None else tls
     if not isinstance(tls, dict) or ("cert_file" in tls) != ("key_file" in tls):
         raise Refused("tls_server_config needs cert_file and key_file")
@@ -102,7 +102,7 @@ class Access:
     def admits(self, header: str | None) -> bool:
         """Whether an Authorization header names a user and its password.
 
-        One hash at a time, so that guessing takes one core at most; what was let in last is let in again without one.
+        One hash at a time, so that guessing takes one core at most; the last accepted login is accepted again without one.
         """
         user, password = _credentials(header)
         wanted = self._web.users.get(user, _UNKNOWN)

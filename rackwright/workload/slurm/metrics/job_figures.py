@@ -113,7 +113,7 @@ def job_figures(
     )
     yield gauge(
         "slurm_jobs_left_out",
-        "Running jobs beyond the limit, which have no series of their own.",
+        "Running jobs beyond the limit, which have no separate series.",
         (),
         [((), len(running) - len(shown))],
     )

@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """A thread for each connection, of which there are few; TLS is negotiated there, so that nobody holds up others."""
+    """A thread for each connection, of which there are few; TLS is negotiated there, so that no client delays another."""
 
     daemon_threads = True
     request_queue_size = 64

@@ -135,14 +135,16 @@ CASES = (
     ),
     Case(
         alert="BurninSlower",
-        series={head("rackwright_burnin_busbw_gbs", nodes="32", stage="together"): "400*3 355*3 395*3"},
+        series={
+            head("rackwright_burnin_busbw_gbs", nodes="gpu[1-32]", stage="together"): "400*3 355*3 395*3"
+        },
         fires=10800,
-        labels={**HEAD, "nodes": "32", "stage": "together"},
+        labels={**HEAD, "nodes": "gpu[1-32]", "stage": "together"},
         severity="warning",
-        summary="The last burn-in of 32 nodes reached 355 GB/s, less than before",
-        description="The last burn-in (together, 32 nodes) reached 355 GB/s, below 90 % of the best within 30 days. Something got slower: rackwright burnin compare FILE names the nodes.",
+        summary="The last burn-in of gpu[1-32] reached 355 GB/s, less than before",
+        description="The last burn-in (together, gpu[1-32]) reached 355 GB/s, below 90 % of the best within 30 days. Something got slower: rackwright burnin compare FILE names the nodes.",
         heals=21600,
-        under=({head("rackwright_burnin_busbw_gbs", nodes="32", stage="together"): "400*3 360*6"},),
+        under=({head("rackwright_burnin_busbw_gbs", nodes="gpu[1-32]", stage="together"): "400*3 360*6"},),
         every=3600,
     ),
 )

@@ -191,7 +191,7 @@ def test_a_broken_change_leaves_what_was_there(site, capfd):
         (site / "web.yml").unlink()
         assert get(server)[0] == 200
     said = capfd.readouterr().err
-    assert "it has no basic_auth_users, so that nobody may read" in said
+    assert "it has no basic_auth_users, so every request is refused" in said
     assert "No such file or directory" in said
 
 
@@ -204,9 +204,9 @@ def test_a_certificate_without_its_key_leaves_what_was_there(site):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "it has no basic_auth_users, so that nobody may read"),
-        ("[]", "it has no basic_auth_users, so that nobody may read"),
-        ("basic_auth_users: x", "it has no basic_auth_users, so that nobody may read"),
+        ("", "it has no basic_auth_users, so every request is refused"),
+        ("[]", "it has no basic_auth_users, so every request is refused"),
+        ("basic_auth_users: x", "it has no basic_auth_users, so every request is refused"),
         ("a: [", "not YAML: ParserError"),
         (
             "{basic_auth_users: {a: b}, tls_server_config: {cert_file: /x}}",

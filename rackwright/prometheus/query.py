@@ -1,4 +1,4 @@
-"""Runs PromQL on the cluster's Prometheus: a program goes to its node by ssh and asks there (rackwright.metrics.program)."""
+"""Runs PromQL on the cluster's Prometheus: a program goes to its node by ssh and asks there (rackwright.prometheus.program)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rackwright.model.services import IssuesCertificates
 from rackwright.node_programs import python_command
 from rackwright.ssh import Pool, RootShell
 
-PROGRAM = "rackwright.metrics.program"
+PROGRAM = "rackwright.prometheus.program"
 BATCH = 64
 """Queries of one execution on the node."""
 QUERY_SECONDS = 20

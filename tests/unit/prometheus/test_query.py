@@ -12,15 +12,15 @@ import time
 import pytest
 
 from rackwright.errors import RackwrightError
-from rackwright.metrics import query as module
-from rackwright.metrics.program import Asker, Failed
-from rackwright.metrics.query import Query, run_queries
 from rackwright.model.types import NodeRole
 from rackwright.node_programs import sources
+from rackwright.prometheus import query as module
+from rackwright.prometheus.program import Asker, Failed
+from rackwright.prometheus.query import Query, run_queries
 from tests.factories import make_cluster, make_node
 from tests.unit.dashboards.site import Collects
-from tests.unit.metrics.fake_prometheus import PASSWORD, matrix, prometheus, vector
-from tests.unit.metrics.local_pool import pool  # noqa: F401 - a fixture
+from tests.unit.prometheus.fake_prometheus import PASSWORD, matrix, prometheus, vector
+from tests.unit.prometheus.local_pool import pool  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.usefixtures("pool")
 NODE = {"node": "gpu1"}
@@ -133,7 +133,7 @@ def test_nothing_listens(cluster):
             {"resultType": "vector", "result": [{"metric": {}}]},
             "Prometheus' answer has another form than documented",
         ),
-        ({"resultType": "string", "result": [1, "x"]}, "the answer is no series of numbers: string"),
+        ({"resultType": "string", "result": [1, "x"]}, "the answer is not a series of numbers: string"),
     ],
     ids=str,
 )

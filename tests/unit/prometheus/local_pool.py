@@ -9,7 +9,7 @@ import pytest
 
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
-from rackwright.metrics import query
+from rackwright.prometheus import query
 
 
 class LocalPool:
@@ -43,7 +43,7 @@ class LocalPool:
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> type[LocalPool]:
-    """Stands for ssh in rackwright.metrics.query."""
+    """Stands for ssh in rackwright.prometheus.query."""
     monkeypatch.setattr(query, "Pool", LocalPool)
     monkeypatch.setattr(LocalPool, "asked", [])
     monkeypatch.setattr(LocalPool, "gone", ())

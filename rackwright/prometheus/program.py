@@ -118,7 +118,7 @@ def _series(data: Any) -> list[Any]:  # noqa: ANN401 - JSON
             return [[{}, [result]]]
     except (KeyError, TypeError) as error:
         raise Failed("Prometheus' answer has another form than documented") from error
-    raise Failed(f"the answer is no series of numbers: {str(kind)[:40]}")
+    raise Failed(f"the answer is not a series of numbers: {str(kind)[:40]}")
 
 
 def _line(asker: Asker, number: int, query: dict[str, Any]) -> str:
