@@ -200,7 +200,7 @@ _ATTENTION = Row(
 OVERVIEW = Dashboard(
     "overview",
     "Cluster overview",
-    "Whether the cluster works, what it works on, and what needs someone. The page to begin with.",
+    "Whether the cluster works, what it works on, and what needs attention. The page to begin with.",
     (_NOW, _WORK, _ATTENTION),
     since="6h",
 )

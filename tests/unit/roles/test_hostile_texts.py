@@ -65,7 +65,13 @@ ALLOWED = {
     (
         "/etc/systemd/system/*exporter.service.d/90-rackwright.conf",
         SPECIAL,
-    ): "one quoted word of a command line",
+    ): "a quoted word of a command line",
+    (
+        "/etc/systemd/system/prometheus*.service.d/90-rackwright.conf",
+        SPECIAL,
+    ): "a quoted word of a command line",
+    ("/etc/prometheus/alertmanager.yml", SPECIAL): "quoted by YAML's writer and by Alertmanager's matchers",
+    ("/etc/rackwright-exporters/alertmanager/notifications.tmpl", ("%", ":", "/../")): "part of a URL",
     ("/etc/systemd/system/*.mount", (":", "/../")): "the value of one mount option",
 }
 """Pattern of files and the specials that may be there, to the reason."""
@@ -152,13 +158,14 @@ def texts_of_json(value: Any) -> Iterator[str]:
 
 
 def is_harmless(path: str, text: str, addition: str, special: str) -> bool:
-    """Whether the word is not in a file, or whole in a text of its JSON."""
+    """Whether the word is not in a file, or whole in a text of its JSON or YAML."""
     if WORD not in text or any(fnmatch(path, files) and special in specials for files, specials in ALLOWED):
         return True
     try:
-        found = [one for one in texts_of_json(json.loads(text)) if WORD in one]
-    except ValueError:
+        data = yaml.safe_load(text) if path.endswith(".yml") else json.loads(text)
+    except (ValueError, yaml.YAMLError):
         return False
+    found = [one for one in texts_of_json(data) if WORD in one]
     return bool(found) and all(addition in one for one in found)
 
 
