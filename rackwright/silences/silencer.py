@@ -33,6 +33,10 @@ class NotSilencedError(Exception):
     """Why Alertmanager did not do it."""
 
 
+class NotInstalledError(NotSilencedError):
+    """The run is what installs it; until then nothing can alert."""
+
+
 class Silencer:
     """What a run needs of Alertmanager; without one, nothing is done and no request is made."""
 
@@ -75,9 +79,11 @@ class Silencer:
             self._end(held)
 
     def _begin(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """(node, silence) of each; empty where it failed, and then once with a notice."""
+        """(node, silence) of each; empty where there is no Alertmanager yet, or where it failed, then once with a notice."""
         try:
             return self._add(names)
+        except NotInstalledError:
+            return []
         except NotSilencedError as error:
             if not self._failed_before:
                 self._notice(f"Alerts of the nodes of this run are not silenced: {error}.")
@@ -86,7 +92,7 @@ class Silencer:
 
     def _add(self, names: Sequence[str]) -> list[tuple[str, str]]:
         """On the first node whose Alertmanager answers; a pair shares its silences."""
-        why = []
+        why: list[NotSilencedError] = []
         for node, router in self._routers:
             added: list[tuple[str, str]] = []
             try:
@@ -98,9 +104,11 @@ class Silencer:
                     added.append((node.name, found[0]))
                 return added
             except NotSilencedError as error:
-                why.append(str(error))
+                why.append(error)
                 self._expire(added)
-        raise NotSilencedError("; ".join(why))
+        sentence = "; ".join(map(str, why))
+        installed = not all(isinstance(error, NotInstalledError) for error in why)
+        raise NotSilencedError(sentence) if installed else NotInstalledError(sentence)
 
     def _renew(self, names: Sequence[str], held: list[tuple[str, str]], over: threading.Event) -> None:
         """A silence ends only once its successor is there."""
@@ -142,7 +150,7 @@ class Silencer:
         except ConnectionFailed as error:
             raise NotSilencedError(error.message.rstrip(".")) from error
         if result.exit_status in _NO_SUCH_COMMAND:
-            raise NotSilencedError(f"{node} has no Alertmanager yet")
+            raise NotInstalledError(f"{node} has no Alertmanager yet")
         if result.exit_status != 0:
             raise NotSilencedError(f"{node}: {last_line(result.stdout, result.stderr).rstrip('.')}")
         return result.stdout

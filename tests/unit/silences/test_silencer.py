@@ -79,20 +79,32 @@ def test_a_renewal_that_fails_keeps_what_is_there():
 
 
 @pytest.mark.parametrize(
-    ("shell", "why"),
+    ("shell", "said"),
     [
-        (FakeAlertmanager(absent=("head1",)), "head1 has no Alertmanager yet"),
-        (FakeAlertmanager(unreachable=("head1",)), "head1 does not answer"),
+        (FakeAlertmanager(absent=("head1",)), []),  # a first installation: there is nothing to silence
+        (
+            FakeAlertmanager(unreachable=("head1",)),
+            ["Alerts of the nodes of this run are not silenced: head1 does not answer."],
+        ),
     ],
 )
-def test_a_first_installation_goes_on_with_one_line(shell, why):
+def test_a_run_goes_on_without_silences_and_says_so_once(shell, said):
     one, notices = make(shell)
     done = []
     for wave in (NODES, ("head1",)):
         with one.around(wave):
             done.append(wave)
     assert done == [NODES, ("head1",)]
-    assert notices == [f"Alerts of the nodes of this run are not silenced: {why}."]
+    assert notices == said
+
+
+def test_half_of_a_pair_is_said_although_the_other_half_is_not_installed():
+    one, notices = make(FakeAlertmanager(absent=("head2",), unreachable=("head1",)), rack(heads=2))
+    with one.around(NODES):
+        pass
+    assert notices == [
+        "Alerts of the nodes of this run are not silenced: head2 has no Alertmanager yet; head1 does not answer."
+    ]
 
 
 def test_an_alertmanager_that_comes_up_later_silences_the_next_wave():

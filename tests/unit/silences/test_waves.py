@@ -98,6 +98,6 @@ def test_a_plan_without_changes_asks_nobody(rollout):
 
 
 def test_a_run_goes_on_without_alertmanager(rollout):
-    session, notices = rollout(FakeAlertmanager(absent=("head1",)), ("worker1", "worker2"))
+    session, notices = rollout(FakeAlertmanager(unreachable=("head1",)), ("worker1", "worker2"))
     assert len(session.silenced) == 2
-    assert notices == ["Alerts of the nodes of this run are not silenced: head1 has no Alertmanager yet."]
+    assert notices == ["Alerts of the nodes of this run are not silenced: head1 does not answer."]
