@@ -3,7 +3,7 @@
 Its input is one JSON document: `url`, `user`, `password_file`, `ca_file` (or null), `limits` (`query_seconds`,
 `seconds`, `answer_bytes`, `bytes`) and `queries`, each with `query` and, for a range, `over`, `step` and `end` (or null:
 now), all in seconds. Each line of its output is a JSON document about one query, in the order in which they end: `n`, its
-place in the list, and `series` (pairs of labels and points) or `error`.
+place in the list, and `series` (pairs of labels and points) or `error`, with `silent` where Prometheus did not answer at all.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ _CHUNK = 1 << 16
 
 class Failed(Exception):  # noqa: N818 - reads as a sentence
     """Why a query has no answer."""
+
+
+class Silent(Failed):
+    """Nothing came from Prometheus."""
 
 
 class Asker:
@@ -58,7 +62,7 @@ class Asker:
         try:
             status, body = self._answer(what, given)
         except (OSError, http.client.HTTPException) as error:  # an error of TLS is one of OSError
-            raise Failed(f"Prometheus does not answer: {error or type(error).__name__}") from error
+            raise Silent(f"Prometheus does not answer: {error or type(error).__name__}") from error
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
@@ -129,7 +133,8 @@ def _line(asker: Asker, number: int, query: dict[str, Any]) -> str:
             if asker.left < 0:
                 raise Failed(f"the answers together are more than {asker.limits['bytes']} bytes")
     except Failed as error:
-        line = json.dumps({"n": number, "error": str(error)})
+        silent = {"silent": True} if isinstance(error, Silent) else {}
+        line = json.dumps({"n": number, "error": str(error), **silent})
     return line
 
 

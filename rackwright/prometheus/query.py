@@ -61,6 +61,8 @@ class Result:
     query: Query
     series: tuple[Series, ...] = ()
     error: str | None = None
+    silent: bool = False
+    """Whether Prometheus did not answer at all."""
 
 
 class _Line(BaseModel):
@@ -71,6 +73,7 @@ class _Line(BaseModel):
     n: int
     series: list[tuple[dict[str, str], list[tuple[float, float]]]] = []
     error: str | None = None
+    silent: bool = False
 
 
 _LINE = TypeAdapter(_Line)
@@ -110,16 +113,22 @@ def run_queries(
 ) -> tuple[Result, ...]:
     """The result of each query, in their order; a query that fails is a result with an error.
 
-    Of a pair of Prometheus servers the first whose node can be reached is asked. RackwrightError where none can.
+    Of a pair of Prometheus servers the first that answers is asked. RackwrightError where no node of one can be reached.
     """
-    servers = collectors(cluster)
     why = []
+    silent: tuple[Result, ...] = ()
     with Pool(cluster) as pool:
-        for server in servers:
+        for server in collectors(cluster):
             try:
-                return _asked(server, pool, queries, limit_seconds)
+                results = _asked(server, pool, queries, limit_seconds)
             except ConnectionFailed as error:
                 why.append(error.message.rstrip("."))
+                continue
+            if not all(one.silent for one in results):
+                return results
+            silent = silent or results
+    if silent or not queries:
+        return silent
     raise RackwrightError(f"Prometheus cannot be asked: {'; '.join(why)}.")
 
 
@@ -179,7 +188,7 @@ def _document(server: Prometheus, queries: Sequence[Query], seconds: float) -> M
 
 def _result(query: Query, one: _Line) -> Result:
     if one.error is not None:
-        return Result(query, error=printable(one.error, 300))
+        return Result(query, error=printable(one.error, 300), silent=one.silent)
     series = [
         Series({printable(name, 200): printable(text, 2000) for name, text in labels.items()}, tuple(points))
         for labels, points in one.series

@@ -45,7 +45,7 @@ class RemoteWrite(Frozen):
 
 
 class Federation(Frozen):
-    """Another site's Prometheus, whose recorded series this one collects."""
+    """Another site's Prometheus, whose recorded series this one collects; their names begin with `site:` here."""
 
     target: HostPort = Field(description="host:port.")
     site: Slug = Field(description="Label `site` of what comes from there.")

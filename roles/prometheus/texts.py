@@ -171,7 +171,18 @@ def _federation(node: Node, options: PrometheusOptions, index: int) -> dict[str,
         **_login(one.login),
         **({} if one.plain_http else _tls(node)),
         "static_configs": [{"targets": [one.target], "labels": {"site": one.site}}],
+        "metric_relabel_configs": [_OF_A_SITE],
     }
+
+
+# Another site's `up` and recorded series have the names of ours: our rules would fire for its nodes, which its own
+# Prometheus does already, and two nodes with one name would be one.
+_OF_A_SITE = {
+    "source_labels": ["__name__"],
+    "regex": "(?:site:)?(.+)",
+    "target_label": "__name__",
+    "replacement": "site:$1",
+}
 
 
 def _extra(options: PrometheusOptions, name: str) -> dict[str, Any]:

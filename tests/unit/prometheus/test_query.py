@@ -32,11 +32,17 @@ def cluster(tmp_path, monkeypatch):
     monkeypatch.setattr(Collects, "password_file", str(tmp_path / "password"))
     (tmp_path / "password").write_text(f"{PASSWORD}\n")
 
-    def of(url, heads=1):
-        options = {"prometheus": Collects(url=url)}
+    def of(url, heads=1, primary_url=None):
+        urls = [url] * (heads - 1) + [primary_url or url]
         nodes = [
-            make_node(f"head{number}", 10 + number, NodeRole.HEAD, primary=number == heads, options=options)
-            for number in range(1, heads + 1)
+            make_node(
+                f"head{number}",
+                10 + number,
+                NodeRole.HEAD,
+                primary=number == heads,
+                options={"prometheus": Collects(url=own)},
+            )
+            for number, own in enumerate(urls, 1)
         ]
         return make_cluster(*nodes)
 
@@ -186,6 +192,27 @@ def test_the_second_of_a_pair_answers(cluster, pool):  # noqa: F811
         (result,) = run_queries(cluster(fake.url, heads=2), [Query("up")])
     assert pool.asked == ["head2", "head1"], "the primary head first"
     assert result.series
+
+
+def test_the_second_of_a_pair_answers_where_the_first_runs_no_prometheus(cluster, pool):  # noqa: F811
+    with prometheus(only(vector((NODE, 1)))) as fake:
+        found = cluster(fake.url, heads=2, primary_url="http://127.0.0.1:1")
+        (result,) = run_queries(found, [Query("up")])
+    assert pool.asked == ["head2", "head1"]
+    assert result.series
+
+
+def test_an_error_of_the_first_is_an_answer(cluster, pool):  # noqa: F811
+    with prometheus(only(b"<html>")) as fake:
+        (result,) = run_queries(cluster(fake.url, heads=2), [Query("up")])
+    assert pool.asked == ["head2"]
+    assert result.error == "Prometheus answers 200: no JSON of its API"
+
+
+def test_neither_of_a_pair_answers(cluster, pool):  # noqa: F811
+    pool.gone = ("head1",)
+    (result,) = run_queries(cluster("http://127.0.0.1:1", heads=2), [Query("up")])
+    assert result.error == "Prometheus does not answer: [Errno 111] Connection refused"
 
 
 def test_no_node_answers(cluster, pool):  # noqa: F811
