@@ -8,6 +8,8 @@ from rackwright.alerts.prose import listed, prose
 from rackwright.alerts.rule import Alert, Group, Severity, Threshold
 
 _NODE = frozenset({"node"})
+REBOOTED = "NodeRebooted"
+"""True for a while after each boot; a run that reboots nodes silences it."""
 
 _DOWN = Alert(
     name="NodeDown",
@@ -81,7 +83,7 @@ and count by (rack) (up{job="node",rack!=""} == 0) >= 2
 )
 
 _REBOOTED = Alert(
-    name="NodeRebooted",
+    name=REBOOTED,
     expr='node_time_seconds{job="node"} - node_boot_time_seconds{job="node"} < <seconds>',
     hold_seconds=0,
     severity=Severity.INFO,

@@ -74,7 +74,7 @@ class Rollout:
         waves = plan_waves(due, self._policy, heads_alone=self._asked is not None)
         with Pool(self._cluster) as pool:
             manager = manager_of(self._cluster, pool)
-            silencer = Silencer(self._cluster, pool, _comment(self._journal.run), self._notice)
+            self._silencer = Silencer(self._cluster, pool, _comment(self._journal.run), self._notice)
             if self._asked is not None:
                 self._reboots = Reboots(
                     self._cluster,
@@ -97,7 +97,7 @@ class Rollout:
                     self.stopped = why
                     self._leave(waves[number:], why)
                     break
-                with silencer.around(wave):
+                with self._silencer.around(wave):
                     self._wave(wave, manager)
         result = ApplyResult(self._plan.cluster, self._outcomes, self._session.interrupted)
         self._journal.write("result", exit_status=int(result.exit_code))
@@ -179,7 +179,9 @@ class Rollout:
                 return late
             late = gone
         outcomes = {name: self._outcomes[name] for name in due if self._outcomes[name].ok}
-        for name, outcome in reboots.carry_out(outcomes).items():
+        rebooted = reboots.carry_out(outcomes)
+        self._silencer.expect_boots(rebooted)
+        for name, outcome in rebooted.items():
             self._outcomes[name] = outcome
             data = {"ok": outcome.ok, "changed": outcome.changed, "error": outcome.error}
             self._journal.write("node", sync=True, node=name, **data)

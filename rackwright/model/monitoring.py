@@ -88,8 +88,13 @@ class RoutesAlerts:
         """Host and port of Alertmanager on a node that it runs on."""
         raise NotImplementedError
 
-    def silence_command(self, nodes: Sequence[str], minutes: int, comment: str) -> str:
-        """A shell command for root on such a node: silences all alerts of these nodes, and prints the silence's ID."""
+    def silence_command(
+        self, nodes: Sequence[str], minutes: int, comment: str, *, of_boot: bool = False
+    ) -> str:
+        """A shell command for root on such a node: silences alerts of these nodes, and prints the silence's ID.
+
+        of_boot: only the alert that a node has booted, not all.
+        """
         raise NotImplementedError
 
     def unsilence_command(self, silence: str) -> str:

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rackwright.boundary import last_line
 from rackwright.errors import ConnectionFailed
@@ -78,6 +78,14 @@ class Silencer:
             renewing.join()
             self._end(held)
 
+    def expect_boots(self, nodes: Iterable[str]) -> None:
+        """These nodes have just been rebooted: that alone is silenced for longer, and the end of a run does not end it."""
+        names = tuple(nodes)
+        if not self._routers or not names:
+            return
+        with suppress(NotSilencedError):  # then an alert says that a node has booted, which is true
+            self._add(names, of_boot=True)
+
     def _begin(self, names: Sequence[str]) -> list[tuple[str, str]]:
         """(node, silence) of each; empty where there is no Alertmanager yet, or where it failed, then once with a notice."""
         try:
@@ -90,7 +98,7 @@ class Silencer:
             self._failed_before = True
             return []
 
-    def _add(self, names: Sequence[str]) -> list[tuple[str, str]]:
+    def _add(self, names: Sequence[str], *, of_boot: bool = False) -> list[tuple[str, str]]:
         """On the first node whose Alertmanager answers; a pair shares its silences."""
         why: list[NotSilencedError] = []
         for node, router in self._routers:
@@ -98,7 +106,8 @@ class Silencer:
             try:
                 for start in range(0, len(names), NODES_AT_ONCE):
                     some = names[start : start + NODES_AT_ONCE]
-                    text = self._run(node.name, router.silence_command(some, MINUTES, self._comment))
+                    command = router.silence_command(some, MINUTES, self._comment, of_boot=of_boot)
+                    text = self._run(node.name, command)
                     if (found := _ID.search(text)) is None:
                         raise NotSilencedError(f"{node.name}: Alertmanager returned no silence")
                     added.append((node.name, found[0]))

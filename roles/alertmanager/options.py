@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from rackwright.alerts.nodes import REBOOTED
 from rackwright.alerts.rule import Severity
 from rackwright.exporters import ExporterOptions, Problem
 from rackwright.model.cluster import Cluster, Node
@@ -176,10 +177,12 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
         """Where Prometheus sends alerts."""
         return f"{cluster.management_address(node)}:{self.port}"
 
-    def silence_command(self, nodes: Sequence[str], minutes: int, comment: str) -> str:
-        """A shell command for root on such a node: silences all alerts of these nodes, and prints the silence's ID."""
-        matcher = f'node=~"{"|".join(nodes)}"'
-        words = (f"--duration={minutes}m", "--author=rackwright", f"--comment={comment}", matcher)
+    def silence_command(
+        self, nodes: Sequence[str], minutes: int, comment: str, *, of_boot: bool = False
+    ) -> str:
+        """A shell command for root on such a node: silences alerts of these nodes, and prints the silence's ID."""
+        matchers = (f'node=~"{"|".join(nodes)}"', *((f'alertname="{REBOOTED}"',) if of_boot else ()))
+        words = (f"--duration={minutes}m", "--author=rackwright", f"--comment={comment}", *matchers)
         return f"{AMTOOL} silence add {' '.join(map(quote, words))}"
 
     def unsilence_command(self, silence: str) -> str:

@@ -150,6 +150,13 @@ def test_a_worker_is_drained_applied_rebooted_once_planned_again_verified_and_re
     assert run.state == "finished"
 
 
+def test_a_boot_of_a_run_raises_no_alert_afterwards(world, carried_out, monkeypatch):
+    booted = []
+    monkeypatch.setattr(rollout.Silencer, "expect_boots", lambda self, names: booted.append(list(names)))
+    carried_out({"worker1": ((), (DUE,)), "worker2": ((CALM,), ())}, MemoryManager(CLUSTER))
+    assert booted == [["worker1"]]
+
+
 def test_heads_reboot_alone_and_before_workers_where_nothing_else_is_declared(world, carried_out):
     heads = [make_node(f"head{n}", n, NodeRole.HEAD) for n in (1, 2)]
     workers = [make_node(f"worker{n}", n + 10) for n in (1, 2)]

@@ -344,6 +344,9 @@ def test_silences():
         "HOME=/nonexistent amtool --no-version-check --timeout=10s silence add --duration=15m --author=rackwright "
         """'--comment=Ada'"'"'s run' 'node=~"gpu1|gpu2"'"""
     )
+    assert OPTIONS.silence_command(["gpu1"], 15, "c", of_boot=True).endswith(
+        """--comment=c 'node=~"gpu1"' 'alertname="NodeRebooted"'"""
+    )
     amtool = "HOME=/nonexistent amtool --no-version-check --timeout=10s"
     assert OPTIONS.unsilence_command("a b") == (
         f"if {amtool} --output=json alert query --silenced | grep -qF 'a b'; "

@@ -22,8 +22,10 @@ class Routes(RoleOptions, RoutesAlerts):
     def runs_on(self, node):
         return node.holds(NodeRole.HEAD)
 
-    def silence_command(self, nodes: Sequence[str], minutes: int, comment: str) -> str:
-        return f"add {minutes} {','.join(nodes)} {comment}"
+    def silence_command(
+        self, nodes: Sequence[str], minutes: int, comment: str, *, of_boot: bool = False
+    ) -> str:
+        return f"add {minutes} {','.join(nodes)} {comment}{' boots' if of_boot else ''}"
 
     def unsilence_command(self, silence: str) -> str:
         return f"end {silence}"

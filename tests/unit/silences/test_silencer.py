@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from rackwright.alerts.catalogue import ALERTS
+from rackwright.alerts.nodes import REBOOTED
 from rackwright.silences import silencer
 from rackwright.silences.silencer import MINUTES, Silencer
 from tests.unit.silences.fake_alertmanager import FakeAlertmanager, rack
@@ -118,6 +120,30 @@ def test_an_alertmanager_that_comes_up_later_silences_the_next_wave():
     assert notices == [
         "Alerts of the nodes of this run are not silenced: head1: amtool: error: connection refused."
     ]
+
+
+def test_a_boot_on_purpose_stays_silenced_after_the_run():
+    shell = FakeAlertmanager()
+    one, notices = make(shell)
+    with one.around(NODES):
+        one.expect_boots(["worker1"])
+    assert list(shell.active.values()) == [("worker1",)]
+    assert shell.log[1][1].endswith(" boots")
+    one.expect_boots([])
+    assert len(shell.active) == 1
+    assert notices == []
+
+
+def test_alertmanager_may_be_away_when_nodes_have_booted():
+    shell = FakeAlertmanager(unreachable=("head1",))
+    one, notices = make(shell)
+    one.expect_boots(["worker1"])
+    assert notices == []
+
+
+def test_a_boot_is_silenced_for_as_long_as_its_alert_is_true():
+    boots = ALERTS[REBOOTED]
+    assert boots.thresholds["seconds"].value < 60 * MINUTES
 
 
 def test_an_answer_without_an_id_is_no_silence():
