@@ -9,14 +9,18 @@ _ON = 'slurm_job_gpu{job="$job"}'
 _NODES = 'and on (node) slurm_job_cpus{job="$job"}'
 
 
+_NO_GPU = "No GPU of this job has figures."
+"""`What it holds` says whether it has any."""
+
+
 def _gpu(expression: str) -> str:
     return f"{_ON} * on (node, gpu) group_left () max by (node, gpu) ({expression})"
 
 
 _SPAN = 'slurm_job_info{job="$job"}'
-_SEEN = f"max by (job, user, account, partition, qos) (max_over_time(timestamp({_SPAN})[$__range:1m]))"
+_SEEN = f"max by (job, user, account, partition, qos) (max_over_time(timestamp({_SPAN})[$__range:]))"
 _BEGAN = 'max by (job) (last_over_time(slurm_job_start_timestamp_seconds{job="$job"}[$__range]))'
-_TENSOR = f"({_ON} * on (node, gpu) group_left () gpu:tensor_active:ratio)[$__range:1m]"
+_TENSOR = f"({_ON} * on (node, gpu) group_left () gpu:tensor_active:ratio)[$__range:]"
 
 
 def _mean(recorded: str) -> str:
@@ -48,6 +52,7 @@ _NOW = Row(
             "Mean of its GPUs over the span. Below 40 %: the job waits for data, or asks for more GPUs than it uses.",
             (_mean("job:gpu_utilisation:avg"), "mean"),
             thresholds=USE,
+            empty=_NO_GPU,
         ),
         stat(
             "Tensor cores active",
@@ -56,18 +61,21 @@ _NOW = Row(
             "usual.",
             (f"avg(avg_over_time({_TENSOR}))", "mean"),
             thresholds=Thresholds(((0.1, Colour.NOTICE), (0.25, Colour.GOOD)), base=Colour.WARN),
+            empty=_NO_GPU,
         ),
         stat(
             "Power",
             Unit.WATTS,
             "All its GPUs together, mean over the span. Far below the number of GPUs times their usual power: they wait.",
             (_mean("job:gpu_power_watts:sum"), "mean"),
+            empty=_NO_GPU,
         ),
         stat(
             "Energy",
             Unit.KILOWATT_HOURS,
             "Of its GPUs, within the span. The whole node takes about half as much again.",
             ('sum_over_time(job:gpu_power_watts:sum{job="$job"}[$__range:1m]) * 60 / 3.6e6', "energy"),
+            empty="No GPU of this job has figures of a whole minute.",
         ),
         stat(
             "Slowest GPU",
@@ -94,6 +102,7 @@ _GPUS = Row(
             low=0,
             high=100,
             leads_to=("node",),
+            empty=_NO_GPU,
         ),
         time(
             "Tensor cores active by GPU",
@@ -104,6 +113,7 @@ _GPUS = Row(
             low=0,
             high=1,
             leads_to=("node",),
+            empty=_NO_GPU,
         ),
         time(
             "Power by GPU",
@@ -112,6 +122,7 @@ _GPUS = Row(
             (_gpu("DCGM_FI_DEV_POWER_USAGE"), "{{node}} GPU {{gpu}}"),
             low=0,
             leads_to=("node",),
+            empty=_NO_GPU,
         ),
         time(
             "GPU memory in use",
@@ -120,6 +131,7 @@ _GPUS = Row(
             (f"1048576 * ({_gpu('DCGM_FI_DEV_FB_USED')})", "{{node}} GPU {{gpu}}"),
             low=0,
             leads_to=("node",),
+            empty=_NO_GPU,
         ),
         time(
             "Temperature by GPU",
@@ -127,6 +139,7 @@ _GPUS = Row(
             "A GPU that is far hotter than the others may be throttled: tell the cluster's staff.",
             (_gpu("DCGM_FI_DEV_GPU_TEMP"), "{{node}} GPU {{gpu}}"),
             leads_to=("node",),
+            empty=_NO_GPU,
         ),
         time(
             "NVLink by GPU",
@@ -138,6 +151,7 @@ _GPUS = Row(
             ),
             low=0,
             leads_to=("node",),
+            empty=_NO_GPU,
         ),
     ),
 )
