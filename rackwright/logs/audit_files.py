@@ -6,14 +6,16 @@ library, Python 3.9.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
 import re
+import shutil
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import IO, Any
 
 from rackwright.logs.entries import KEYS, Entry
 
@@ -85,20 +87,30 @@ def append(folder: str, now: float, entries: Iterable[Entry]) -> int:
 
 
 def compress_closed(folder: str, now: float) -> None:
-    """Files of earlier days; the plain one goes once the other is whole on the disk."""
+    """Files of earlier days; the plain one goes once the other is whole on the disk.
+
+    A day may have been compressed before: the server's clock was wrong, or it crashed in between. Readers count once what
+    is in it twice.
+    """
     for day, path in days(folder):
         if path.endswith(".gz") or day >= day_of(now):
             continue
         new = path + ".new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(new, flags, 0o600), "wb") as packed, open(path, "rb") as file:
+            _copy_if_there(path + ".gz", packed)
             with gzip.GzipFile(fileobj=packed, mode="wb", filename="", mtime=0) as writer:
-                for block in iter(lambda: file.read(1 << 20), b""):
-                    writer.write(block)
+                shutil.copyfileobj(file, writer)
             packed.flush()
             os.fsync(packed.fileno())
         os.rename(new, path + ".gz")
         os.unlink(path)
+
+
+def _copy_if_there(path: str, to: IO[bytes]) -> None:
+    """Compressed data may follow on compressed data (RFC 1952, 2.2)."""
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        shutil.copyfileobj(file, to)
 
 
 def drop_old(folder: str, now: float, kept_days: int) -> list[str]:

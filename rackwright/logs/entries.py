@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import re
 import threading
-from collections.abc import Iterable
 from typing import Any
 
 from rackwright.health.probe.kernel_events import Events, Surroundings
@@ -174,17 +173,22 @@ class Newest:
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
+        self._most = wanted.lines + 1  # that there is a further one shows that more were wanted
         self._heap: list[tuple[float, int, Entry]] = []
         self._there: set[tuple[Any, ...]] = set()
         self._size = self._count = 0
         self._lock = threading.Lock()
-        self.more = False
+        self._dropped = False
+
+    @property
+    def more(self) -> bool:
         """Whether older ones were left out."""
+        return self._dropped or len(self._heap) == self._most
 
     @property
     def floor(self) -> float:
         """Older lines than this are of no use any more."""
-        return self._heap[0][0] if self.more or len(self._heap) >= self._wanted.lines else self._wanted.since
+        return self._heap[0][0] if self.more else self._wanted.since
 
     def add(self, entry: Entry) -> None:
         """Keep it if it is wanted, and there is no newer one in its place. A line that was sent twice counts once."""
@@ -199,16 +203,16 @@ class Newest:
             # stores are read backwards: of one moment, what comes later was written earlier
             heapq.heappush(self._heap, (entry["at"], -self._count, entry))
             self._size += len(entry["message"])
-            while len(self._heap) > self._wanted.lines or self._size > ANSWER_MAX:
+            while len(self._heap) > self._most or self._size > ANSWER_MAX:
                 _, _, gone = heapq.heappop(self._heap)
                 self._size -= len(gone["message"])
-                self.more = True
+                self._dropped = True
 
     def lines(self) -> list[Entry]:
         """Oldest first, with what the kernel's complaints are in fields."""
-        found: Iterable[Entry] = (entry for _, _, entry in sorted(self._heap, key=_place))
+        newest = sorted(self._heap, key=_place)[-self._wanted.lines :]
         shown = [key for key in KEYS if key != "cgroup"]
-        return [{**{key: one.get(key) for key in shown}, "fields": complaint(one)} for one in found]
+        return [{**{key: one.get(key) for key in shown}, "fields": complaint(one)} for _, _, one in newest]
 
 
 def _place(kept: tuple[float, int, Entry]) -> tuple[float, int]:

@@ -12,8 +12,8 @@ import os
 import re
 import struct
 import subprocess
-import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rackwright.logs.sources import nodes_by_address
@@ -28,16 +28,36 @@ FIELDS = (
     ",_PID,_UID,_COMM,_CAP_EFFECTIVE,_TRANSPORT,_SYSTEMD_UNIT,_SYSTEMD_CGROUP"
 )
 """journalctl adds time and cursor."""
+_LOUD = {"SYSTEMD_LOG_LEVEL": "debug", "SYSTEMD_LOG_TARGET": "console-prefixed", "SYSTEMD_LOG_COLOR": "0"}
+_TRIES = 3
+_LEVEL = re.compile(r"<([0-9]{1,3})>")
+_WARNING = 4
+"""syslog(3)."""
+_DAMAGE = re.compile(
+    r"is bad, skipping over it|invalid entry while bisecting"
+    r"|^(?:Attempt to move to|Can't iterate through|Failed to open journal file) "
+)
+"""What journalctl leaves out of a damaged file without a word, and with exit status 0, unless it is asked to say all
+(src/libsystemd/sd-journal of systemd 252 and 257)."""
 
 
 class JournalFile:
     """One file in the folder."""
 
-    def __init__(self, folder: str, name: str, node: str, archived: bool) -> None:
-        self.path = os.path.join(folder, name)
+    def __init__(self, entry: os.DirEntry[str], node: str, archived: bool) -> None:
+        self.path = entry.path
         self.node = node
         self.archived = archived
         """False: systemd-journal-remote may have it open."""
+        self._inode = entry.inode()
+
+    @property
+    def moved(self) -> bool:
+        """Whether its name is another file's by now, or no file's: it was closed since, or removed."""
+        try:
+            return os.stat(self.path).st_ino != self._inode
+        except FileNotFoundError:
+            return True
 
     def times(self) -> tuple[float, float] | None:
         """When its first and its last entry were written; None where it has none or is not such a file."""
@@ -56,13 +76,24 @@ def journal_files(folder: str, sources: str) -> dict[str, list[JournalFile]]:
     """By node; OSError or ValueError where that cannot be read. Files of unknown peers are left out."""
     nodes = nodes_by_address(sources)
     found: dict[str, list[JournalFile]] = {}
-    for name in sorted(os.listdir(folder)):
-        match = _NAME.fullmatch(name)
-        if match and match.group(1) in nodes:
-            node = nodes[match.group(1)]
-            archived = bool(match.group(2) or match.group(3))
-            found.setdefault(node, []).append(JournalFile(folder, name, node, archived))
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            match = _NAME.fullmatch(entry.name)
+            if match and match.group(1) in nodes:
+                node = nodes[match.group(1)]
+                archived = bool(match.group(2) or match.group(3))
+                found.setdefault(node, []).append(JournalFile(entry, node, archived))
     return found
+
+
+def tries(folder: str, sources: str, node: str, files: list[JournalFile]) -> Iterator[list[JournalFile]]:
+    """A node's files, and again as they are then, while one of them was closed and got another name as they were read."""
+    for _ in range(_TRIES):
+        if files:  # without any, journalctl would read the server's own journal
+            yield files
+        if not any(one.moved for one in files):
+            return
+        files[:] = journal_files(folder, sources).get(node, [])
 
 
 def newest(folder: str, sources: str, nodes: list[str]) -> dict[str, float | None]:
@@ -76,32 +107,73 @@ def newest(folder: str, sources: str, nodes: list[str]) -> dict[str, float | Non
 
 
 class Journalctl:
-    """One reading of files; `errors` has what it complained about, once it has ended."""
+    """One reading of a node's files; `problems` has what could not be read of them, once it has ended."""
+
+    def __init__(self, files: list[JournalFile], options: list[str], matches: list[str]) -> None:
+        """`matches` leave out entries early: where a file is damaged, others come as well."""
+        by_age = sorted(files, key=lambda one: (not one.archived, one.times() or (0.0, 0.0)))
+        self._paths = [one.path for one in (reversed(by_age) if "--reverse" in options else by_age)]
+        self._options, self._matches = options, matches
+        self.problems: list[str] = []
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Entries; of damaged files what is left of them, and some entries twice."""
+        together = _Run(self._paths, self._options + self._matches)
+        try:
+            yield from together
+            if not together.complaint:
+                return
+            # One that cannot be opened hides all others, and a damaged index hides whole entries: read each without it.
+            for path in self._paths:
+                alone = _Run([path], self._options)
+                yield from alone
+                if alone.complaint:
+                    self.problems.append(f"{os.path.basename(path)} cannot be read whole: {alone.complaint}")
+        finally:  # it may be left before its end
+            if together.complaint and not self.problems:
+                self.problems.append(f"a journal file cannot be read whole: {together.complaint}")
+
+
+class _Run:
+    """journalctl, once."""
 
     def __init__(self, paths: list[str], arguments: list[str]) -> None:
         files = [f"--file={path}" for path in paths]
         self._command = ["journalctl", "--quiet", "--no-pager", "--all", "--output=json", *files]
         self._command += [f"--output-fields={FIELDS}", *arguments]
-        self.errors = ""
-        self.status = 0
-        """Its exit status, where it was read to its end."""
+        self.complaint = ""
+        """The first thing that it could not read."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        with tempfile.TemporaryFile() as errors:
-            child = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
-            )
-            try:
-                for line in child.stdout or ():
-                    entry = _entry(line)
-                    if entry is not None:
-                        yield entry
-                self.status = child.wait()
-            finally:
-                child.kill()  # it may be left before its end
-                child.wait()
-                errors.seek(0)
-                self.errors = errors.read(4096).decode("utf-8", "replace").strip()
+        child = subprocess.Popen(
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **_LOUD},
+        )
+        listener = threading.Thread(target=self._listen, args=(child.stderr,))
+        listener.start()
+        status = 0
+        try:
+            for line in child.stdout or ():
+                entry = _entry(line)
+                if entry is not None:
+                    yield entry
+            status = child.wait()
+        finally:
+            child.kill()  # it may be left before its end
+            child.wait()
+            listener.join()
+        if status != 0 and not self.complaint:
+            self.complaint = f"journalctl exited {status}"
+
+    def _listen(self, errors: Iterable[bytes]) -> None:
+        for line in errors:
+            match = _LEVEL.match(text := line.decode("utf-8", "replace").strip())
+            level, said = (int(match[1]) % 8, text[match.end() :]) if match else (_WARNING, text)
+            if said and not self.complaint and (level <= _WARNING or _DAMAGE.search(said)):
+                self.complaint = said
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from rackwright.logs import audit_files
 from rackwright.logs.entries import AUDIT_FACILITIES, Entry, of_journal
-from rackwright.logs.journal_files import Journalctl, JournalFile, journal_files
+from rackwright.logs.journal_files import Journalctl, JournalFile, journal_files, tries
 
 SETTINGS = "/etc/rackwright/logs/keeper.json"
 STATE = "/var/lib/rackwright/logs"
@@ -69,24 +69,42 @@ class Keeper:
             self._remove_much(files)
 
     def _copy(self, node: str, files: list[JournalFile], cursors: dict[str, Any]) -> None:
-        matches = " + ".join(f"SYSLOG_FACILITY={facility}" for facility in AUDIT_FACILITIES).split(" ")
         after = cursors.get(node)
-        start = [f"--after-cursor={after}"] if isinstance(after, str) else []
-        journal = Journalctl([one.path for one in files], [*start, *matches])
+        copied: set[Any] = {after}
+        problems: list[str] = []
+        for there in tries(self.folder, self.sources, node, files):
+            problems = self._copy_from(after, node, there, copied, cursors)
+        # what is left of a damaged file was copied
+        self.errors += [f"{node}: {text}" for text in problems]
+
+    def _copy_from(
+        self,
+        after: object,
+        node: str,
+        files: list[JournalFile],
+        copied: set[Any],
+        cursors: dict[str, Any],
+    ) -> list[str]:
+        """Entries from that one on which were not copied yet; what could not be read."""
+        matches = " + ".join(f"SYSLOG_FACILITY={facility}" for facility in AUDIT_FACILITIES).split(" ")
+        # systemd 252's --after-cursor leaves out the first entry where that of the cursor is gone
+        journal = Journalctl(files, [f"--cursor={after}"] if isinstance(after, str) else [], matches)
         batch: list[Entry] = []
         for fields in journal:
             entry = of_journal(node, fields)
-            if entry is not None:
-                batch.append(entry)
+            if entry is None or entry["facility"] not in AUDIT_FACILITIES:
+                continue
             after = fields.get("__CURSOR", after)
+            if after in copied:
+                continue
+            copied.add(after)
+            batch.append(entry)
             if len(batch) >= _BATCH:
                 self._keep(node, batch, after, cursors)
                 batch = []
-        if batch:
+        if batch or after != cursors.get(node):
             self._keep(node, batch, after, cursors)
-        if journal.status != 0 or journal.errors:  # a damaged file: what is left of it was copied
-            said = journal.errors.splitlines()[0] if journal.errors else f"it exited {journal.status}"
-            self.errors.append(f"{node}: journalctl: {said}")
+        return journal.problems
 
     def _keep(self, node: str, batch: list[Entry], cursor: Any, cursors: dict[str, Any]) -> None:  # noqa: ANN401
         """Entries first, then how far they go: what is between two of these is copied again, never left out."""

@@ -12,7 +12,7 @@ from typing import Any
 from rackwright.logs.answer import Reading, Unreadable, main
 from rackwright.logs.audit_files import audit_entries
 from rackwright.logs.entries import AUDIT_FACILITIES, of_journal
-from rackwright.logs.journal_files import Journalctl, JournalFile, journal_files, newest
+from rackwright.logs.journal_files import Journalctl, JournalFile, journal_files, newest, tries
 
 _AT_ONCE = 8
 """Nodes that are read side by side: each is one journalctl."""
@@ -30,16 +30,25 @@ def read(settings: dict[str, Any], reading: Reading) -> None:
     except (OSError, ValueError) as error:
         raise Unreadable(f"the central journal cannot be read: {error}") from None
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(lambda node: _read_node(files.get(node, []), node, reading), wanted.nodes))
+        list(pool.map(lambda node: _read_node(settings, files.get(node, []), node, reading), wanted.nodes))
 
 
-def _read_node(files: list[JournalFile], node: str, reading: Reading) -> None:
+def _read_node(settings: dict[str, Any], files: list[JournalFile], node: str, reading: Reading) -> None:
+    problems: list[str] = []
+    for there in tries(settings["folder"], settings["sources"], node, files):
+        problems = _read_files(there, node, reading)
+    for text in problems:
+        reading.problem(f"{node}: {text}")
+
+
+def _read_files(files: list[JournalFile], node: str, reading: Reading) -> list[str]:
+    """What could not be read of them."""
     wanted, kept = reading.wanted, reading.newest_lines
-    paths = [one.path for one in files if _overlaps(one, kept.floor, wanted.until)]
-    if not paths or reading.late:
-        return
-    arguments = ["--reverse", f"--since=@{int(kept.floor)}", f"--until=@{math.ceil(wanted.until)}"]
-    journal = Journalctl(paths, arguments + _matches(reading))
+    overlapping = [one for one in files if _overlaps(one, kept.floor, wanted.until)]
+    if not overlapping or reading.late:
+        return []
+    options = ["--reverse", f"--since=@{int(kept.floor)}", f"--until=@{math.ceil(wanted.until)}"]
+    journal = Journalctl(overlapping, options, _matches(reading))
     for fields in journal:
         entry = of_journal(node, fields)
         if entry is None:
@@ -47,8 +56,7 @@ def _read_node(files: list[JournalFile], node: str, reading: Reading) -> None:
         if entry["at"] < kept.floor or reading.late:
             break
         kept.add(entry)
-    if journal.errors:
-        reading.problem(f"{node}: {journal.errors.splitlines()[0]}")
+    return journal.problems
 
 
 def _overlaps(file: JournalFile, since: float, until: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from pathlib import Path
 
@@ -16,21 +17,32 @@ files = [word[7:] for word in sys.argv if word.startswith("--file=")]
 options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:] if word.startswith("--"))
 with open(os.environ["CALLS"], "a") as calls:
     calls.write(json.dumps(sys.argv[1:]) + "\\n")
-entries = []
 for path in files:
-    text = path + ".json"
-    if os.path.exists(text):
-        entries += [json.loads(line) for line in open(text)]
-    else:
-        sys.stderr.write("Journal file %s is truncated, ignoring file.\\n" % path)
+    if os.path.exists(path + ".next"):  # the receiver closes it, just before it is opened here
+        closed = path.replace(".journal", "@0-9-9.journal")
+        for old, new in ((path, closed), (path + ".next", path)):
+            for end in ("", ".json"):
+                os.rename(old + end, new + end)
+entries = []
+matches = [word for word in sys.argv[1:] if not word.startswith("-")]
+for path in files:
+    if not os.path.exists(path + ".json"):  # as 252 and 257 do it: the others are not read either
+        sys.stderr.write("<31>Failed to open journal file %s: Bad message\\n" % path)
+        sys.exit("<27>Failed to open files: Bad message")
+    sys.stderr.write("<31>File %s added.\\n" % path)
+    found = [json.loads(line) for line in open(path + ".json")]
+    if os.path.exists(path + ".damage"):
+        if os.environ["SYSTEMD_LOG_LEVEL"] == "debug":
+            said = "Can't iterate through %s, ignoring: Bad message" % path if matches else "Entry item 1 is bad, skipping over it."
+            sys.stderr.write("<31>%s\\n" % said)
+        found = [] if matches else found[1:]
+    entries += found
 entries.sort(key=lambda one: int(one["__REALTIME_TIMESTAMP"]))
-if "after-cursor" in options:
-    entries = [one for one in entries if int(one["__CURSOR"]) > int(options["after-cursor"])]
 for option, sign in (("since", 1), ("until", -1)):
     if option in options:
         bound = float(options[option][1:]) * 1e6
         entries = [one for one in entries if sign * int(one["__REALTIME_TIMESTAMP"]) >= sign * bound]
-groups, matches = [[]], [word for word in sys.argv[1:] if not word.startswith("-")]
+groups = [[]]
 for word in matches:
     if word == "+":
         groups.append([])
@@ -38,6 +50,10 @@ for word in matches:
         groups[-1].append(word.partition("=")[::2])
 if matches:
     entries = [one for one in entries if any(all(one.get(k) == v for k, v in group) for group in groups)]
+if "cursor" in options:
+    entries = [one for one in entries if int(one["__CURSOR"]) >= int(options["cursor"])]
+if "after-cursor" in options:  # as 252 does it, whatever the first is
+    entries = [one for one in entries if int(one["__CURSOR"]) >= int(options["after-cursor"])][1:]
 for one in reversed(entries) if "--reverse" in sys.argv else entries:
     print(json.dumps(one))
 sys.exit(int(os.environ.get("JOURNALCTL_RC", "0")))
@@ -94,6 +110,17 @@ class Folder:
         path.write_bytes(header(min(times, default=0), max(times, default=0)) + b"x" * size)
         Path(f"{path}.json").write_text("".join(json.dumps(one) + "\n" for one in entries))
         return path
+
+    def rotate_before_reading(self, number, entries):
+        """The next reader finds another file of that name, with these entries, and this one under the name of a closed one."""
+        self.write(number, entries, ".journal.next")
+        new, path = (self.path / f"remote-127.1.0.{number}.journal{end}" for end in (".next.journal", ""))
+        for end in ("", ".json"):
+            os.rename(f"{new}{end}", f"{path}.next{end}")
+
+    def damage(self, path):
+        """What its first entry was is lost, and its index as well."""
+        Path(f"{path}.damage").touch()
 
     def asked(self):
         """Arguments of every journalctl."""

@@ -175,12 +175,22 @@ def test_a_job_that_waits_has_no_lines_of_the_kernel():
     assert wanted(job={**JOB, "since": None}).takes(line(kernel(20, XID))) is False
 
 
-def test_the_newest_are_kept():
+@pytest.mark.parametrize("order", [(5, 1, 4, 2, 3), (5, 4, 3, 2, 1)])
+def test_the_newest_are_kept(order):
+    """Stores are read backwards: that older ones were left out is known then as well."""
     newest = Newest(wanted(lines=3))
-    for at in (5, 1, 4, 2, 3):
+    for at in order:
         newest.add(line(entry(at, f"at {at}")))
     assert [one["message"] for one in newest.lines()] == ["at 3", "at 4", "at 5"]
-    assert (newest.more, newest.floor) == (True, T0 + 3)
+    assert (newest.more, newest.floor) == (True, T0 + 2)
+
+
+def test_as_many_as_were_asked_for_are_all():
+    newest = Newest(wanted(lines=2))
+    for at in (3, 2):
+        newest.add(line(entry(at, f"at {at}")))
+    newest.add(line(entry(-500, "not of the time")))
+    assert (len(newest.lines()), newest.more) == (2, False)
 
 
 def test_a_line_that_was_sent_twice_counts_once():

@@ -88,6 +88,35 @@ def test_the_trail_is_kept_for_its_own_days(folder, run):
     assert audited(folder) == [("w1", "second")]
 
 
+def test_no_entry_is_left_out_where_the_one_copied_last_is_gone(folder, run):
+    """Its file was removed: the node was silent for long, or flooded."""
+    folder.write(1, [entry(1, "a", **LOGIN)])
+    run(10)
+    folder.write(1, [entry(20, "b", **LOGIN), entry(21, "c", **LOGIN)])
+    run(30)
+    assert audited(folder) == [("w1", "a"), ("w1", "b"), ("w1", "c")]
+
+
+def test_a_file_that_is_closed_before_it_is_read_costs_nothing(folder, run):
+    """The folder was read when it still had the other name."""
+    folder.write(1, [entry(1, "a", **LOGIN), entry(2, "b", **LOGIN)])
+    folder.rotate_before_reading(1, [entry(3, "c", **LOGIN)])
+    assert run(10).errors == []
+    assert sorted(audited(folder)) == [("w1", "a"), ("w1", "b"), ("w1", "c")]
+    assert run(20).copied == 0
+
+
+def test_a_day_that_was_compressed_before_keeps_what_it_had(folder, run):
+    """The server's clock was ahead for a while, so that today was an earlier day."""
+    folder.write(1, [entry(0, "first", **LOGIN)])
+    run(0)
+    run(2 * DAY)
+    folder.write(1, [entry(0, "first", **LOGIN), entry(5, "second", **LOGIN)])
+    run(10)
+    run(2 * DAY)
+    assert audited(folder) == [("w1", "first"), ("w1", "second")]
+
+
 def test_old_closed_files_go_and_open_ones_stay(folder, run):
     gone = folder.write(1, [entry(-20 * DAY, "a")], "@0-1-2")
     young = folder.write(1, [entry(-13 * DAY, "b")], "@0-2-3")
@@ -102,7 +131,24 @@ def test_a_damaged_file_is_as_old_as_it_was_written(folder, run):
     os.utime(damaged, (T0 - 20 * DAY, T0 - 20 * DAY))
     made = run()
     assert not damaged.exists()
-    assert made.errors == [f"w1: journalctl: Journal file {damaged} is truncated, ignoring file."]
+    assert made.errors == [
+        f"w1: {damaged.name} cannot be read whole: Failed to open journal file {damaged}: Bad message"
+    ]
+
+
+def test_a_damaged_file_costs_only_what_was_damaged(folder, run):
+    """Neither what a match would find by its index, nor the node's other files; what was copied before is not again."""
+    folder.damage(folder.write(1, [entry(1, "lost", **LOGIN), entry(2, "left", **LOGIN)], "@0-1-2"))
+    folder.write(1, [entry(3, "open", **LOGIN), entry(4, "no login")])
+    unreadable = folder.write(1, [entry(0, "x")], "@0-0-1")
+    unreadable.with_name(unreadable.name + ".json").unlink()
+    made = run(10)
+    assert sorted(audited(folder)) == [("w1", "left"), ("w1", "open")]
+    assert [text.partition(":")[2].split()[0] for text in made.errors] == [
+        "remote-127.1.0.1@0-0-1.journal",
+        "remote-127.1.0.1@0-1-2.journal",
+    ]
+    assert run(20).copied == 0
 
 
 def test_who_floods_loses_its_own(folder, run):
@@ -142,7 +188,7 @@ def test_nothing_goes_while_the_trail_cannot_be_written(folder, run, monkeypatch
 def test_a_journalctl_that_fails_is_an_error(folder, run, monkeypatch):
     folder.write(1, [entry(1, "a", **LOGIN)])
     monkeypatch.setenv("JOURNALCTL_RC", "1")
-    assert run().errors == ["w1: journalctl: it exited 1"]
+    assert run().errors == ["w1: remote-127.1.0.1.journal cannot be read whole: journalctl exited 1"]
 
 
 def test_a_line_cut_off_by_a_crash_spoils_no_other(folder, run):
@@ -207,9 +253,13 @@ def test_the_program(folder, program, tmp_path, capsys):
 def test_the_program_says_what_is_not_complete(folder, program, monkeypatch, tmp_path):
     folder.write(1, [entry(1, "a", **LOGIN)])
     monkeypatch.setenv("JOURNALCTL_RC", "1")
-    with pytest.raises(SystemExit, match="w1: journalctl: it exited 1"):
+    with pytest.raises(
+        SystemExit, match=r"w1: remote-127\.1\.0\.1\.journal cannot be read whole: journalctl exited 1"
+    ):
         program()
-    assert json.loads((tmp_path / "last.json").read_text())["errors"] == ["w1: journalctl: it exited 1"]
+    assert json.loads((tmp_path / "last.json").read_text())["errors"] == [
+        "w1: remote-127.1.0.1.journal cannot be read whole: journalctl exited 1"
+    ]
     folder.sources.write_text("[]")
     with pytest.raises(SystemExit, match="does not hold numbers of nodes"):
         program("--report")

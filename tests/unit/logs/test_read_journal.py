@@ -89,10 +89,41 @@ def test_what_journalctl_leaves_out(folder):
     assert folder.asked()[-1][-1] == "--priority=3"
 
 
-def test_a_damaged_file_is_said(folder):
-    path = folder.write(1, [entry(1, "a")])
+def test_a_file_that_cannot_be_opened_is_reported_and_hides_no_other(folder):
+    path = folder.write(1, [entry(1, "a")], "@0-1-2")
     path.with_name(path.name + ".json").unlink()
-    assert ask(folder)["problems"] == [f"w1: Journal file {path} is truncated, ignoring file."]
+    folder.write(1, [entry(2, "b")])
+    found = ask(folder)
+    why = f"Failed to open journal file {path}: Bad message"
+    assert found["problems"] == [f"w1: {path.name} cannot be read whole: {why}"]
+    assert messages(found) == [("w1", "b")]
+
+
+@pytest.mark.parametrize("narrowed", [{}, {"unit": "u.service"}])
+def test_a_damaged_file_is_reported_and_read_as_far_as_it_can_be(folder, narrowed):
+    """journalctl ends with 0 and prints no error, and with a match it skips the whole file."""
+    fields = {"_SYSTEMD_UNIT": "u.service"}
+    path = folder.write(1, [entry(1, "lost", **fields), entry(2, "left", **fields)], "@0-1-2")
+    folder.damage(path)
+    folder.write(1, [entry(3, "open", **fields)])
+    found = ask(folder, **narrowed)
+    assert messages(found) == [("w1", "left"), ("w1", "open")]
+    why = "Entry item 1 is bad, skipping over it."
+    assert found["problems"] == [f"w1: {path.name} cannot be read whole: {why}"]
+
+
+def test_a_file_that_is_closed_before_it_is_read_is_read(folder):
+    folder.write(1, [entry(1, "a")])
+    folder.rotate_before_reading(1, [entry(2, "b")])
+    found = ask(folder)
+    assert (messages(found), found["problems"]) == ([("w1", "a"), ("w1", "b")], [])
+
+
+def test_damage_is_reported_when_not_all_was_read(folder):
+    folder.damage(folder.write(1, [entry(at, f"line {at}") for at in range(9)]))
+    assert ask(folder, lines=2)["problems"] == [
+        "w1: a journal file cannot be read whole: Entry item 1 is bad, skipping over it."
+    ]
 
 
 def test_no_folder_is_no_answer(folder):
