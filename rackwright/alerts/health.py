@@ -103,18 +103,20 @@ _HUMAN = Alert(
     severity=Severity.CRITICAL,
     summary="{{ $labels.node }}: the health check may not act and asks for a person",
     description=prose("""
-        The health check of {{ $labels.node }} found a fault that it may not act on: too much of the partition is drained already, or
-        it has rebooted too often. The node still takes jobs. Decide: rackwright why FILE {{ $labels.node }}.
+        The health check of {{ $labels.node }} may not act on what it found: too much of the partition is drained already, it has
+        rebooted too often, or it cannot tell. The node still takes jobs. Decide: rackwright why FILE {{ $labels.node }}.
     """),
     means=prose("""
         Limits keep a wrong check from draining the cluster (`drain.percent`) and a broken node from rebooting forever
-        (`drain.reboots_a_day`). Past them, the node stays as it is and asks.
+        (`drain.reboots_a_day`). Past them, the node stays as it is and asks. It asks as well when a check has been UNKNOWN for
+        several passes (`drain.unknown_passes`), or when Slurm does not answer.
     """),
     steps=listed(f"""
         - {steps.WHY}
         - How many nodes ask? Many with one check: the check is more likely wrong than the nodes. See SlurmNodesUnavailable.
         - One node: {steps.then(steps.DRAIN)}
         - It rebooted too often: do not reboot it again. {steps.DIAGNOSE} {steps.RMA}
+        - A check is UNKNOWN: see HealthUnknown.
     """),
     jobs=_NODE,
 )
@@ -150,7 +152,7 @@ _SILENT = Alert(
 
 _REBOOTS = Alert(
     name="NodeRebootsOften",
-    expr=f'max by ({PLACE}) (rackwright_health_reboots_24h{{job="node"}}) > <times>',
+    expr=f'max by ({PLACE}) (resets(node_context_switches_total{{job="node"}}[1d])) > <times>',
     hold_seconds=0,
     severity=Severity.CRITICAL,
     summary="{{ $labels.node }} has rebooted {{ $value }} times within a day",
@@ -158,7 +160,10 @@ _REBOOTS = Alert(
         {{ $labels.node }} has rebooted {{ $value }} times within 24 hours. It takes a job with it each time. Drain it, and do not
         reboot it again before its event log has been read.
     """),
-    means="A node in a reboot loop looks healthy in between and eats one job after another.",
+    means=prose("""
+        A node in a reboot loop looks healthy in between and eats one job after another. Every boot counts, whoever asked for it:
+        the kernel counts from zero again.
+    """),
     steps=listed(f"""
         - {steps.DRAIN}
         - {steps.SEL}

@@ -137,7 +137,7 @@ _BACKFILL = Alert(
     name="SlurmBackfillStopped",
     expr="""
 time() - slurm_scheduler_backfill_last_timestamp_seconds{job="slurm"} > <seconds>
-and on () slurm_jobs{job="slurm",state="pending"} > 0
+and on () max(slurm_oldest_pending_seconds) > <seconds>
 """,
     hold_seconds=300,
     severity=Severity.WARNING,
@@ -146,7 +146,10 @@ and on () slurm_jobs{job="slurm",state="pending"} > 0
         Backfill last ran {{ $value | humanizeDuration }} ago although jobs wait. Only the head of the queue starts; small jobs no
         longer fill gaps. See sdiag, and slurmctld's log for what it waits for.
     """),
-    means="Backfill runs every 30 s by default while jobs wait. It stops when slurmctld is busy with RPCs, or when a cycle never ends.",
+    means=prose("""
+        Backfill runs every 30 s by default while jobs wait for room, and not for those that are held or wait for another job.
+        It stops when slurmctld is busy with RPCs, or when a cycle never ends.
+    """),
     steps=listed(f"""
         - {_SDIAG}
         - `Server thread count` near 256: see SlurmServerThreadsHigh.
@@ -159,7 +162,7 @@ and on () slurm_jobs{job="slurm",state="pending"} > 0
         "seconds": Threshold(
             900,
             "seconds",
-            "Time since the last backfill cycle began.",
+            "Time since the last backfill cycle began, and that a job has waited for room.",
             "rackwright: thirty intervals of 30 s, bf_interval's default (2026-11-27)",
         )
     },

@@ -17,6 +17,7 @@ from rackwright.drill.model import Outcome
 from rackwright.drill.notifications import Notifications
 from rackwright.drill.prepare import webhook_of, without_drill
 from rackwright.drill.run import run_drills
+from rackwright.drill.silenced import wait_for_silences
 from rackwright.errors import ExitCode, RackwrightError
 from rackwright.lab.from_cluster import rack_spec
 from rackwright.lab.rack import Rack
@@ -47,7 +48,7 @@ def alerts_command(
         typer.Option(
             metavar="SECONDS", min=10, help="How long an alert may take to fire, and again to resolve."
         ),
-    ] = 180,
+    ] = 300,
     as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
 ) -> None:
     """Make each fault, see its alert at a webhook through Alertmanager, heal, and see it resolve.
@@ -65,6 +66,7 @@ def alerts_command(
             raise RackwrightError(f"No drill makes {name} fire.", hint=suggest(name, names, what="alerts"))
     chosen = [one for one in DRILLS if not alert or one.alert in alert]
     view = Console(stderr=True, highlight=False)
+    wait_for_silences(rack, head.name, limit, view.print)
     with Notifications(rack, head.name, port) as notifications:
         results = run_drills(cluster, rack, notifications, chosen, limit, lambda one: show_result(view, one))
     if as_json:

@@ -38,6 +38,16 @@ def textfile_link(declared: Declaration, name: str, state: str) -> None:
         want="there",
         write=f"if {foreign}; then echo {refusal} >&2; exit 1; fi; mkdir -p {folder} && printf %s {folder} >{paths.MADE_TEXTFILES}",
     )
+    metrics = quote(f"{state}/{name}")
+    # Before the first check node_exporter would call a link that leads nowhere a broken file. `set -C` follows no link: the
+    # state folder of a checker is the checking user's.
+    settings.setting(
+        name="Begin with a file of no metrics",
+        target="the check's metrics",
+        read=f"test -e {metrics} && echo there",
+        want="there",
+        write=f"set -C; umask 022; : > {metrics}",
+    )
     files.link(name="Link the metrics", path=f"{declared.textfiles}/{name}", target=f"{state}/{name}")
 
 

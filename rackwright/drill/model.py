@@ -16,6 +16,9 @@ class LabFault:
 
     kind: str
     args: tuple[str, ...] = ()
+    then: str = ""
+    """A command of root on the node after the fault, and again after it is healed, e.g. a check that would only run minutes
+    later."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,18 @@ class Shell:
 
 Choice = Callable[[Cluster], Node | None]
 """Picks the node that is broken; None: the cluster has none that could be."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a drill cannot do without, and not every rack has."""
+
+    path: str
+    """Exists on the node."""
+    missing: str
+    """What it means that it does not, e.g. `the drift check is not installed`."""
+    command: str
+    """What brings it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,10 @@ class Drill:
     """Drills of one lane run one after another; None: the lane of the node. Lanes run side by side."""
     alone: bool = False
     """Nothing else may be broken meanwhile: it runs after all lanes have ended."""
+    also: Choice | None = None
+    """Another node that is broken in the same way."""
+    needs: Need | None = None
+    """Where the node lacks it, the drill is skipped."""
 
 
 class Outcome(StrEnum):

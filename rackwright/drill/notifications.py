@@ -50,6 +50,17 @@ class Notifications:
             for one in self._lines[since:]
         )
 
+    def firing(self, alert: str, labels: Mapping[str, str]) -> bool:
+        """Whether an alert with these labels was sent as firing, and not as resolved since."""
+        self._fetch()
+        wanted = {"alertname": alert, **labels}
+        last = {
+            json.dumps(one["labels"], sort_keys=True): one["status"]
+            for one in self._lines
+            if _matches(one["labels"], wanted)
+        }
+        return "firing" in last.values()
+
     def count(self) -> int:
         """How many alerts were sent so far."""
         self._fetch()

@@ -52,9 +52,14 @@ def handler(path: str) -> type[BaseHTTPRequestHandler]:
     return Receiver
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+    """Alertmanager sends each alert alone, and many at once when the drills begin."""
+
+
 def main(port: str, path: str) -> None:
     """Until it is ended."""
-    with ThreadingHTTPServer(("127.0.0.1", int(port)), handler(path)) as server:
+    with _Server(("127.0.0.1", int(port)), handler(path)) as server:
         server.serve_forever()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from rackwright.drill.model import Drill, DrillResult, LabFault, Outcome
@@ -13,6 +13,7 @@ from rackwright.lab.rack import Rack
 from rackwright.model.cluster import Cluster, Node
 
 _POLL_SECONDS = 1.0
+_SHELL_SECONDS = 120.0
 Told = Callable[[DrillResult], None]
 
 
@@ -51,29 +52,68 @@ def run_drills(
 def _drill(
     cluster: Cluster, rack: Rack, notifications: Notifications, drill: Drill, limit: float
 ) -> DrillResult:
-    node = drill.on(cluster)
-    if node is None:
+    nodes = _broken(cluster, drill)
+    if not nodes:
         return DrillResult(
             drill.alert, drill.fault, None, Outcome.SKIPPED, detail="no node of the rack can have it"
         )
-    labels = {**drill.labels, **({"node": node.name} if drill.names_node else {})}
-    before = notifications.count()
+    labels = {**drill.labels, **({"node": nodes[0].name} if drill.names_node else {})}
     try:
-        began = time.monotonic()
-        try:
-            _make(rack, drill, node)
-            fired = _wait(lambda: notifications.seen(drill.alert, labels, "firing", before), began, limit)
-        finally:
-            healing = time.monotonic()
-            _heal(rack, drill, node)
-        if fired is None:
-            return _result(drill, node, Outcome.NOT_FIRED, detail=f"not within {limit:.0f} s")
-        resolved = _wait(lambda: notifications.seen(drill.alert, labels, "resolved", before), healing, limit)
-        if resolved is None:
-            return _result(drill, node, Outcome.NOT_RESOLVED, fired, detail=f"not within {limit:.0f} s")
-        return _result(drill, node, Outcome.PASSED, fired, resolved)
+        if (why := _lacks(rack, drill, nodes)) is not None:
+            return _result(drill, nodes[0], Outcome.SKIPPED, detail=why)
+        # An earlier fault may have set it off too, and an alert that fires already is not sent again.
+        if _wait(lambda: not notifications.firing(drill.alert, labels), time.monotonic(), limit) is None:
+            return _result(drill, nodes[0], Outcome.ERROR, detail="it fires without the fault")
+        return _watched(rack, notifications, drill, nodes, labels, limit)
     except (LabError, RackwrightError) as error:
-        return _result(drill, node, Outcome.ERROR, detail=str(error))
+        return _result(drill, nodes[0], Outcome.ERROR, detail=str(error))
+
+
+def _broken(cluster: Cluster, drill: Drill) -> list[Node]:
+    """The nodes that are broken; none where the rack lacks one of them."""
+    chosen = [one(cluster) for one in (drill.on, drill.also) if one is not None]
+    return [node for node in chosen if node is not None] if None not in chosen else []
+
+
+def _lacks(rack: Rack, drill: Drill, nodes: Sequence[Node]) -> str | None:
+    """What the drill needs and a node lacks."""
+    need = drill.needs
+    if need is None:
+        return None
+    for node in nodes:
+        if not rack.run(node.name, ["sh", "-c", f"[ ! -e {need.path} ] || echo there"]).strip():
+            return f"{need.missing}: {need.command}"
+    return None
+
+
+def _watched(
+    rack: Rack,
+    notifications: Notifications,
+    drill: Drill,
+    nodes: Sequence[Node],
+    labels: Mapping[str, str],
+    limit: float,
+) -> DrillResult:
+    """The fault, its alert, and the end of both."""
+    node, before, began = nodes[0], notifications.count(), time.monotonic()
+
+    def until(status: str, since: float) -> float | None:
+        return _wait(lambda: notifications.seen(drill.alert, labels, status, before), since, limit)
+
+    try:
+        for one in nodes:
+            _make(rack, drill, one)
+        fired = until("firing", began)
+    finally:
+        healing = time.monotonic()
+        for one in nodes:
+            _heal(rack, drill, one)
+    if fired is None:
+        return _result(drill, node, Outcome.NOT_FIRED, detail=f"not within {limit:.0f} s")
+    resolved = until("resolved", healing)
+    if resolved is None:
+        return _result(drill, node, Outcome.NOT_RESOLVED, fired, detail=f"not within {limit:.0f} s")
+    return _result(drill, node, Outcome.PASSED, fired, resolved)
 
 
 def _result(
@@ -90,15 +130,22 @@ def _result(
 def _make(rack: Rack, drill: Drill, node: Node) -> None:
     if isinstance(drill.act, LabFault):
         rack.fault(node.name, drill.act.kind, *drill.act.args)
+        _shell(rack, node, drill.act.then)
     else:
-        rack.run(node.name, ["sh", "-c", drill.act.make], timeout=120)
+        _shell(rack, node, drill.act.make)
 
 
 def _heal(rack: Rack, drill: Drill, node: Node) -> None:
     if isinstance(drill.act, LabFault):
         rack.heal(node.name)
+        _shell(rack, node, drill.act.then)
     else:
-        rack.run(node.name, ["sh", "-c", drill.act.heal], timeout=120)
+        _shell(rack, node, drill.act.heal)
+
+
+def _shell(rack: Rack, node: Node, command: str) -> None:
+    if command:
+        rack.run(node.name, ["sh", "-c", command], timeout=_SHELL_SECONDS)
 
 
 def _wait(holds: Callable[[], bool], began: float, limit: float) -> float | None:

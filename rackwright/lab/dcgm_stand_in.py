@@ -2,8 +2,8 @@
 
 Takes the arguments of NVIDIA's program that rackwright gives it, reads the same list of fields and the same file of users
 and certificate, and prints in the same form (rendermetrics of dcgm-exporter 4.8) what the lab says of the simulated
-GPUs. In the file of OVERRIDES root can say otherwise, e.g. for a drill: lines of `GPU FIELD VALUE`, or `GPU FIELD +RATE`
-of what grows each second; `*` stands for every GPU. Runs on the node: standard library only, no imports of the package.
+GPUs. In the file OVERRIDES, and in others that begin with its name, root can say otherwise, e.g. for a drill: lines of
+`GPU FIELD VALUE`, or `GPU FIELD +RATE` of what grows each second; `*` stands for every GPU. Runs on the node: standard library only, no imports of the package.
 """
 
 import argparse
@@ -39,13 +39,17 @@ def fields(path: Path) -> list[list[str]]:
     return [row for row in found if row[1] != "label"]
 
 
-def overrides(path: Path) -> list[Override]:
+def overrides(first: Path) -> list[Override]:
     """What root says otherwise."""
-    if not path.exists():
-        return []
-    since = path.stat().st_mtime
-    lines = (line.split() for line in path.read_text().splitlines())
-    return [(line[0], line[1], line[2], since) for line in lines if len(line) == 3]
+    found: list[Override] = []
+    for path in sorted(first.parent.glob(f"{first.name}*")):
+        try:
+            since, text = path.stat().st_mtime, path.read_text()
+        except FileNotFoundError:
+            continue  # removed just now
+        lines = (line.split() for line in text.splitlines())
+        found += [(line[0], line[1], line[2], since) for line in lines if len(line) == 3]
+    return found
 
 
 def job_of(folder: Path | None, gpu: str) -> str | None:

@@ -21,21 +21,23 @@ _REPEAT_HOURS = 24.0
 """Of routes that set none, and of alerts without a severity."""
 _EACH_ALONE = ["..."]
 
+_WHY_DOWN = ("InletTemperatureHigh", "NodePoweredOff", "PsuFailed")
+"""Other alerts of the BMC stay suppressed: a node that is off has fans at 0 rpm and voltages of 0."""
 INHIBITIONS: tuple[dict[str, Any], ...] = (
-    # what is down cannot be well in any other respect
+    # other alerts follow from the node being down, except those with which its BMC gives the reason
     {
         "source_matchers": ['alertname="NodeDown"'],
-        "target_matchers": ['alertname!="NodeDown"', 'node!=""'],
+        "target_matchers": [f'alertname!~"{"|".join(("NodeDown", *_WHY_DOWN))}"', 'node!=""'],
         "equal": ["cluster", "node"],
     },
-    # an alert about a leaf switch or a rack has its label, and no node's
     {
-        "source_matchers": ['severity="critical"', 'leaf!=""', 'node=""'],
+        "source_matchers": ['alertname="LeafDown"'],
         "target_matchers": ['alertname=~"NodeDown|FabricPortDown|FabricPortsMissing"'],
         "equal": ["cluster", "leaf"],
     },
+    # by name: critical alerts of PDUs and UPSes have a rack too, and do not mean that its nodes are down
     {
-        "source_matchers": ['severity="critical"', 'rack!=""', 'leaf=""', 'node=""'],
+        "source_matchers": ['alertname="RackDown"'],
         "target_matchers": ['alertname="NodeDown"'],
         "equal": ["cluster", "rack"],
     },

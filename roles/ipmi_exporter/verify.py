@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.exporters import exporter_checks
 from rackwright.claims.files import as_rendered, has_access, holds_secret_text
+from rackwright.claims.prometheus import has_prometheus, probes_answer
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.render import render
@@ -39,6 +40,13 @@ def _own(context: CheckContext[IpmiExporterOptions]) -> str:
     raise Undetermined("bmc-info prints no firmware revision")
 
 
+def _others(context: CheckContext[IpmiExporterOptions]) -> str:
+    """By `ipmi_up`: `up` stays 1 when a BMC refuses the password."""
+    options = context.options
+    names = {str(address): f"the BMC of {name}" for name, address in options.addresses.items()}
+    return probes_answer(context, options.job, f'max by (instance) (ipmi_up{{job="{options.job}"}})', names)
+
+
 def _serves(node: Node, options: IpmiExporterOptions) -> bool:
     return options.serves(node)
 
@@ -47,9 +55,14 @@ def _reads_own(node: Node, options: IpmiExporterOptions) -> bool:
     return options.reads_own(node)
 
 
+def _asks_others(node: Node, options: IpmiExporterOptions) -> bool:
+    return options.reads_others(node) and has_prometheus(node)
+
+
 CHECKS = (
     *exporter_checks("ipmi_exporter", texts.arguments, applies=_serves),
     Check("ipmi_exporter reads what is declared", _reads, applies=_serves),
+    Check("every declared BMC answers", _others, live=True, settle_seconds=90, applies=_asks_others),
     Check(
         "this node's BMC answers in-band",
         _own,

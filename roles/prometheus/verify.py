@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-from urllib.parse import quote
-
 from rackwright.boundary import printable
 from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.claims.exporters import exporter_checks
 from rackwright.claims.files import as_rendered
-from rackwright.claims.web import json_answer
-from rackwright.model.monitoring import USER, RoutesAlerts
+from rackwright.claims.prometheus import answer, vector
+from rackwright.model.monitoring import RoutesAlerts
 from rackwright.roles.prometheus import texts
 from rackwright.roles.prometheus.options import PrometheusOptions
 from rackwright.roles.prometheus.targets import jobs_of
@@ -18,27 +15,6 @@ from rackwright.roles.prometheus.targets import jobs_of
 _SHOWN = 8
 _SELDOM_SECONDS = 60
 """Prometheus spreads first readings over the interval; the check waits longer than this one."""
-
-
-def answer(context: CheckContext[PrometheusOptions], path: str) -> Any:  # noqa: ANN401 - JSON
-    """The `data` of an answer of Prometheus' HTTP API; Undetermined where it gives none."""
-    url = f"{context.options.metrics_url(context.cluster, context.node)}/api/v1/{path}"
-    found = json_answer(context, USER, context.options.password_file, url, "Prometheus")
-    if not isinstance(found, dict) or found.get("status") != "success":
-        raise Undetermined(f"Prometheus answers: {printable(str(found), 200)}")
-    return found["data"]
-
-
-def vector(context: CheckContext[PrometheusOptions], expression: str) -> list[tuple[dict[str, str], float]]:
-    """Labels and value of each series that an expression has now."""
-    data = answer(context, f"query?query={quote(expression)}")
-    try:
-        return [
-            ({str(name): str(text) for name, text in one["metric"].items()}, float(one["value"][1]))
-            for one in data["result"]
-        ]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise Undetermined("Prometheus' answer to a query has another form than documented") from error
 
 
 def _files(context: CheckContext[PrometheusOptions]) -> str:

@@ -1,20 +1,19 @@
-"""A BMC and SNMP devices that do not exist, as files for ipmi_sim (OpenIPMI) and snmpd on a lab node.
+"""A simulated BMC and simulated SNMP devices: files for ipmi_sim (OpenIPMI) and snmpd on a lab node.
 
-What tests/unit/alerts/recorded/ipmi.prom and snmp.prom were recorded of. On a lab node, as root:
-
-    apt-get install --no-install-recommends openipmi snmpd
-    systemd-run --unit=simulated-bmc ipmi_sim -n -c /opt/bmc/lan.conf -f /opt/bmc/bmc.emu -s /opt/bmc/state
-
+tests/racks/alerts/devices.py puts them on a rack; tests/unit/alerts/recorded/ipmi.prom and snmp.prom were recorded from them.
 A sensor reads its file `value<number>` each second, so that a fault is one `echo`: 3 in that of the first fan is 300 rpm, 3
 in that of a power supply is present and failed. ipmi_sim has no DCMI, and FreeIPMI needs the workaround `opensesspriv`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 FOLDER = "/opt/bmc"
+LAN, EMULATION, POWER = f"{FOLDER}/lan.conf", f"{FOLDER}/bmc.emu", f"{FOLDER}/power"
+SEL_ENTRIES = 1000
+"""Of 16 bytes each."""
 CELSIUS, VOLTS, WATTS, RPM = 1, 4, 6, 18
 """Units of IPMI 2.0, table 43-15."""
 Limits = tuple[int, int, int]
@@ -38,6 +37,11 @@ class Sensor:
     exponent: int = 0
     upper: Limits = _NONE
     lower: Limits = _NONE
+
+    @property
+    def file(self) -> str:
+        """Where its raw value is read."""
+        return f"{FOLDER}/value{self.number}"
 
 
 SENSORS = (
@@ -68,22 +72,22 @@ set_working_mc 0x20
   user 2 true "{user}" "{password}" admin 10 none md2 md5 straight
 """
     return {
-        f"{FOLDER}/lan.conf": lan,
-        f"{FOLDER}/bmc.emu": "\n".join(_emulation()) + "\n",
-        f"{FOLDER}/chassis": f'#!/bin/sh\n[ "$1 $2" != "get power" ] || echo "power:$(cat {FOLDER}/power)"\n',
-        f"{FOLDER}/power": "1\n",
-        **{f"{FOLDER}/value{one.number}": f"{one.value}\n" for one in SENSORS},
+        LAN: lan,
+        EMULATION: "\n".join(_emulation()) + "\n",
+        f"{FOLDER}/chassis": f'#!/bin/sh\n[ "$1 $2" != "get power" ] || echo "power:$(cat {POWER})"\n',
+        POWER: "1\n",
+        **{one.file: f"{one.value}\n" for one in SENSORS},
     }
 
 
 def _emulation() -> Iterator[str]:
     yield "mc_setbmc 0x20"
     yield "mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02"
-    yield "sel_enable 0x20 1000 0x0a"
+    yield f"sel_enable 0x20 {SEL_ENTRIES} 0x0a"
     for one in SENSORS:
         discrete = one.unit == 0
         code, at = _DISCRETE if discrete else _THRESHOLD, f"0x20 0 {one.number}"
-        yield f'sensor_add {at} {one.kind:#04x} {code:#04x} poll 1000 file "{FOLDER}/value{one.number}"'
+        yield f'sensor_add {at} {one.kind:#04x} {code:#04x} poll 1000 file "{one.file}"'
         if not discrete:
             limits = (*reversed(one.upper), *reversed(one.lower))
             enabled = "".join("1" if limit else "0" for limit in limits)
@@ -116,29 +120,56 @@ def _compact(one: Sensor) -> list[int]:
     return [0, 0, 0x51, 0x02, len(body), *body]
 
 
-def snmpd_conf(address: str, user: str, community: str) -> str:
-    """snmpd.conf of a switch, a UPS and two PDUs in one; the user's passwords go into /var/lib/snmp/snmpd.conf."""
-    ups, apc, raritan = "1.3.6.1.2.1.33.1", "1.3.6.1.4.1.318.1.1.26", "1.3.6.1.4.1.13742.6.5.2.3.1"
-    sensor = "1.3.6.1.2.1.99.1.1.1"
-    numbers = {
-        **{f"{ups}.2.{at}.0": value for at, value in ((1, 2), (2, 0), (3, 18), (4, 100), (5, 2730), (7, 24))},
-        f"{ups}.3.3.1.3.1": 231,
-        f"{ups}.4.1.0": 3,
-        f"{ups}.4.4.1.4.1": 2600,
-        f"{ups}.4.4.1.5.1": 52,
-        f"{apc}.4.3.1.4.1": 2,
-        f"{apc}.4.3.1.5.1": 612,
-        f"{apc}.6.3.1.4.1": 2,
-        f"{apc}.6.3.1.5.1": 88,
-        f"{apc}.6.3.1.6.1": 231,
-        f"{raritan}.3.1.1.5": 4,
-        **{f"{sensor}.{at}.100": value for at, value in ((1, 8), (2, 9), (3, 1), (4, 415), (5, 1))},
+_UPS, _APC, _RARITAN = "1.3.6.1.2.1.33.1", "1.3.6.1.4.1.318.1.1.26", "1.3.6.1.4.1.13742.6.5.2.3.1"
+_SENSOR = "1.3.6.1.2.1.99.1.1.1"
+UPS_BATTERY, UPS_SOURCE, UPS_LOAD = f"{_UPS}.2.1.0", f"{_UPS}.4.1.0", f"{_UPS}.4.4.1.5.1"
+APC_LOAD, RARITAN_STATE = f"{_APC}.4.3.1.4.1", f"{_RARITAN}.3.1.1.5"
+PORT = 101
+"""ifIndex of the switch's first port."""
+IN_ERRORS = f"1.3.6.1.2.1.2.2.1.14.{PORT}"
+Objects = Mapping[str, tuple[str, str]]
+"""OID to type and value, as snmpd's `override` takes them."""
+
+
+def _integers(values: Mapping[str, int]) -> dict[str, tuple[str, str]]:
+    return {oid: ("integer", str(value)) for oid, value in values.items()}
+
+
+SWITCH: Objects = {
+    IN_ERRORS: ("counter", "7"),
+    **_integers({f"{_SENSOR}.{at}.100": value for at, value in ((1, 8), (2, 9), (3, 1), (4, 415), (5, 1))}),
+    "1.3.6.1.2.1.47.1.1.1.1.7.100": ("octet_str", '"Temp 1"'),
+}
+"""Its ports are the interfaces of the network namespace that snmpd runs in."""
+UPS: Objects = {
+    **_integers({f"{_UPS}.2.{at}.0": value for at, value in ((2, 0), (3, 18), (4, 100), (5, 2730), (7, 24))}),
+    **_integers({UPS_BATTERY: 2, UPS_SOURCE: 3, UPS_LOAD: 52}),
+    **_integers({f"{_UPS}.3.3.1.3.1": 231, f"{_UPS}.4.4.1.4.1": 2600}),
+    f"{_UPS}.6.1.0": ("uinteger", "0"),
+}
+APC_PDU: Objects = _integers(
+    {
+        APC_LOAD: 2,
+        f"{_APC}.4.3.1.5.1": 612,
+        f"{_APC}.6.3.1.4.1": 2,
+        f"{_APC}.6.3.1.5.1": 88,
+        f"{_APC}.6.3.1.6.1": 231,
     }
-    return "".join(
-        (
-            f"agentAddress udp:{address}:161\nsysName leaf1\nrouser {user} priv\nrocommunity {community}\n",
-            *(f"override {oid} integer {value}\n" for oid, value in numbers.items()),
-            f"override {ups}.6.1.0 uinteger 0\noverride {raritan}.4.1.1.5 uinteger 6120\n",
-            'override 1.3.6.1.2.1.47.1.1.1.1.7.100 octet_str "Temp 1"\n',
-        )
-    )
+)
+RARITAN_PDU: Objects = {**_integers({RARITAN_STATE: 4}), f"{_RARITAN}.4.1.1.5": ("uinteger", "6120")}
+
+
+def snmpd_conf(name: str, address: str, access: str, objects: Objects) -> str:
+    """snmpd.conf of one device; `access`: its lines about users and communities."""
+    given = "".join(f"override {oid} {kind} {value}\n" for oid, (kind, value) in objects.items())
+    return f"agentAddress udp:{address}:161\nsysName {name}\n{access}{given}"
+
+
+def v3_access(user: str, password: str, priv_password: str) -> str:
+    """A user with read access, authenticated and encrypted."""
+    return f"createUser {user} SHA-256 {password} AES {priv_password}\nrouser {user} priv\n"
+
+
+def v2_access(community: str) -> str:
+    """Read access with the community."""
+    return f"rocommunity {community}\n"

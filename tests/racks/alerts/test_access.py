@@ -12,14 +12,15 @@ from rackwright.model.types import NetworkPurpose
 from rackwright.status import Status
 from rackwright.verify import verify
 from tests.racks.alerts.conftest import EXTERNAL, HEAD, HEAD_OUTSIDE
+from tests.racks.alerts.devices import BMC_ADDRESS, UPS
 from tests.racks.site import Site
 from tests.racks.stranger import plugged_in
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 _EXPORTERS = (
-    *("alertmanager", "blackbox_exporter", "job_metrics", "mysqld_exporter", "node_exporter"),
-    *("prometheus", "slurm_exporter"),
+    *("alertmanager", "blackbox_exporter", "ipmi_exporter", "job_metrics", "mysqld_exporter"),
+    *("node_exporter", "prometheus", "slurm_exporter", "snmp_exporter"),
 )
 _SUBMIT = (
     "cd /tmp && su {user} -s /bin/sh -c 'sbatch --parsable --gres=gpu:1 -o /dev/null --wrap \"sleep 600\"'"
@@ -73,6 +74,8 @@ def test_no_exporter_answers_without_the_password(rack: Site):
                 "/metrics",
                 "/api/v1/query?query=up",
                 "/probe?target=x",
+                f"/ipmi?target={BMC_ADDRESS}&module=bmc",
+                f"/snmp?target={UPS.address}&auth=v3&module=ups_mib",
                 "/api/v2/alerts",
                 "/v1/jobs/1",
             ):
@@ -103,6 +106,7 @@ def test_what_a_worker_can_catch_opens_neither_prometheus_nor_alertmanager(rack:
         f"https://{HEAD}:9093/api/v2/silences": "401",
         f"https://{HEAD}:9341/metrics": "401",  # Slurm's jobs and users
         f"https://{HEAD}:9115/probe?target={HEAD}&module=icmp": "401",
+        f"https://{HEAD}:9116/snmp?target={UPS.address}&auth=v3&module=ups_mib": "401",
         f"https://{HEAD}:9100/metrics": "200",
     }
     for url, status in urls.items():

@@ -27,10 +27,10 @@ def _silences(rack: Site) -> list[dict[str, object]]:
 
 
 def _until_silenced(rack: Site) -> Running:
-    """An apply on the worker that has just silenced it."""
-    known = {str(one["id"]) for one in _silences(rack)}
+    """An apply on the worker that has silenced it, and stands still while it changes it."""
     running = rack.start("apply", str(rack.file), "--yes", "--limit", "worker1")
-    until(lambda: {str(one["id"]) for one in _silences(rack)} - known, "silence")
+    rack.wait_for_event(running, event="start")
+    running.process.send_signal(signal.SIGSTOP)
     return running
 
 
@@ -40,6 +40,7 @@ def test_an_apply_silences_its_nodes_while_it_lasts(rack: Site):
     (silence,) = _silences(rack)
     assert '"worker1"' in json.dumps(silence["matchers"])
     assert str(silence["comment"]).startswith("rackwright run ")
+    running.process.send_signal(signal.SIGCONT)
     assert running.wait().status == 0
     until(lambda: not _active_beyond(rack, 4), "end of the silence")
 
@@ -60,7 +61,6 @@ def test_a_node_that_goes_down_during_its_run_alerts_nobody(rack: Site):
     rack.on("worker1", _REMOVE)
     with webhooks(rack) as hooks:
         running = _until_silenced(rack)
-        running.process.send_signal(signal.SIGSTOP)
         rack.rack.power("worker1", "off")
         try:
             until(

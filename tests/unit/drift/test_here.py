@@ -170,6 +170,24 @@ def test_install_twice_then_uninstall_leaves_nothing(machine: Machine, cluster):
     assert (machine.root / "passwd").read_text() == ""
 
 
+def test_node_exporter_finds_no_broken_file_before_the_first_check(machine: Machine, cluster):
+    plan(machine, cluster, wanted=True).apply()
+    metrics = machine.root / "var/lib/rackwright-drift/test/rackwright_drift_test.prom"
+    assert metrics.read_text() == ""
+    metrics.write_text("rackwright_drift_drifted 0\n")
+    assert names(plan(machine, cluster, wanted=True)) == []
+
+
+def test_nothing_is_written_through_a_link_of_the_checking_user(machine: Machine, cluster):
+    plan(machine, cluster, wanted=True).apply()
+    metrics = machine.root / "var/lib/rackwright-drift/test/rackwright_drift_test.prom"
+    metrics.unlink()
+    metrics.symlink_to(machine.root / "etc/shadow")
+    with pytest.raises(RackwrightError, match="Begin with a file of no metrics"):
+        plan(machine, cluster, wanted=True).apply()
+    assert not (machine.root / "etc/shadow").exists()
+
+
 def test_another_cluster_checked_from_here_keeps_the_user(machine: Machine, cluster):
     plan(machine, cluster, wanted=True).apply()
     (machine.root / "etc/rackwright-drift/other").mkdir()

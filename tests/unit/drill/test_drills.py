@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -27,8 +28,8 @@ def test_each_alert_has_one_drill_at_most():
     assert [alert for alert, count in Counter(drill.alert for drill in DRILLS).items() if count > 1] == []
 
 
-def test_two_dozen_alerts_can_be_drilled():
-    assert len(DRILLS) >= 24
+def test_seventy_alerts_can_be_drilled():
+    assert len(DRILLS) >= 70
 
 
 @EACH
@@ -48,6 +49,44 @@ def test_its_fault_is_one_of_the_labs_or_can_be_undone(drill):
     else:
         assert isinstance(drill.act, Shell)
         assert drill.act.make != drill.act.heal
+
+
+@EACH
+def test_its_commands_are_shell(drill):
+    """sh reads them, and runs nothing."""
+    commands = (drill.act.then,) if isinstance(drill.act, LabFault) else (drill.act.make, drill.act.heal)
+    for command in commands:
+        ran = subprocess.run(["sh", "-n", "-c", command], capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (0, ""), command
+
+
+@EACH
+def test_what_it_changes_of_an_alert_there_is(drill):
+    """Numbers of the shipped rack that this drill needs are those of thresholds that exist."""
+    change = DRILL.primary.options["prometheus"].alerts.get(drill.alert)
+    assert change is None or set(change.thresholds) <= set(ALERTS[drill.alert].thresholds)
+
+
+def test_the_shipped_rack_changes_no_alert_without_a_drill():
+    assert set(DRILL.primary.options["prometheus"].alerts) <= {drill.alert for drill in DRILLS}
+
+
+def test_drills_beside_each_other_change_fields_of_different_gpus():
+    """The job of others has GPU 0."""
+    of_lane = {
+        lane: {drill.labels["gpu"] for drill in DRILLS if drill.lane == lane} for lane in ("gpu", "gpu links")
+    }
+    assert of_lane["gpu"] <= set("12345")
+    assert of_lane["gpu links"] <= set("67")
+
+
+def test_what_a_drill_needs_comes_with_a_command():
+    needs = {drill.alert: drill.needs for drill in DRILLS if drill.needs is not None}
+    assert set(needs) == {
+        *("NodeDrifted", "DriftUnknown", "DriftCheckNotRunning"),
+        *("BackupFailed", "BackupTooOld"),
+    }
+    assert all(need.path.startswith("/") and need.command for need in needs.values())
 
 
 @EACH

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from rackwright.drill import run
-from rackwright.drill.model import Drill, LabFault, Outcome, Shell
+from rackwright.drill.model import Drill, LabFault, Need, Outcome, Shell
 from rackwright.errors import LabError
 from rackwright.roles.base.options import BaseOptions
 from tests.unit.roles.sites import site
@@ -16,10 +16,10 @@ CLUSTER = site({"base": BaseOptions()})
 
 
 class Rack:
-    """Remembers what was done to its nodes; `fails` names a node on which nothing works."""
+    """Remembers what was done to its nodes; `fails` names a node on which nothing works, `has` are files on each."""
 
-    def __init__(self, fails=None):
-        self.done, self.fails, self.lock = [], fails, threading.Lock()
+    def __init__(self, fails=None, has=()):
+        self.done, self.fails, self.has, self.lock = [], fails, has, threading.Lock()
 
     def _do(self, *what):
         if what[0] == self.fails:
@@ -34,18 +34,27 @@ class Rack:
         self._do(node, "heal")
 
     def run(self, node, argv, timeout=60):
+        if argv[-1].startswith("[ ! -e"):
+            return "there\n" if any(path in argv[-1] for path in self.has) else ""
         self._do(node, argv[-1])
         return ""
 
 
 class Webhook:
-    """Reports an alert as fired while its fault is there, and as resolved once it is healed; some it never does."""
+    """Reports an alert as fired while its fault is there, and as resolved once it is healed; some it never does.
 
-    def __init__(self, rack, silent=(), stuck=()):
-        self.rack, self.silent, self.stuck = rack, silent, stuck
+    `already`: how many times it is asked before what fires without the fault has resolved.
+    """
+
+    def __init__(self, rack, silent=(), stuck=(), already=0):
+        self.rack, self.silent, self.stuck, self.already = rack, silent, stuck, already
 
     def count(self):
         return 0
+
+    def firing(self, alert, labels):
+        self.already -= 1
+        return self.already >= 0
 
     def seen(self, alert, labels, status, since):
         if alert in self.silent:
@@ -86,6 +95,58 @@ def test_an_alert_that_fires_and_resolves_passes():
 def test_a_fault_of_the_lab_is_healed_by_the_lab():
     _, rack = drilled(drill(act=LabFault("clock:jump", ("60",))))
     assert rack.done == [("gpu1", "fault", "clock:jump", "60"), ("gpu1", "heal")]
+
+
+def test_a_check_that_would_run_later_runs_after_the_fault_and_after_healing():
+    _, rack = drilled(drill(act=LabFault("gpu:ecc", then="check now")))
+    assert [step[1:] for step in rack.done] == [
+        ("fault", "gpu:ecc"),
+        ("check now",),
+        ("heal",),
+        ("check now",),
+    ]
+
+
+def test_another_node_is_broken_and_healed_too():
+    _, rack = drilled(drill(also=lambda cluster: cluster.by_name["gpu2"]))
+    assert rack.done == [
+        ("gpu1", "make it"),
+        ("gpu2", "make it"),
+        ("gpu1", "heal it"),
+        ("gpu2", "heal it"),
+    ]
+
+
+def test_a_rack_without_the_other_node_skips():
+    (result,), rack = drilled(drill(also=lambda cluster: None))
+    assert result.outcome is Outcome.SKIPPED
+    assert rack.done == []
+
+
+NEED = Need("/etc/timer", "the check is not installed", "rackwright drift install FILE")
+
+
+def test_what_a_node_lacks_is_named_with_the_command_that_brings_it():
+    (result,), rack = drilled(drill(needs=NEED))
+    assert (result.outcome, result.node) == (Outcome.SKIPPED, "gpu1")
+    assert result.detail == "the check is not installed: rackwright drift install FILE"
+    assert rack.done == []
+
+
+def test_a_node_that_has_it_is_drilled():
+    (result,), _ = drilled(drill(needs=NEED), rack=Rack(has=["/etc/timer"]))
+    assert result.outcome is Outcome.PASSED
+
+
+def test_an_alert_that_fires_already_is_waited_for():
+    (result,), _ = drilled(drill(), already=2)
+    assert result.outcome is Outcome.PASSED
+
+
+def test_an_alert_that_fires_without_the_fault_is_no_pass():
+    (result,), rack = drilled(drill(), already=10**9)
+    assert (result.outcome, result.detail) == (Outcome.ERROR, "it fires without the fault")
+    assert rack.done == []
 
 
 def test_an_alert_that_does_not_fire_is_reported_and_its_fault_healed():

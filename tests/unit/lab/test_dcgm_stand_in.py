@@ -66,6 +66,8 @@ def test_what_root_says_otherwise(tmp_path):
     assert told == [("1", TEMP, "95", since), ("*", "DCGM_FI_DEV_UNKNOWN", "1", since)]
     assert [values_of(gpu, 1000.0, told, 1000.0)[TEMP] for gpu in STATE["gpus"]] == [29, 95]
     assert "DCGM_FI_DEV_UNKNOWN" not in values_of(STATE["gpus"][0], 1000.0, told, 1000.0)
+    (tmp_path / "fields.job").write_text(f"0 {TEMP} 60\n")
+    assert [line[:3] for line in overrides(file)][-1] == ("0", TEMP, "60")
 
 
 def test_whose_a_gpu_is(tmp_path):

@@ -8,12 +8,11 @@ import subprocess
 import pytest
 import yaml
 
-from rackwright.alerts.catalogue import ALERTS
 from rackwright.model.monitoring import ExposesMetrics, RoutesAlerts
 from rackwright.osfamily.known import os_release
 from rackwright.roles.alertmanager import texts
 from rackwright.roles.alertmanager.options import AlertmanagerOptions
-from rackwright.roles.alertmanager.settings import INHIBITIONS, alertmanager_yml, group_by
+from rackwright.roles.alertmanager.settings import alertmanager_yml, group_by
 from rackwright.roles.site_ca.options import SiteCaOptions
 from tests.factories import make_node
 from tests.unit.roles.alertmanager_site import FULL, HEAD, OPTIONS, SITE, cluster, pair
@@ -258,19 +257,6 @@ def test_a_dead_leaf_is_one_notification():
     assert group_by(rack(("r1", "leaf1"), ("r2", "leaf1")), OPTIONS) == ("alertname", "leaf")
     own = OPTIONS.model_copy(update={"group_by": ("node",)})
     assert group_by(rack(("r1", "leaf1")), own) == ("node",)
-
-
-def test_inhibitions_name_alerts_that_there_are():
-    named = {
-        name
-        for rule in INHIBITIONS
-        for matchers in rule.values()
-        for one in matchers
-        if one.startswith("alertname") and '"' in one
-        for name in one.partition('"')[2].rstrip('"').split("|")
-    }
-    assert named == {"NodeDown", "FabricPortDown", "FabricPortsMissing"}
-    assert named <= ALERTS.keys()
 
 
 def test_notifications():

@@ -51,7 +51,7 @@ def queue_figures(jobs: Sequence[Job], nodes: Sequence[Node], limits: Limits, no
     )
     yield gauge(
         "slurm_oldest_pending_seconds",
-        "For how long a job has been waiting for room (reason Resources or Priority), the one that waits longest.",
+        "For how long a job has been waiting for room (reason Resources, Priority or None), the one that waits longest.",
         ("partition",),
         (((partition,), seconds) for partition, seconds in sorted(oldest.items())),
     )

@@ -25,8 +25,8 @@ ALLOCATED = frozenset(
     ("running", "suspended", "configuring", "stopped", "signaling", "stage_out", "resizing")
 )
 """States of jobs that hold nodes and have not ended."""
-WAITING = frozenset(("Resources", "Priority"))
-"""Reasons of jobs that would run if there were room."""
+WAITING = frozenset(("None", "Priority", "Resources"))
+"""Reasons of jobs that would run if there were room. None: the scheduler has not looked at the job yet, or hangs."""
 _TASKS = re.compile(r"_\[([0-9,:-]+)(?:%[0-9]+)?\]$", re.ASCII)
 _RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10})(?::([0-9]{1,10}))?)?", re.ASCII)
 _TASKS_MAX = 4_000_001

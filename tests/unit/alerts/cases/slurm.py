@@ -70,7 +70,7 @@ CASES = (
         alert="SlurmBackfillStopped",
         series={
             slurm("slurm_scheduler_backfill_last_timestamp_seconds"): "0*25 1500*5",
-            slurm("slurm_jobs", state="pending"): "5*30",
+            slurm("slurm_oldest_pending_seconds", partition="main"): "1000*30",
         },
         fires=1260,
         labels=SLURM,
@@ -79,7 +79,7 @@ CASES = (
         description="Backfill last ran 21m 0s ago although jobs wait. Only the head of the queue starts; small jobs no longer fill gaps. See sdiag, and slurmctld's log for what it waits for.",
         heals=1500,
         under=(
-            {slurm("slurm_jobs", state="pending"): "0*30"},
+            {slurm("slurm_oldest_pending_seconds", partition="main"): "900*30"},
             {slurm("slurm_scheduler_backfill_last_timestamp_seconds"): "-900+60*30"},
         ),
     ),

@@ -194,6 +194,13 @@ def test_nodes_without_gres_used():
     assert parse_nodes(line)[0].gpus_allocated == 3
 
 
+def test_gpus_that_slurm_conf_leaves_out_are_not_counted():
+    """As Slurm 24.11 answers: slurmd has found eight and slurm.conf has four."""
+    line = recorded("busy", "nodes").replace("gres/gpu=8", "gres/gpu=4").splitlines()[0]
+    assert "Gres=gpu:h100:8" in line
+    assert parse_nodes(line)[0].gpus == 4
+
+
 def test_texts_of_a_node_are_no_fields():
     line = recorded("draining", "nodes").splitlines()[1]
     text = "see [ticket@2] State=IDLE CPUTot=999 [admin@"

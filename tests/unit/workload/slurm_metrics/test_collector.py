@@ -96,6 +96,14 @@ def test_only_jobs_that_wait_for_room_count_as_waiting():
     assert set(of(collect("maintenance"), "slurm_oldest_pending_seconds").values()) == {0}
 
 
+def test_a_job_that_no_scheduler_looks_at_waits_too():
+    """Its reason stays None."""
+    slurm = FakeSlurm.of("busy")
+    slurm.answers["jobs"] = slurm.answers["jobs"].replace("Priority", "None").replace("Resources", "None")
+    oldest = of(samples(Collector(Settings("x"), slurm, Clock()).metrics()), "slurm_oldest_pending_seconds")
+    assert oldest == of(BUSY, "slurm_oldest_pending_seconds")
+
+
 def test_accounts():
     assert of(BUSY, "slurm_account_jobs") == {
         ("physics", "pending", "bob"): 24,
