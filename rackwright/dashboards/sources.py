@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rackwright.dashboards.model import Dashboard, Panel
 from rackwright.model.cluster import Cluster, Network, Node
 from rackwright.model.interfaces import ChecksNodeHealth
-from rackwright.model.monitoring import ExposesMetrics
+from rackwright.model.monitoring import ExposesMetrics, Scrape
 from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.model.storage import FilesystemKind
 from rackwright.model.types import NodeRole
@@ -53,8 +53,15 @@ def jobs_of(cluster: Cluster, of: Node | None = None) -> frozenset[str]:
         for options in node.options.values()
         if isinstance(options, ExposesMetrics)
         for scrape in options.scrapes(cluster, node)
-        if of is None or of is node or scrape.names_nodes or scrape.probes
+        if of is None or _tells_of(scrape, node, of)
     )
+
+
+def _tells_of(scrape: Scrape, server: Node, of: Node) -> bool:
+    """Whether a scrape of one node has figures of another, or of itself."""
+    if scrape.probes:
+        return any(probe.labels.get("node") == of.name for probe in scrape.probes)
+    return scrape.names_nodes or of is server
 
 
 def _nodes_with(capability: Capability) -> Reason:

@@ -20,6 +20,11 @@ _SPAN = "30m"
 _SECONDS = 300
 _BUSY = "0 DCGM_FI_DEV_GPU_UTIL 60\\n1 DCGM_FI_DEV_GPU_UTIL 20\\n"
 _SUBMIT = "cd /tmp && su {user} -s /bin/sh -c 'sbatch -Q -o /dev/null {options} --wrap \"sleep {seconds}\"'"
+_JOBS = (("--gres=gpu:2 -w worker1", 3000), ("-w worker1", 20), ("--gres=gpu:8 -N2", 20))
+_UNTIL_THEY_RUN = (
+    "for try in $(seq 120); do [ $(squeue -h -t R -o %b | grep -c gpu) = 2 ] && exit; sleep 1; done; "
+    "squeue; exit 1"
+)
 _HEALTH_PASSES = "for pass in 1 2 3; do /usr/libexec/rackwright/health-check; done"
 _MODE_OF = "/etc/cloud/cloud.cfg.d/99-rackwright.cfg"
 NOTHING_TO_SHOW = {("storage", "Degraded arrays")}
@@ -34,12 +39,9 @@ def busy(rack: Site) -> Iterator[Site]:
     _tell_of_runs(rack)
     rack.on("head1", "systemctl start rackwright-backup")
     for user in ("ada", "bob"):
-        for options, seconds in (
-            ("--gres=gpu:2 -w worker1", 3000),
-            ("-w worker1", 20),
-            ("--gres=gpu:8 -N2", 20),
-        ):
+        for options, seconds in _JOBS:
             rack.on("worker1", _SUBMIT.format(user=user, options=options, seconds=seconds))
+    rack.on("head1", _UNTIL_THEY_RUN)  # a node with a broken GPU starts none
     rack.on("worker1", f"printf '{_BUSY}' > {OVERRIDES}.panels")
     for kind in ("gpu:ecc", "gpu:xid:79"):
         rack.fault("worker1", kind)
@@ -104,6 +106,6 @@ def test_every_panel_has_data(busy: Site):
 
 def test_pages_are_drawn(busy: Site):
     folder = busy.folder / "dashboards"
-    busy.cli("dashboards", "render", str(busy.file), "--since", _SPAN, "--out", str(folder), "--require-data")
+    busy.cli("dashboards", "render", str(busy.file), "--since", _SPAN, "--out", str(folder))
     names = {path.name.partition("-")[0].removesuffix(".html") for path in folder.glob("*.html")}
     assert names >= {one.name for one in DASHBOARDS} | {"index"}
