@@ -42,7 +42,8 @@ def split(nodes: Sequence[Node], per_worker: int) -> list[dict[str, str]]:
 def start_process(errors: TextIO) -> subprocess.Popen[str]:
     """A process that waits for its job."""
     return subprocess.Popen(
-        [sys.executable, "-m", "rackwright.pyinfra_driver.worker"],
+        # -P: a json.py in the operator's current folder is not Python's own
+        [sys.executable, "-P", "-m", "rackwright.pyinfra_driver.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,

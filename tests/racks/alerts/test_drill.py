@@ -12,7 +12,7 @@ from tests.racks.site import Site
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 _QUICK = ("OtherUnitsFailed", "NodeDown")
-LEAST = 24
+LEAST = 70
 """Rules that the lab has to be able to trigger."""
 
 

@@ -73,6 +73,7 @@ def _failed_unit(rack: Site) -> Iterator[None]:
         rack.on("worker1", f"systemctl reset-failed {_UNIT} || :")
 
 
+@pytest.mark.smoke
 def test_everything_is_as_declared_and_stays_so(rack: Site):
     assert rack.cli("plan", str(rack.file)).out.strip() == "plan: nothing to change on 3 of 3 nodes"
     with rack.here():
@@ -103,6 +104,7 @@ def test_both_collect_the_same(rack: Site):
     assert len(jobs_and_instances[0]) == 3 + 2 + 2
 
 
+@pytest.mark.smoke
 def test_an_alert_is_sent_once(rack: Site):
     with webhooks(rack) as hooks:
         labels = {"node": "worker1"}

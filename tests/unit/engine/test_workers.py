@@ -87,3 +87,14 @@ def test_a_worker_s_log_is_printable(session: Any) -> None:
     with session("", r"print('\x1b[2Jforged', file=sys.stderr); sys.exit(1)") as running:
         plan = running.plan()
     assert plan.nodes["worker1"].error.endswith("\n    \\x1b[2Jforged")
+
+
+def test_a_worker_runs_nothing_of_the_current_folder(tmp_path, monkeypatch):
+    """Operators run rackwright wherever their cluster file is."""
+    monkeypatch.chdir(tmp_path)
+    for module in ("json", "yaml"):
+        (tmp_path / f"{module}.py").write_text("open('ran', 'w')\n")
+    with (tmp_path / "log").open("w") as errors:
+        process = workers.start_process(errors)
+        process.communicate("", timeout=60)
+    assert not (tmp_path / "ran").exists(), (tmp_path / "log").read_text()

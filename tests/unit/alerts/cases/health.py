@@ -89,13 +89,14 @@ CASES = (
     ),
     Case(
         alert="NodeRebootsOften",
-        series={node("node_context_switches_total"): "5+1*3 1+1*2 1+1*2 1+1*2 1*1 2+1*1440"},
-        fires=540,
+        series={node("node_context_switches_total"): "5+1*3 1+1*2 1+1*2 1+1*2 1+1*25"},
+        fires=9 * 3600,
         labels=GPU1,
         severity="critical",
         summary="gpu1 has rebooted 4 times within a day",
         description="gpu1 has rebooted 4 times within 24 hours. It takes a job with it each time. Drain it, and do not reboot it again before its event log has been read.",
-        heals=86580,
-        under=({node("node_context_switches_total"): "5+1*3 1+1*2 1+1*2 1+1*4 5+1*1440"},),
+        heals=27 * 3600,
+        every=3600,
+        under=({node("node_context_switches_total"): "5+1*3 1+1*2 1+1*2 1+1*27"},),
     ),
 )
