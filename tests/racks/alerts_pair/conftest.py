@@ -44,7 +44,9 @@ def declared() -> dict[str, Any]:
         "remote_write": [{"url": f"http://{OTHER_SITE}/api/v1/write", "login": _LOGIN}],
     }
     roles["prometheus"].pop("alerts", None)
-    roles["alertmanager"] |= {"nodes": list(HEADS)}
+    # longer than the second of a pair waits for the first (--cluster.peer-timeout, 15 s), as on a site: else it sends what
+    # was true when it began to wait
+    roles["alertmanager"] |= {"nodes": list(HEADS), "group_interval_seconds": 20}
     return content | {"roles": roles}
 
 
