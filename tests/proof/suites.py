@@ -688,7 +688,13 @@ SUITES = (
         "the alert reaches a webhook and resolves after healing, those of simulated BMCs, switches, UPSes and PDUs too; nothing answers "
         "without the password or from outside the management network, and a user sees the metrics of their own jobs alone.",
         paths=_METRICS,
-        tests=("tests/racks/alerts", "-m", "lab", "--ignore=tests/racks/alerts/test_panels.py"),
+        tests=(
+            "tests/racks/alerts/test_access.py",
+            "tests/racks/alerts/test_device_drills.py",
+            "tests/racks/alerts/test_drill.py",
+            "-m",
+            "lab",
+        ),
         smoke=("tests/racks/alerts", "-m", "lab and smoke"),
     ),
     Suite(
