@@ -161,8 +161,8 @@ _REBOOTS = Alert(
         reboot it again before its event log has been read.
     """),
     means=prose("""
-        A node in a reboot loop looks healthy in between and eats one job after another. Every boot counts, whoever asked for it:
-        the kernel counts from zero again.
+        A node in a reboot loop looks healthy in between and kills one job after another. Planned reboots count as well: the
+        kernel's counter starts from zero at each boot.
     """),
     steps=listed(f"""
         - {steps.DRAIN}

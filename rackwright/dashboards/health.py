@@ -190,7 +190,7 @@ _WATCHING = Row(
         time(
             "Alerts that fire",
             Unit.NUMBER,
-            "By severity. Steps up without steps down are alerts that no one acts on.",
+            "By severity. Steps up without steps down are alerts without follow-up.",
             (
                 'count by (severity) (ALERTS{alertstate="firing",severity=~"critical|warning"})',
                 "{{severity}}",

@@ -92,7 +92,7 @@ _WHERE = Row(
             ),
             height=10,
             thresholds=USE,
-            empty="Every job uses at least 40 % of its GPUs.",
+            empty="No job of half an hour or more uses less than 40 % of its GPUs.",
         ),
         bars(
             "Idle GPU hours by account",

@@ -19,7 +19,7 @@ def _stopped(alert: str, unit: str, on: Choice) -> Drill:
 
 
 def _filesystem(alert: str, fault: str, options: str, fill: str, mountpoint: str = _MOUNT) -> Drill:
-    """A small filesystem of its own, in memory: no disk of the lab has to run full."""
+    """A small, separate filesystem in memory: no disk of the lab has to run full."""
     shell = Shell(
         f"mkdir -p {mountpoint} && mount -t tmpfs -o {options} rackwright-drill {mountpoint} && cd {mountpoint} && {fill}",
         _unmount(mountpoint),
@@ -41,7 +41,7 @@ def _read_only() -> Shell:
 
 
 # A process that has started another waits in state D until that one has executed its program. Here it never does: first
-# it has to open a pipe that no one writes to.
+# it has to open a pipe without a writer.
 _BLOCKED = f"""\
 import os
 for _ in range(25):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.drill.choose import head, worker
 from rackwright.drill.model import Drill, Shell
-from rackwright.drill.silenced import AMTOOL
+from rackwright.silences.amtool import AMTOOL
 from rackwright.textfiles import TEXTFILES
 
 _PROMETHEUS, _ALERTMANAGER = "prometheus", "prometheus-alertmanager"
@@ -55,7 +55,7 @@ def _damaged_block() -> Shell:
 
 
 def _outage() -> Shell:
-    """Alertmanager is away until Prometheus has dropped an alert: during the outage no one would hear of it."""
+    """Alertmanager is away until Prometheus has dropped an alert; during the outage none could be sent."""
     login = f'printf \'user = "prometheus:%s"\\n\' "$(cat {_PASSWORD})"'
     url = f"https://{_flag(_PROMETHEUS, 'web.listen-address')}/metrics"
     count = "awk '/^prometheus_notifications_dropped_total/ { print $2 }'"

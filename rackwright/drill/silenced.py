@@ -9,14 +9,13 @@ from typing import Any
 
 from rackwright.errors import RackwrightError
 from rackwright.lab.rack import Rack
+from rackwright.silences.amtool import AMTOOL
 
-AMTOOL = "HOME=/nonexistent amtool --no-version-check --timeout=10s"
-"""With /etc/prometheus/amtool.yml alone, which names the URL and a file with the password."""
 _POLL_SECONDS = 5.0
 
 
-def wait_for_silences(rack: Rack, node: str, limit_seconds: float, told: Callable[[str], None]) -> None:
-    """Until Alertmanager on the node has none; `told` hears at once what is waited for."""
+def wait_for_silences(rack: Rack, node: str, limit_seconds: float, report: Callable[[str], None]) -> None:
+    """Returns once Alertmanager on the node has none; `report` is called with what it waits for."""
     began, waiting = time.monotonic(), False
     while found := _silences(rack, node):
         about = "; ".join(f"{one.get('comment', '?')}, until {one.get('endsAt', '?')}" for one in found)
@@ -26,7 +25,7 @@ def wait_for_silences(rack: Rack, node: str, limit_seconds: float, told: Callabl
                 hint=f"rackwright lab exec {node} amtool silence expire {found[0].get('id', 'ID')}",
             )
         if not waiting:
-            told(f"waiting for silences to end: {about}")
+            report(f"waiting for silences to end: {about}")
             waiting = True
         time.sleep(_POLL_SECONDS)
 

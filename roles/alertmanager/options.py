@@ -20,12 +20,11 @@ from rackwright.model.types import NodeRole
 from rackwright.roles.alertmanager.receivers import Receiver, Smtp
 from rackwright.roles.alertmanager.release import OLDEST, WEBHOOK_URL_FILE, lacks, text
 from rackwright.roles.alertmanager.routes import MuteTime, Route, SeverityRoute
+from rackwright.silences.amtool import AMTOOL
 
 NOWHERE = "nowhere"
 DRILL = "rackwright-drill"
 OWN_RECEIVERS = (NOWHERE, DRILL)
-AMTOOL = "HOME=/nonexistent amtool --no-version-check --timeout=10s"
-"""With /etc/prometheus/amtool.yml alone, which names the URL and a file with the password."""
 _LINGER_MINUTES = 3
 """Two intervals of 30 s, for a scrape and for the rules, and as much again."""
 _NO_NAME = "e.g. `ops`"

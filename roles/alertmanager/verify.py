@@ -14,9 +14,10 @@ from rackwright.claims.web import answer, json_answer
 from rackwright.model.cluster import Node
 from rackwright.model.monitoring import SERVER_SECRET, USER
 from rackwright.roles.alertmanager import texts
-from rackwright.roles.alertmanager.options import AMTOOL, AlertmanagerOptions
+from rackwright.roles.alertmanager.options import AlertmanagerOptions
 from rackwright.roles.alertmanager.settings import alertmanager_yml
 from rackwright.secrets.store import store_of
+from rackwright.silences.amtool import AMTOOL
 
 _SAMPLE = re.compile(r"^([a-z_]+)(?:\{(.*)\})? ([0-9.eE+-]+)$", re.MULTILINE)
 _INTEGRATION = re.compile(r'\bintegration="([a-z0-9_]+)"')

@@ -181,6 +181,7 @@ _METRICS = (
     "templates/slurm_exporter",
     "tests/racks/alerts",
     "tests/racks/alerts_pair",
+    "tests/racks/patience.py",
     "tests/racks/simulated_devices.py",
     "tests/racks/stranger.py",
 )
@@ -685,8 +686,8 @@ SUITES = (
     Suite(
         name="alerts",
         proves="On a rack with the distribution's Prometheus, Alertmanager and exporters, a fault is made for each alert that a lab can have, "
-        "the alert reaches a webhook and resolves after healing, those of simulated BMCs, switches, UPSes and PDUs too; nothing answers "
-        "without the password or from outside the management network, and a user sees the metrics of their own jobs alone.",
+        "the alert reaches a webhook and resolves after healing; so do the alerts of simulated BMCs, switches, UPSes and PDUs. Nothing "
+        "answers without the password or from outside the management network, and users see metrics of their own jobs only.",
         paths=_METRICS,
         tests=(
             "tests/racks/alerts/test_access.py",
@@ -699,9 +700,9 @@ SUITES = (
     ),
     Suite(
         name="metrics",
-        proves="On a rack with jobs and faults, every panel of every dashboard has data. Of two heads that run Prometheus and Alertmanager "
-        "either is enough, each alert is sent once, and what rackwright itself takes down alerts nobody; another site's Prometheus is read "
-        "and written to, and its faults raise no alert here.",
+        proves="On a rack with jobs and faults, dashboards show data in every panel that such a rack can fill. With Prometheus and "
+        "Alertmanager on two heads, one of them can fail, each alert is sent once, and nodes that rackwright itself takes down raise no "
+        "alert. Another site's Prometheus is federated and written to, and that site's faults raise no alert here.",
         paths=_METRICS,
         tests=("tests/racks/alerts/test_panels.py", "tests/racks/alerts_pair", "-m", "lab"),
         smoke=("tests/racks/alerts_pair", "-m", "lab and smoke"),
@@ -729,6 +730,7 @@ SUITES = (
             "roles/site_ca",
             "templates/logs",
             "tests/racks/logs",
+            "tests/racks/patience.py",
             "tests/racks/slurm_jobs.py",
             "tests/racks/stranger.py",
             "tests/racks/verified.py",

@@ -1,4 +1,4 @@
-"""Waiting for racks of virtual machines, which are emulated and slow."""
+"""Waiting for what a rack does in its own time; virtual machines are emulated and slow."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ APPLY_SECONDS = 3000
 """The first apply of three machines takes a third of it when nothing else runs."""
 
 
-def until(true: Callable[[], bool], what: str, seconds: float = 900) -> None:
+def until(true: Callable[[], object], what: str, seconds: float = 900, *, every: float = 5) -> None:
+    """Asks again and again; AssertionError where it has not come true within so many seconds."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"no {what} within {seconds:.0f} s"
-        time.sleep(5)
+        time.sleep(every)
 
 
 def settled(site: Site, *nodes: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -15,6 +13,7 @@ from rackwright.lab.process import run
 from rackwright.prometheus.query import Query, run_queries
 from rackwright.status import Status
 from rackwright.verify import verify
+from tests.racks.alerts_pair.asking import own, until
 from tests.racks.alerts_pair.conftest import HEADS
 from tests.racks.alerts_pair.webhooks import webhooks
 from tests.racks.site import Site
@@ -22,7 +21,6 @@ from tests.racks.stranger import plugged_in
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
-_PASSWORD = '"prometheus:$(cat /etc/rackwright-exporters/prometheus/password)"'
 _UNIT = "rackwright-test-fails"
 _ALERT = {"alertname": "OtherUnitsFailed", "node": "worker1"}
 _GOSSIP = 9094
@@ -41,27 +39,6 @@ with context.wrap_socket(socket.create_connection((address, int(port)), timeout=
     except TimeoutError:
         print("listens")
 """
-
-
-def own(
-    rack: Site, head: str, expression: str, *, url: str | None = None, login: str = _PASSWORD
-) -> list[dict[str, object]]:
-    """What a Prometheus on this head answers, by default the one of the role."""
-    api = f"{url or f'https://{HEADS[head]}:9090'}/api/v1/query"
-    answer = rack.on(
-        head,
-        f"curl -s -m 20 --retry 9 --retry-connrefused -u {login} --data-urlencode 'query={expression}' '{api}'",
-    )
-    found: list[dict[str, object]] = json.loads(answer)["data"]["result"]
-    return found
-
-
-def until(true: Callable[[], object], what: str, seconds: float = 90) -> None:
-    """Waits for what has to come true."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"no {what} within {seconds:.0f} s"
-        time.sleep(1)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.racks.alerts_pair.test_pair import until
+from tests.racks.alerts_pair.asking import until
 from tests.racks.alerts_pair.webhooks import webhooks
 from tests.racks.program import Running
 from tests.racks.site import Site

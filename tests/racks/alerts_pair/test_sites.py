@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from rackwright.secrets.hashed import bcrypt_hash
+from tests.racks.alerts_pair.asking import own, until
 from tests.racks.alerts_pair.conftest import OTHER_SITE, WRITER_PASSWORD
-from tests.racks.alerts_pair.test_pair import own, until
 from tests.racks.site import Site
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]

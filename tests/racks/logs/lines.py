@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from rackwright.logs.sources import address_of
 from rackwright.roles.logs.paths import JOURNALS, SOURCES
+from tests.racks import patience
 from tests.racks.site import Site
 from tests.racks.verified import results
 
@@ -16,14 +17,7 @@ HEAD = "head1"
 PATIENCE = 180.0
 """Seconds; a sender tries again every ten, and a machine may be starved."""
 Line = dict[str, Any]
-
-
-def until(true: Callable[[], bool], what: str) -> None:
-    """Ask every second."""
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, f"no {what} within {PATIENCE:.0f} s"
-        time.sleep(1)
+until = partial(patience.until, seconds=PATIENCE, every=1)
 
 
 def write(site: Site, node: str, tag: str, first: int, last: int) -> None:

@@ -80,9 +80,8 @@ def _node(line: str) -> Node:
         fields.setdefault(key, value)  # comments stand behind
     try:
         gpus = gpus_of_gres(fields.get("Gres", ""))
-        usable = gpus_of_tres(
-            fields.get("CfgTRES", "")
-        )  # what slurm.conf says; Gres is what slurmd has found
+        # Gres is what slurmd has found, CfgTRES what slurm.conf allows: 0 where AccountingStorageTRES has no GPUs
+        configured = gpus_of_tres(fields.get("CfgTRES", ""))
         used = fields.get("GresUsed")
         allocated = gpus_of_tres(fields.get("AllocTRES", "")) if used is None else gpus_of_gres(used).number
         return Node(
@@ -91,7 +90,7 @@ def _node(line: str) -> Node:
             partitions=tuple(printable(one, 200) for one in fields.get("Partitions", "").split(",") if one),
             cpus=int(fields["CPUTot"]),
             cpus_allocated=int(fields["CPUAlloc"]),
-            gpus=min(gpus.number, usable or gpus.number),
+            gpus=min(gpus.number, configured or gpus.number),
             gpus_allocated=allocated,
             reason=printable(reason[1].strip(), 200) if reason else "",
             user=printable(reason[2], 200) if reason else "",
