@@ -56,7 +56,7 @@ _MEMORY_HOT = Alert(
             "nvidia-smi of an A100 names 95 C as the highest for its memory (read 2026-11-20)",
         )
     },
-    source="Below 1000: older versions of dcgm-exporter print a very large number where there is no sensor (its README, read 2026-11-27)",
+    source="Below 1000: older versions of dcgm-exporter report a very large number for a missing sensor (its README, read 2026-11-27)",
 )
 
 _IDLE_HOT = Alert(

@@ -61,10 +61,11 @@ def lines_of(drawn: Drawn) -> list[Line]:
     for expression, series in zip(panel.expressions, drawn.series, strict=True):
         named = [(name_of(expression.legend, one.labels), one) for one in series]
         found += sorted(named, key=lambda pair: natural(pair[0]))
+    end = max((at for _, one in found for at, _ in one.points), default=0.0)
     free = [name for name, _ in found if name not in panel.colours]
     colours = {name: PALETTE[place % len(PALETTE)] for place, name in enumerate(dict.fromkeys(free))}
     return [
-        Line(name, panel.colours.get(name) or colours[name], one.points, one.labels, _last(panel, one))
+        Line(name, panel.colours.get(name) or colours[name], one.points, one.labels, _last(panel, one, end))
         for name, one in found
         if any(not math.isnan(value) for _, value in one.points)
     ]
@@ -87,8 +88,10 @@ def text(value: str) -> str:
     return html.escape(value, quote=False)
 
 
-def _last(panel: Panel, series: Series) -> str:
-    """The newest value; none where the series ended."""
+def _last(panel: Panel, series: Series, end: float) -> str:
+    """The newest value; none where the series ended before the others."""
+    if series.points and series.points[-1][0] < end:
+        return ""
     if series.last in panel.states:
         return panel.states[series.last][0]
     return shown(panel.unit, series.last)
@@ -160,7 +163,9 @@ def _trace(
         **at,
         y=[_short(value, by) for value in values],
         name=text(line.name),
-        mode="lines+markers" if few else "lines",
+        mode="lines+markers"
+        if few and not panel.stacked
+        else "lines",  # plotly would mark each gap of a band
         line={"width": 0.5 if panel.stacked else 1.5, "color": line.colour},
         **({"stackgroup": "one"} if panel.stacked else {}),
         hovertemplate=f"%{{y:.3~g}}{by.suffix}",

@@ -97,20 +97,25 @@ def _watched(
     """The fault, its alert, and the end of both."""
     node, before, began = nodes[0], notifications.count(), time.monotonic()
 
-    def until(status: str, since: float) -> float | None:
-        return _wait(lambda: notifications.seen(drill.alert, labels, status, before), since, limit)
-
     try:
         for one in nodes:
             _make(rack, drill, one)
-        fired = until("firing", began)
+        fired = _wait(lambda: notifications.seen(drill.alert, labels, "firing", before), began, limit)
     finally:
         healing = time.monotonic()
         for one in nodes:
             _heal(rack, drill, one)
     if fired is None:
         return _result(drill, node, Outcome.NOT_FIRED, detail=f"not within {limit:.0f} s")
-    resolved = until("resolved", healing)
+    # one that comes and goes while the fault lasts has to end after it
+    resolved = _wait(
+        lambda: (
+            notifications.seen(drill.alert, labels, "resolved", before)
+            and not notifications.firing(drill.alert, labels)
+        ),
+        healing,
+        limit,
+    )
     if resolved is None:
         return _result(drill, node, Outcome.NOT_RESOLVED, fired, detail=f"not within {limit:.0f} s")
     return _result(drill, node, Outcome.PASSED, fired, resolved)

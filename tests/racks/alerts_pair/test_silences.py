@@ -1,4 +1,4 @@
-"""What rackwright itself takes down alerts nobody, and no silence outlives its run for long."""
+"""Nodes that rackwright itself takes down raise no alert, and no silence outlives its run for long."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_killed_run_leaves_a_silence_that_ends_by_itself(rack: Site):
     rack.on("head1", "amtool silence expire $(amtool silence query -q)")
 
 
-def test_a_node_that_goes_down_during_its_run_alerts_nobody(rack: Site):
+def test_a_node_that_goes_down_during_its_run_raises_no_alert(rack: Site):
     """The run is held up for longer than `NodeDown` waits on this rack; without a run it alerts (test_pair.py)."""
     rack.on("worker1", _REMOVE)
     with webhooks(rack) as hooks:

@@ -117,7 +117,7 @@ def test_a_node_delivers_lines_in_its_own_name_alone(site: Site):
     assert found(site, "--grep", "lo-claims") == [("worker1", "lo-claims worker2")]
 
 
-def test_the_receiver_itself_is_reached_by_nobody(site: Site, stranger: Stranger):
+def test_the_receiver_itself_cannot_be_reached(site: Site, stranger: Stranger):
     """Past the gate, lines would be taken from every address without a certificate."""
     assert stranger.connect(_address(site), _PORT) == "open"
     assert stranger.connect(_address(site), RECEIVER_PORT) != "open"

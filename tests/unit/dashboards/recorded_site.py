@@ -127,7 +127,7 @@ def _write(folder: Path, cluster: Cluster, exporters: int) -> None:
         ),
     )
     config = {
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+        "global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "2s"},
         "rule_files": [f"{folder}/rules.yml"],
         "scrape_configs": [
             {

@@ -219,6 +219,16 @@ def test_lines_are_in_natural_order_with_colours_that_mean_something():
     assert lines == [("down", True), ("up", False)], "a band of no height is left out"
 
 
+def test_a_series_that_ended_has_no_newest_value():
+    given = panel(Kind.TIME, ("a", "{{state}}"), stacked=True)
+    ended = Series({"state": "idle"}, ((END - 120, 7.0), (END - 90, 7.0)))
+    goes_on = Series({"state": "busy"}, tuple((END - back, 9.0) for back in (120, 90, 60, 30, 0)))
+    shown = read(given, [ended, goes_on])
+    assert "9" in shown.words
+    assert "7" not in shown.words
+    assert {line["mode"] for line in shown.figures[0]["data"]} == {"lines"}, "a band that ends has no marks"
+
+
 def test_a_heat_map():
     given = panel(Kind.HEAT, unit=Unit.CELSIUS, low=20, high=90)
     (figure,) = read(given, [series(40, 50, name="gpu10"), series(30, math.inf, name="gpu9")]).figures

@@ -108,5 +108,5 @@ def test_a_probe_tells_of_other_nodes():
     assert why_left_out(panel("node: Power of the node"), cluster, cluster.by_name["gpu1"]) is None
     assert why_left_out(panel("node: Load and CPUs"), cluster, cluster.by_name["gpu1"]) is not None
     assert why_left_out(panel("node: Power of the node"), cluster, cluster.by_name["head1"]) is not None, (
-        "nobody reads the head's own BMC"
+        "the head's own BMC is not declared"
     )

@@ -46,13 +46,15 @@ class Webhook:
     `already`: how many times it is asked before what fires without the fault has resolved.
     """
 
-    def __init__(self, rack, silent=(), stuck=(), already=0):
-        self.rack, self.silent, self.stuck, self.already = rack, silent, stuck, already
+    def __init__(self, rack, silent=(), stuck=(), already=0, flaps=False):
+        self.rack, self.silent, self.stuck, self.already, self.flaps = rack, silent, stuck, already, flaps
 
     def count(self):
         return 0
 
     def firing(self, alert, labels):
+        if self.flaps and self.rack.done:
+            return True
         self.already -= 1
         return self.already >= 0
 
@@ -153,6 +155,12 @@ def test_an_alert_that_does_not_fire_is_reported_and_its_fault_healed():
     (result,), rack = drilled(drill(), silent=("UnitFailed",))
     assert result.outcome is Outcome.NOT_FIRED
     assert rack.done[-1] == ("gpu1", "heal it")
+
+
+def test_an_alert_that_comes_and_goes_has_to_end_after_healing():
+    (result,), rack = drilled(drill(), flaps=True)
+    assert result.outcome is Outcome.NOT_RESOLVED
+    assert rack.done[-1][-1] == "heal it"
 
 
 def test_an_alert_that_does_not_resolve_is_reported():
