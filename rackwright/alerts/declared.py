@@ -11,8 +11,9 @@ from rackwright.alerts.promql import PLACE
 from rackwright.alerts.rule import Group, Recording
 from rackwright.alerts.text import number
 from rackwright.model.cluster import Cluster
+from rackwright.model.interfaces import ChecksNodeHealth, RunsWorkloadManager
 from rackwright.model.sku import Sku
-from rackwright.model.types import NetworkPurpose
+from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole
 
 _JOBS = frozenset({"node"})
 _MIB = 1 << 20
@@ -22,7 +23,7 @@ def declared_groups(cluster: Cluster, *, carbon_grams_per_kwh: float | None = No
     """The recording rules of a cluster."""
     skus = {node.sku.name: node.sku for node in cluster.nodes}
     rules = [rule for _, sku in sorted(skus.items()) for rule in _of(sku)]
-    rules += _mounts(cluster)
+    rules += [*_health_checks(cluster), *_mounts(cluster)]
     if carbon_grams_per_kwh is not None:
         rules.append(
             Recording(
@@ -58,11 +59,36 @@ def _figures(sku: Sku) -> Iterator[tuple[str, int, str]]:
             yield "gpu_pcie_lanes", sku.gpus.pcie_width, "PCIe lanes of one GPU."
         if sku.gpus.pcie_generation is not None:
             yield "gpu_pcie_generation", sku.gpus.pcie_generation, "PCIe generation of one GPU."
-    ports = [nic for nic in sku.nics if nic.purpose is NetworkPurpose.FABRIC and nic.kind.rdma]
-    if ports:
-        yield "fabric_ports", len(ports), "InfiniBand or RoCE ports of the fabric."
-        slowest = min(nic.speed_gbps for nic in ports)
-        yield "fabric_port_bytes_per_second", slowest * 10**9 // 8, "Speed of the slowest of them."
+    yield from _fabric_figures(sku)
+
+
+def _fabric_figures(sku: Sku) -> Iterator[tuple[str, int, str]]:
+    """Storage's InfiniBand ports count too: node_exporter shows them beside the fabric's. Its RoCE ports may be bonded to one device."""
+    fabric = [nic.speed_gbps for nic in sku.nics if nic.purpose is NetworkPurpose.FABRIC and nic.kind.rdma]
+    if fabric:
+        others = [
+            nic.speed_gbps
+            for nic in sku.nics
+            if nic.purpose is not NetworkPurpose.FABRIC and nic.kind is LinkKind.INFINIBAND
+        ]
+        yield "fabric_ports", len(fabric + others), "RDMA ports of the fabric, and other InfiniBand ports."
+        slowest = min(fabric)
+        fast = sum(speed >= slowest for speed in fabric + others)
+        yield "fabric_fast_ports", fast, "Those of them that are not slower than the fabric's."
+        yield "fabric_port_bytes_per_second", slowest * 10**9 // 8, "Speed of the slowest port of the fabric."
+
+
+def _health_checks(cluster: Cluster) -> Iterator[Recording]:
+    """The workload manager starts the checks, so that they run on workers alone."""
+    names = {
+        node.name
+        for node in cluster.holding(NodeRole.WORKER)
+        if node.offers(ChecksNodeHealth) is not None and node.offers(RunsWorkloadManager) is not None
+    }
+    for nodes in _selected(cluster, names):
+        yield Recording(
+            "rackwright_declared_health_check", f"{nodes} + 1", "1 for each node that checks itself.", _JOBS
+        )
 
 
 def _mounts(cluster: Cluster) -> Iterator[Recording]:

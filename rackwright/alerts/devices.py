@@ -15,7 +15,7 @@ _UPS_SHUTDOWN = """
 
 _DOWN = Alert(
     name="SnmpDeviceDown",
-    expr='up{job="snmp",kind!=""} == 0',
+    expr='up{job="snmp",kind!=""} == 0 unless on () up{job="snmp",kind=""} == 0',
     hold_seconds=300,
     severity=Severity.WARNING,
     summary=f"{{{{ $labels.kind }}}} {_NAME} does not answer",
@@ -39,14 +39,15 @@ _PORT_DOWN = Alert(
 ifOperStatus{job="snmp",kind="switch"} != 1 and ifAdminStatus{job="snmp",kind="switch"} == 1
 and min_over_time(ifOperStatus{job="snmp",kind="switch"}[1d]) == 1
 """,
-    hold_seconds=300,
+    hold_seconds=900,
     severity=Severity.WARNING,
     summary="Switch {{ $labels.switch }}: port {{ $labels.ifName }} is down",
     description=prose("""
         Port {{ $labels.ifName }} ({{ $labels.ifAlias }}) of {{ $labels.switch }} was up within the last day and is down. A node behind it has
         its own alert; for an uplink, capacity is lost. See what is at the other end.
     """),
-    means="The link was lost, or what is at its other end was switched off. It resolves after a day, or when the port is up.",
+    means="The link was lost, or what is at its other end was switched off. It resolves after a day, or when the port is up. "
+    "It is held for longer than a node takes to reboot.",
     steps=listed("""
         - What is at the other end: the port's alias, `rackwright fabric show FILE`, LLDP on the switch.
         - A node that is down or was removed on purpose: no action is needed here.
@@ -153,7 +154,7 @@ _LOAD = Alert(
 _PDU = Alert(
     name="PduOverloaded",
     expr="""
-rPDU2DeviceStatusLoadState{job="snmp"} >= 3 or rPDU2PhaseStatusLoadState{job="snmp"} >= 3
+rPDU2DeviceStatusLoadState{job="snmp"} >= 3 < 5 or rPDU2PhaseStatusLoadState{job="snmp"} >= 3 < 5
 or measurementsInletSensorState{job="snmp"} >= 5 < 7
 """,
     hold_seconds=60,
@@ -171,7 +172,7 @@ or measurementsInletSensorState{job="snmp"} >= 5 < 7
         - Phases are uneven: move cords between phases in the next maintenance.
     """),
     jobs=_SNMP,
-    source="APC PowerNet-MIB: 3 near overload, 4 overload; Raritan PDU2-MIB: 5 and 6 above the upper limits (unconfirmed: from memory of the MIBs, 2026-11-27)",
+    source="APC PowerNet-MIB: 3 near overload, 4 overload, 5 not supported; Raritan PDU2-MIB: 5 and 6 above the upper limits (unconfirmed: from memory of the MIBs, 2026-11-27)",
 )
 
 GROUP = Group("devices", (_DOWN, _PORT_DOWN, _PORT_ERRORS, _BATTERY, _BATTERY_LOW, _LOAD, _PDU))

@@ -8,6 +8,8 @@ from rackwright.alerts.prose import listed, prose
 from rackwright.alerts.rule import Alert, Group, Severity, Threshold
 
 _NODE = frozenset({"node"})
+LEAF = "LeafDown"
+"""A run that takes all nodes of a leaf down silences it."""
 _STATE = 'node_infiniband_state_id{job="node"}'
 _ACTIVE = f"count by (node) ({_STATE} == 4)"
 PORT_DOWN = f"""
@@ -19,6 +21,9 @@ _FAST = f"""
 count by (node) (
   ({_RATE} >= on (node) group_left () rackwright_declared_fabric_port_bytes_per_second * 0.99) and ({_STATE} == 4)
 )
+"""
+_TOO_FEW = f"""
+rackwright_declared_fabric_ports * 0 + on (node) group_left () {or_zero(_ACTIVE)} < rackwright_declared_fabric_ports
 """
 _PORT_STEPS = f"""
     - On the node: `ibstat DEVICE` (state and rate), `mlxlink -d DEVICE -m` (why it is down, light levels, bit errors).
@@ -50,10 +55,7 @@ _DOWN = Alert(
 
 _MISSING = Alert(
     name="FabricPortsMissing",
-    expr=f"""
-rackwright_declared_fabric_ports * 0 + on (node) group_left () {or_zero(_ACTIVE)} < rackwright_declared_fabric_ports
-unless on (node) {PORT_DOWN}
-""",
+    expr=f"{_TOO_FEW} unless on (node) {PORT_DOWN}",
     hold_seconds=300,
     severity=Severity.CRITICAL,
     summary="{{ $labels.node }}: only {{ $value }} fabric ports are active",
@@ -72,7 +74,7 @@ unless on (node) {PORT_DOWN}
 )
 
 _LEAF = Alert(
-    name="LeafDown",
+    name=LEAF,
     expr=f"""
 count by (leaf) (count by (leaf, node) ({PORT_DOWN} and on (node) {NODE_UP}))
 / count by (leaf) (up{{job="node",leaf!=""}} == 1) * 100 >= <percent>
@@ -87,7 +89,8 @@ and count by (leaf) (count by (leaf, node) {PORT_DOWN}) >= 2
     """),
     means=prose("""
         Nodes of one leaf lost their links together. All jobs that span this leaf fail. In a rail-optimised unit, where the
-        label is a range of leaves, one dead leaf takes one port of every node.
+        label is a range of leaves, one dead leaf takes one port of every node. After a day it ends, repaired or not, and
+        FabricPortsMissing names the nodes.
     """),
     steps=listed("""
         - Is the switch reachable (`ping LEAF`)? If not: power and fans, by the BMC of the switch or at the rack.
@@ -110,18 +113,22 @@ and count by (leaf) (count by (leaf, node) {PORT_DOWN}) >= 2
 _SLOW = Alert(
     name="FabricPortsSlow",
     expr=f"""
-rackwright_declared_fabric_ports * 0 + on (node) group_left () {or_zero(_FAST)} < rackwright_declared_fabric_ports
-and on (node) ({_ACTIVE} >= on (node) rackwright_declared_fabric_ports)
+rackwright_declared_fabric_fast_ports * 0 + on (node) group_left () {or_zero(_FAST)}
+< rackwright_declared_fabric_fast_ports
+unless on (node) ({_TOO_FEW})
+unless on (node) {PORT_DOWN}
 """,
     hold_seconds=300,
     severity=Severity.CRITICAL,
     summary="{{ $labels.node }}: only {{ $value }} fabric ports run at the declared speed",
     description=prose("""
-        Only {{ $value }} fabric ports of {{ $labels.node }} run at the declared speed; the others are up, but slower. A collective is as slow as its
-        slowest port, so this node slows every job it is part of. Drain it and look at ibstat: Rate.
+        Only {{ $value }} fabric ports of {{ $labels.node }} run at the declared speed; the others are slower or not there. A collective is as slow as
+        its slowest port, so this node slows every job it is part of. Drain it and look at ibstat: Rate.
     """),
-    means="The link came up at a lower speed or with fewer lanes than declared: a damaged cable, a module of the wrong kind, or a "
-    "setting of the switch port.",
+    means=prose("""
+        The link came up at a lower speed or with fewer lanes than declared: a damaged cable, a module of the wrong kind, or a
+        setting of the switch port. Or a fabric card is gone, while Ethernet ports with RDMA, which no metric tells apart, make up the number.
+    """),
     steps=listed(f"""
         - Which port: `for p in /sys/class/infiniband/*/ports/*; do echo $p $(cat $p/rate); done` on the node.
         {_PORT_STEPS.strip()}

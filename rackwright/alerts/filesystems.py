@@ -141,6 +141,7 @@ _SHARED_FULL = Alert(
     expr=f"""
 min by (device, fstype, mountpoint) (
   node_filesystem_avail_bytes{{{_SHARED}}} / node_filesystem_size_bytes{{{_SHARED}}} * 100
+  unless node_filesystem_readonly{{{_SHARED}}} == 1
 ) < <percent>
 """,
     hold_seconds=600,
@@ -151,7 +152,7 @@ min by (device, fstype, mountpoint) (
         jobs are about to fail. Find the largest users and ask them to make room now.
     """),
     means=prose("""
-        One alert for all nodes that mount it. When it is full, every job that writes there fails, usually in the middle of a
+        One alert for all nodes that mount it writable. When it is full, every job that writes there fails, usually in the middle of a
         checkpoint.
     """),
     steps=listed("""

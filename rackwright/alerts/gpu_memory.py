@@ -108,6 +108,8 @@ _LEFTOVER = Alert(
     name="GpuMemoryLeftOver",
     expr=f"""
 ({dcgm("DEV_FB_USED")} > <mebibytes> unless on (node, gpu) slurm_job_gpu) and on (node) slurm_node_gpus > 0
+unless on (node) max by (node) (slurm_node_gpus_allocated)
+  > (count by (node) (slurm_job_gpu) or max by (node) (slurm_node_gpus_allocated) * 0)
 """,
     hold_seconds=900,
     severity=Severity.WARNING,
@@ -116,7 +118,10 @@ _LEFTOVER = Alert(
         {{ $value }} MiB are taken on GPU {{ $labels.gpu }} of {{ $labels.node }} although Slurm has given it to no job. A process was left
         behind or runs outside Slurm, and the next job runs out of memory. Find it: nvidia-smi; fuser -v /dev/nvidia{{ $labels.gpu }}.
     """),
-    means="The next job on this GPU fails with `CUDA out of memory`, and its user is not to blame.",
+    means=prose("""
+        The next job on this GPU fails with `CUDA out of memory`, and its user is not to blame. Nodes are left out while Slurm does
+        not say which GPUs its jobs have: those with MIG, and all while the exporter cannot read the jobs' details.
+    """),
     steps=listed(f"""
         - `nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv`, then `fuser -v /dev/nvidiaGPU` on the node.
         - A process of a job that has ended: `kill -9 PID`. In state D: reboot the node.

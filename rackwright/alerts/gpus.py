@@ -68,7 +68,7 @@ and on (node) {NODE_UP}
 
 _CRITICAL = Alert(
     name="GpuXidCritical",
-    expr=f'gpu:xid:last{{xid=~"{_which(_drains)}"}}',
+    expr=f'gpu:xid:seen{{xid=~"{_which(_drains)}"}}',
     hold_seconds=0,
     severity=Severity.CRITICAL,
     summary="{{ $labels.node }}: GPU {{ $labels.gpu }} reported XID {{ $labels.xid }}",
@@ -77,7 +77,7 @@ _CRITICAL = Alert(
         Drain the node; rackwright catalog --table xid says what this XID asks for.
     """),
     means=prose(f"""
-        The driver reported an error that leaves the GPU or its links unreliable. The action by number: {_by_action()}. The alert stays until DCGM restarts, as it does with a reset or a reboot.
+        The driver reported an error that leaves the GPU or its links unreliable. The action by number: {_by_action()}. The alert stays until DCGM restarts, as it does with a reset or a reboot, whatever XIDs follow. DCGM shows the last XID only: of two between two scrapes the first is not seen here, but by the node's health check.
     """),
     steps=listed(f"""
         - {steps.DRAIN}
@@ -98,7 +98,7 @@ _CRITICAL = Alert(
 
 _RECOVERY = Alert(
     name="GpuRecoveryActionChanged",
-    expr=f'gpu:xid:last{{xid=~"{_which(lambda row: row.action is XidAction.OBEY_TEXT)}"}}',
+    expr=f'gpu:xid:seen{{xid=~"{_which(lambda row: row.action is XidAction.OBEY_TEXT)}"}}',
     hold_seconds=0,
     severity=Severity.CRITICAL,
     summary="{{ $labels.node }}: the driver asks for a recovery of GPU {{ $labels.gpu }}",
@@ -144,7 +144,7 @@ gpu:xid:last{{xid=~"{_which(lambda row: not row.drain and row.action in _BLAMES_
 
 _UNKNOWN = Alert(
     name="GpuXidUnknown",
-    expr=f'gpu:xid:last{{xid!~"{_which(lambda row: True)}"}}',
+    expr=f'gpu:xid:seen{{xid!~"{_which(lambda row: True)}"}}',
     hold_seconds=0,
     severity=Severity.WARNING,
     summary="{{ $labels.node }}: GPU {{ $labels.gpu }} reported XID {{ $labels.xid }}, which is not in the catalogue",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackwright.alerts import steps
-from rackwright.alerts.promql import PLACE
+from rackwright.alerts.promql import NODE_UP, PLACE
 from rackwright.alerts.prose import listed, prose
 from rackwright.alerts.rule import Alert, Group, Severity, Threshold
 
@@ -123,7 +123,10 @@ _HUMAN = Alert(
 
 _SILENT = Alert(
     name="HealthCheckNotRunning",
-    expr='time() - rackwright_health_last_pass_timestamp_seconds{job="node"} > <seconds>',
+    expr="""
+time() - rackwright_health_last_pass_timestamp_seconds{job="node"} > <seconds>
+and on (node) node_time_seconds{job="node"} - node_boot_time_seconds{job="node"} > <seconds>
+""",
     hold_seconds=60,
     severity=Severity.WARNING,
     summary="{{ $labels.node }}: no health check for {{ $value | humanizeDuration }}",
@@ -148,6 +151,29 @@ _SILENT = Alert(
             "rackwright: six intervals of slurm.health_check, 300 s by default (2026-11-27)",
         )
     },
+)
+
+_NO_VERDICT = Alert(
+    name="HealthVerdictMissing",
+    expr=f"""
+(rackwright_declared_health_check unless on (node) rackwright_health_last_pass_timestamp_seconds{{job="node"}})
+and on (node) {NODE_UP}
+""",
+    hold_seconds=1800,
+    severity=Severity.WARNING,
+    summary="{{ $labels.node }}: no verdict of the health check in its metrics",
+    description=prose("""
+        {{ $labels.node }} runs jobs and is declared to check itself, and its metrics have had no verdict for 30 minutes. The check has never run, or
+        its file of metrics is gone. No alert about its health can fire. rackwright verify FILE --limit {{ $labels.node }} says which.
+    """),
+    means="Unknown is not healthy: a node without verdicts looks like one without faults.",
+    steps=listed("""
+        - `ls -lL /var/lib/prometheus/node-exporter/rackwright_health.prom` on the node: is the link there, and what it leads to?
+        - `/usr/libexec/rackwright/health-check` on the node: it looks once and writes the file and the link anew.
+        - `rackwright verify FILE --role health --limit NODE`, then apply.
+        - It comes and goes: see HealthCheckNotRunning, TextfileBroken.
+    """),
+    jobs=_NODE,
 )
 
 _REBOOTS = Alert(
@@ -182,4 +208,4 @@ _REBOOTS = Alert(
     },
 )
 
-GROUP = Group("health", (_FAILED, _WARNED, _WOULD, _UNKNOWN, _HUMAN, _SILENT, _REBOOTS))
+GROUP = Group("health", (_FAILED, _WARNED, _WOULD, _UNKNOWN, _HUMAN, _SILENT, _NO_VERDICT, _REBOOTS))

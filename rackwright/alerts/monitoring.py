@@ -99,7 +99,8 @@ _TEXTFILE = Alert(
     steps=listed("""
         - `journalctl -u '*node*exporter*' -g textfile -n 10` on the node names file and line.
         - A file of the site's own: correct the script that writes it. It has to write aside and rename.
-        - `rackwright_*.prom`: remove it; it is written again by the next check or backup. Again: report it.
+        - `rackwright_*.prom` is a link: remove the file that it leads to, not the link. The next check or backup writes it again.
+          Again: report it.
     """),
     jobs=frozenset({"node"}),
     source=sources.MIXIN,

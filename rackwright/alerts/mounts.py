@@ -12,7 +12,7 @@ _NODE = frozenset({"node"})
 _MISSING = Alert(
     name="MountMissing",
     expr=f"""
-(rackwright_declared_mount unless on (node, mountpoint) node_filesystem_size_bytes{{job="node"}}) and on (node) {NODE_UP}
+(rackwright_declared_mount unless on (node, mountpoint) node_filesystem_device_error{{job="node"}}) and on (node) {NODE_UP}
 """,
     hold_seconds=300,
     severity=Severity.CRITICAL,
@@ -23,15 +23,15 @@ _MISSING = Alert(
     """),
     means=prose("""
         Declared filesystems that are mounted all the time are compared with what is mounted. One with `automount` is rightly
-        away until someone uses it and is not judged here.
+        away until someone uses it and is not judged here. One that is mounted and does not answer is MountStale.
     """),
     steps=listed(f"""
-        - `systemctl status "$(systemd-escape -p --suffix=mount MOUNTPOINT)"` on the node, and its journal.
-        - Start it. It fails for a server: can the node reach it (`ping SERVER`, `showmount -e SERVER`)?
-        - A local one: is the drive there (`lsblk`, `nvme list`)? Is the array assembled (`cat /proc/mdstat`)?
         - {steps.DRAIN}
+        - `systemctl status "$(systemd-escape -p --suffix=mount MOUNTPOINT)"` on the node, and its journal.
+        - Did jobs write into the folder below? `ls MOUNTPOINT`; move that aside before anything is mounted over it.
+        - Start the unit. It fails for a server: can the node reach it (`ping SERVER`, `showmount -e SERVER`)?
+        - A local one: is the drive there (`lsblk`, `nvme list`)? Is the array assembled (`cat /proc/mdstat`)?
         - `rackwright plan FILE --limit NODE` shows whether the mount unit is as declared.
-        - Before mounting: did jobs write into the folder below? `ls MOUNTPOINT`; move it aside.
         - {steps.RESUME}
     """),
     jobs=_NODE,
@@ -41,7 +41,7 @@ _STALE = Alert(
     name="MountStale",
     expr=f"""
 max by ({PLACE}, device, fstype, mountpoint) (
-  node_filesystem_device_error{{job="node",fstype=~"{NETWORK_FILESYSTEMS}"}}
+  node_filesystem_device_error{{job="node",fstype=~"{NETWORK_FILESYSTEMS}",fstype!~"fuse[.].+"}}
 ) == 1
 """,
     hold_seconds=120,
@@ -50,7 +50,10 @@ max by ({PLACE}, device, fstype, mountpoint) (
     description=prose("""
         {{ $labels.mountpoint }} ({{ $labels.device }}) is mounted on {{ $labels.node }} and does not answer. Processes that touch it hang and cannot be killed. Check the server first, then the path to it from this node.
     """),
-    means="statfs on the mount fails or hangs. Jobs that use it stand still, and even `df` and logins can hang.",
+    means=prose("""
+        statfs on the mount fails or hangs. Jobs that use it stand still, and even `df` and logins can hang. FUSE mounts are left
+        out: node_exporter may not look into those of users.
+    """),
     steps=listed(f"""
         - How many nodes? All of them: the server. Ping it, look at its console and its own alerts.
         - This node alone: `ping SERVER`, `ss -tn dst SERVER`, `dmesg -T | grep -i -e nfs -e lustre -e beegfs | tail`.

@@ -10,14 +10,19 @@ from rackwright.alerts.rule import Alert, Group, Severity, Threshold
 _NODE = frozenset({"node"})
 REBOOTED = "NodeRebooted"
 """True for a while after each boot; a run that reboots nodes silences it."""
+RACK = "RackDown"
+"""A run that takes a whole rack down silences it."""
 
-_DOWN = Alert(
-    name="NodeDown",
-    expr=f"""
+_SILENT = f"""
 {NODE_DOWN}
 unless on (node) (max by (node) (up{{job=~"alertmanager|dcgm|mariadb|prometheus"}}) == 1)
 unless on (node) (probe_success{{job="blackbox",probe="ssh"}} == 1)
-""",
+"""
+_ALSO_ASKED = frozenset({"alertmanager", "blackbox", "dcgm", "mariadb", "prometheus"})
+
+_DOWN = Alert(
+    name="NodeDown",
+    expr=_SILENT,
     hold_seconds=120,
     severity=Severity.CRITICAL,
     summary="{{ $labels.node }} is down",
@@ -42,15 +47,15 @@ unless on (node) (probe_success{{job="blackbox",probe="ssh"}} == 1)
         - If it goes down again within days, leave it drained and open an RMA with the event log and the console's output.
     """),
     jobs=_NODE,
-    also_reads=frozenset({"alertmanager", "blackbox", "dcgm", "mariadb", "prometheus"}),
+    also_reads=_ALSO_ASKED,
     source=f"Held for 120 s, less than SlurmdTimeout, 300 s by default: {sources.SLURM_CONF}",
 )
 
 _RACK = Alert(
-    name="RackDown",
-    expr="""
-count by (rack) (up{job="node",rack!=""} == 0) / count by (rack) (up{job="node",rack!=""}) * 100 >= <percent>
-and count by (rack) (up{job="node",rack!=""} == 0) >= 2
+    name=RACK,
+    expr=f"""
+count by (rack) ({_SILENT}) / count by (rack) (up{{job="node",rack!=""}}) * 100 >= <percent>
+and count by (rack) ({_SILENT}) >= 2
 """,
     hold_seconds=60,
     severity=Severity.CRITICAL,
@@ -72,6 +77,7 @@ and count by (rack) (up{job="node",rack!=""} == 0) >= 2
           `scontrol update NodeName=NODESET State=RESUME`.
     """),
     jobs=_NODE,
+    also_reads=_ALSO_ASKED,
     thresholds={
         "percent": Threshold(
             80,

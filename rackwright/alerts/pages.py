@@ -60,6 +60,7 @@ _TITLES = {
     "jobs": "Jobs",
     "health": "Health checks",
     "upkeep": "Drift, backups, runs",
+    "logs": "Central journal",
     "power": "Power and cooling",
     "devices": "Switches, PDUs, UPSes",
     "monitoring": "Monitoring",

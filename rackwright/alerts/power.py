@@ -9,13 +9,19 @@ from rackwright.alerts.rule import Alert, Group, Severity, Threshold
 
 _IPMI = frozenset({"ipmi"})
 _SDR = "`ipmitool -I lanplus -H BMC -U USER -a sdr elist` (or `ipmitool sdr elist` on the node) shows all sensors."
+_PARTS = "(?i).*(psu|p/s|ps ?[0-9]|power|pci|gpu|nic|ocp|hdd|drive).*"
+"""Sensors at the inlet of a part and not of the chassis, e.g. HPE's `P/S 1 Inlet`: the air there is warmer."""
 _STATES = "States are FreeIPMI's: 0 nominal, 1 warning, 2 critical: ipmi_exporter 1.10, docs/metrics.md (read 2026-11-27)"
+
+_NO_ANSWER = f"""
+max by ({PLACE}) (ipmi_up{{job="ipmi"}}) == 0
+or max by ({PLACE}) (up{{job="ipmi"}}) == 0 unless on () (max(up{{job="ipmi"}}) == 0 and count(up{{job="ipmi"}}) > 1)
+"""
+"""Where not one of several is read, it is the exporter: ProbeExporterDown."""
 
 _UNREACHABLE = Alert(
     name="BmcUnreachable",
-    expr=f"""
-max by ({PLACE}) (ipmi_up{{job="ipmi"}}) == 0 or max by ({PLACE}) (up{{job="ipmi",node!=""}}) == 0
-""",
+    expr=_NO_ANSWER,
     hold_seconds=600,
     severity=Severity.WARNING,
     summary="The BMC of {{ $labels.node }} does not answer",
@@ -29,6 +35,29 @@ max by ({PLACE}) (ipmi_up{{job="ipmi"}}) == 0 or max by ({PLACE}) (up{{job="ipmi
         - It answers ping: `ipmitool -I lanplus -H BMC -U USER -a mc info`. A password that was changed?
         - On the node: `ipmitool mc info`, `ipmitool lan print 1`. Reset it: `ipmitool mc reset cold`; it is back in 2 minutes.
         - It stays away: power the node off fully at the PDU for a minute, in the next maintenance.
+    """),
+    jobs=_IPMI,
+)
+
+_UNREADABLE = Alert(
+    name="BmcReadingFails",
+    expr=f'(ipmi_up{{job="ipmi"}} == 0) unless on (node) ({_NO_ANSWER})',
+    hold_seconds=1800,
+    severity=Severity.WARNING,
+    summary="The BMC of {{ $labels.node }} answers, but not about: {{ $labels.collector }}",
+    description=prose("""
+        The BMC of {{ $labels.node }} answers, and the exporter's collector {{ $labels.collector }} has read nothing from it for 30 minutes. Alerts
+        that need these figures cannot fire for this node. See why: journalctl -u prometheus-ipmi-exporter on the node that reads it.
+    """),
+    means=prose("""
+        `ipmi` reads sensors (power supplies, fans, temperatures), `sel` the event log, `dcmi` the power draw, `chassis` whether the node is
+        on. The rest of the BMC's figures are there, so that nothing else shows that these are missing.
+    """),
+    steps=listed(f"""
+        - `journalctl -u 'prometheus-ipmi-exporter' -g COLLECTOR -n 10` on the head, or on the node where it reads its own BMC.
+        - {_SDR} Does it hang or fail? Reset the BMC: `ipmitool mc reset cold`.
+        - `dcmi`, on every node of a model: the BMC has no DCMI. Leave it out: `ipmi_exporter.collectors`.
+        - `privilege level insufficient`: raise `ipmi_exporter.privilege`.
     """),
     jobs=_IPMI,
 )
@@ -97,7 +126,7 @@ _FAN = Alert(
 
 _INLET = Alert(
     name="InletTemperatureHigh",
-    expr='ipmi_temperature_celsius{job="ipmi",name=~"(?i).*(inlet|ambient).*"} > <celsius>',
+    expr=f'ipmi_temperature_celsius{{job="ipmi",name=~"(?i).*(inlet|ambient).*",name!~"{_PARTS}"}} > <celsius>',
     hold_seconds=300,
     severity=Severity.CRITICAL,
     summary='{{ $labels.node }}: inlet air is at {{ $value | printf "%.0f" }} °C',
@@ -177,4 +206,4 @@ _LOG_FULL = Alert(
     },
 )
 
-GROUP = Group("power", (_UNREACHABLE, _OFF, _PSU, _FAN, _INLET, _SENSOR, _LOG_FULL))
+GROUP = Group("power", (_UNREACHABLE, _UNREADABLE, _OFF, _PSU, _FAN, _INLET, _SENSOR, _LOG_FULL))

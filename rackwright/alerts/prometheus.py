@@ -182,8 +182,8 @@ _AM_RELOAD = Alert(
 _AM_FAILING = Alert(
     name="AlertmanagerNotificationsFailing",
     expr=f"""
-sum by ({PLACE}, integration) (rate(alertmanager_notifications_failed_total{{job="alertmanager"}}[5m]))
-/ sum by ({PLACE}, integration) (rate(alertmanager_notifications_total{{job="alertmanager"}}[5m])) * 100 > <percent>
+sum by ({PLACE}, integration) (rate(alertmanager_notifications_failed_total{{job="alertmanager"}}[15m]))
+/ sum by ({PLACE}, integration) (rate(alertmanager_notifications_total{{job="alertmanager"}}[15m])) * 100 > <percent>
 """,
     hold_seconds=300,
     severity=Severity.CRITICAL,
@@ -203,7 +203,7 @@ sum by ({PLACE}, integration) (rate(alertmanager_notifications_failed_total{{job
         "percent": Threshold(
             1,
             "percent",
-            "Notifications that fail.",
+            "Notifications that fail within 15 minutes: a group is sent again every 5, so that less would see none.",
             "Alertmanager's mixin, AlertmanagerFailedToSendAlerts (unconfirmed: from memory, 2026-11-27)",
         )
     },

@@ -36,6 +36,15 @@ _GPUS = Group(
             _DCGM,
         ),
         Recording(
+            "gpu:xid:seen",
+            f"""
+gpu:xid:last
+or ((gpu:xid:seen unless on (node, gpu) ({dcgm("DEV_XID_ERRORS")} == 0)) and on (node) up{{job="dcgm"}})
+""",
+            "A series for each XID that was the last one at some time since DCGM started: the next one replaces it there.",
+            _DCGM,
+        ),
+        Recording(
             "gpu:ecc_uncorrected:total",
             dcgm("DEV_ECC_DBE_VOL_TOTAL"),
             "Uncorrected ECC errors since the driver was loaded.",

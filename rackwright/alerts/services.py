@@ -88,7 +88,9 @@ _PROBE = Alert(
 _PATH = Alert(
     name="NetworkPathLossy",
     expr=f"""
-(1 - avg_over_time(probe_success{{job="blackbox",probe="icmp"}}[10m])) * 100 > <percent> and on (node) {NODE_UP}
+(1 - avg_over_time(probe_success{{job="blackbox",probe="icmp"}}[10m])) * 100 > <percent>
+and on (node) {NODE_UP}
+unless on (node) min_over_time(max_over_time(up{{job="node"}}[2m])[10m:1m]) == 0
 """,
     hold_seconds=300,
     severity=Severity.WARNING,
@@ -97,7 +99,10 @@ _PATH = Alert(
         {{ $value | printf "%.0f" }} % of the head's pings to {{ $labels.instance }} ({{ $labels.node }}, {{ $labels.network }} network) got
         no answer within 10 minutes, while its exporter answers. Check that interface and its switch port.
     """),
-    means="The node is up and one of its networks is not, or loses packets. Storage mounts over it stall.",
+    means=prose("""
+        The node is up and one of its networks is not, or loses packets. Storage mounts over it stall. A node that was away for two
+        minutes is left out until its pings of that time no longer count.
+    """),
     steps=listed("""
         - On the node: `ip -br addr`, `ip -s link show DEVICE`: is the address there, the link up, are errors counted?
         - `mtr -rwc 50 ADDRESS` from the head: loss only at the end is the node's link; everywhere: a switch.

@@ -13,7 +13,7 @@ _UNREACHABLE = Alert(
     name="SlurmUnreachable",
     expr="""
 slurm_up{job="slurm"} == 0
-unless on () node_systemd_unit_state{job="node",name="slurmctld.service",state="active"} == 0
+unless on () max(node_systemd_unit_state{job="node",name="slurmctld.service",state="active"}) == 0
 """,
     hold_seconds=120,
     severity=Severity.CRITICAL,
@@ -22,7 +22,7 @@ unless on () node_systemd_unit_state{job="node",name="slurmctld.service",state="
         The exporter on the head gets no answer from slurmctld, although its unit runs or is not watched. Users cannot submit, and no
         job starts. Try scontrol ping, then sdiag; read journalctl -u slurmctld.
     """),
-    means="slurmctld hangs, is overloaded, or refuses the exporter. SlurmctldDown fires instead where its unit does not run.",
+    means="slurmctld hangs, is overloaded, or refuses the exporter. SlurmctldDown fires instead where its unit runs on no head.",
     steps=listed(f"""
         - `scontrol ping` on the head. UP: it answers you; then see `journalctl -u 'slurm*exporter*' -n 50`.
         - It hangs: `top -Hp $(pidof slurmctld)`. One thread at 100 % is the scheduler; see SlurmSchedulerSlow.
@@ -32,6 +32,29 @@ unless on () node_systemd_unit_state{job="node",name="slurmctld.service",state="
     """),
     jobs=_SLURM,
     also_reads=frozenset({"node"}),
+)
+
+_SOURCE = Alert(
+    name="SlurmSourceFailed",
+    expr='slurm_source_up{job="slurm"} == 0',
+    hold_seconds=900,
+    severity=Severity.WARNING,
+    summary="Slurm's exporter cannot read: {{ $labels.source }}",
+    description=prose("""
+        For 15 minutes Slurm's exporter has got no answer about {{ $labels.source }}, while slurmctld answers about nodes and jobs. Alerts that need
+        these figures cannot fire. Read why: journalctl -u 'slurm*exporter*' -n 20 on the head.
+    """),
+    means=prose("""
+        `scheduler` is sdiag: cycles, threads, records for slurmdbd. `details` is which GPUs jobs have. `accounting` is sacct: waiting
+        times, jobs that have ended, energy.
+    """),
+    steps=listed(f"""
+        - `journalctl -u 'slurm*exporter*' -n 20` on the head has the answer, or that there was none in time.
+        - `time sdiag`, `time scontrol show job -d | wc -l`, `time sacct -S now-1hour | wc -l`: which is slow, which fails?
+        - `accounting`: see SlurmdbdDown, MariadbDown, SlurmdbdQueueLong.
+        - slurmctld is slow: see SlurmSchedulerSlow. {_SDIAG}
+    """),
+    jobs=_SLURM,
 )
 
 _STALE = Alert(
@@ -93,20 +116,20 @@ _DBD_QUEUE = Alert(
 _QUEUE_STUCK = Alert(
     name="SlurmQueueStuck",
     expr="""
-slurm_oldest_pending_seconds > <pending>
-and on (partition) min_over_time(slurm_partition_nodes{state="idle"}[15m]) > 0
+slurm_oldest_fitting_seconds > <pending>
 unless on () (time() - max(slurm_job_start_timestamp_seconds)) < <started>
 """,
     hold_seconds=900,
-    severity=Severity.CRITICAL,
-    summary="Partition {{ $labels.partition }}: jobs wait, nodes are idle, and nothing starts",
+    severity=Severity.WARNING,
+    summary="Partition {{ $labels.partition }}: jobs wait, enough nodes are idle, and nothing starts",
     description=prose("""
-        A job has waited {{ $value | humanizeDuration }} for resources in partition {{ $labels.partition }}, nodes there are idle, and no
+        A job has waited {{ $value | humanizeDuration }} in partition {{ $labels.partition }}, as many nodes as it asks for are idle there, and no
         job has started anywhere for half an hour. The scheduler hangs or a limit blocks everyone. See sdiag and squeue --start.
     """),
     means=prose("""
-        Idle nodes with a queue are normal while a large job gathers nodes; that nothing at all starts is not. Jobs that wait for a
-        limit, a dependency or a start time are left out.
+        Idle nodes with a queue are normal while a large job gathers nodes, so only jobs count that as many nodes as they ask for are
+        idle for. Jobs that wait for a limit, a dependency or a start time are left out. What else a job asks for (a feature, GPUs
+        of a type) is not looked at.
     """),
     steps=listed(f"""
         - `squeue -p PARTITION -t PD -o '%i %u %Q %r %S' --sort=-p | head`: the reason of the job with the highest priority.
@@ -121,7 +144,7 @@ unless on () (time() - max(slurm_job_start_timestamp_seconds)) < <started>
         "pending": Threshold(
             3600,
             "seconds",
-            "Time that the oldest job has waited for resources.",
+            "Time that a job has waited that has room.",
             "rackwright: an hour beside idle nodes (2026-11-27)",
         ),
         "started": Threshold(
@@ -222,4 +245,4 @@ _THREADS = Alert(
     },
 )
 
-GROUP = Group("slurm", (_UNREACHABLE, _STALE, _DBD_QUEUE, _QUEUE_STUCK, _BACKFILL, _SLOW, _THREADS))
+GROUP = Group("slurm", (_UNREACHABLE, _STALE, _SOURCE, _DBD_QUEUE, _QUEUE_STUCK, _BACKFILL, _SLOW, _THREADS))

@@ -9,6 +9,8 @@ from rackwright.alerts.rule import Alert, Group, Severity, Threshold
 
 _BOTH = frozenset({"node", "slurm"})
 _OUT = "down|drained|draining|fail"
+UNAVAILABLE = "SlurmNodesUnavailable"
+"""A run that takes many nodes down silences it."""
 
 _DOWN = Alert(
     name="SlurmNodeDown",
@@ -84,7 +86,7 @@ _LONG = Alert(
 )
 
 _MANY = Alert(
-    name="SlurmNodesUnavailable",
+    name=UNAVAILABLE,
     expr=f"""
 count(max by (node) (slurm_node_state{{state=~"{_OUT}"}}) == 1) / count(count by (node) (slurm_node_cpus)) * 100 > <percent>
 """,

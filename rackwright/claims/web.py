@@ -12,9 +12,11 @@ from rackwright.model.options import RoleOptions
 ASK = """\
 set -eu
 password=$(cat "$2")
-printf 'user = "%s:%s"\\n' "$1" "$password" | curl --config - --silent --show-error --max-time 20 "$3"
+printf 'user = "%s:%s"\\n' "$1" "$password" | curl --config - --silent --show-error --noproxy '*' --max-time 20 "$3"
 """
-_STATUS = "curl --silent --show-error --output /dev/null --max-time 10 --write-out '%%{http_code}' %s"
+_STATUS = (
+    "curl --silent --show-error --noproxy '*' --output /dev/null --max-time 10 --write-out '%%{http_code}' %s"
+)
 _NOT_CONNECTED, _BAD_TLS = 7, frozenset({35, 51, 58, 60, 77, 83})
 """curl's exit codes: could not connect; problems with TLS, of which 60 is a certificate that is not trusted (curl(1))."""
 _ANSWERS = frozenset({"200", "400"})

@@ -5,32 +5,27 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from rackwright.boundary import printable
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.logs_follow import Follower
 from rackwright.cli.logs_view import show_doubts, show_lines
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ExitCode, RackwrightError
-from rackwright.logs.ask import CLOCKS_DIFFER_SECONDS, Question, read_logs
-from rackwright.logs.report import LINES_MAX, Line
+from rackwright.logs.ask import Question, read_logs
+from rackwright.logs.report import LINES_MAX
 from rackwright.logs.times import moment
-from rackwright.model.cluster import Cluster
 from rackwright.ssh import Pool
 
 PRIORITIES = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
 """syslog(3), from 0 on."""
-FOLLOW_SECONDS = 2.0
 LINES = 1000
 _UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._:\\-]{0,199}")
 _SUFFIX = re.compile(r"\.(service|socket|timer|mount|automount|target|path|slice|scope|swap)$")
-_Seen = tuple[str, float, int | None, str]
-
-
 Nodes = Annotated[str | None, typer.Option(metavar="NODESET", help="Only of these nodes, e.g. gpu[001-016].")]
 JobId = Annotated[
     str | None,
@@ -61,7 +56,9 @@ Audit = Annotated[
     typer.Option("--audit", help="Only logins, sudo and runs of rackwright; these are kept longest."),
 ]
 Lines = Annotated[int, typer.Option(min=1, max=LINES_MAX, help="The newest so many.")]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C.")]
+Follow = Annotated[
+    bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C, or the end of the job.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
 
 
@@ -108,24 +105,10 @@ def logs_command(
             show_lines(report.lines)
             show_doubts(report, question.lines)
         if follow:
-            _follow(cluster, question, list(report.lines), pool)
+            follower = Follower(cluster, question, report, pool)
+            follower.run()
+            report = follower.report
     raise typer.Exit(int(ExitCode.UNKNOWN if report.unknown else ExitCode.CLEAN))
-
-
-def _follow(cluster: Cluster, question: Question, shown: list[Line], pool: Pool) -> None:
-    """Ask again and again; a line that comes late is shown late."""
-    seen = {_key(line): line.at for line in shown}
-    while True:
-        time.sleep(FOLLOW_SECONDS)
-        start = time.time() - 5 * CLOCKS_DIFFER_SECONDS
-        report = read_logs(cluster, replace(question, since=start, until=None, lines=LINES_MAX), pool)
-        show_lines([line for line in report.lines if _key(line) not in seen])
-        seen = {key: at for key, at in seen.items() if at >= start}
-        seen |= {_key(line): line.at for line in report.lines}
-
-
-def _key(line: Line) -> _Seen:
-    return line.node, line.at, line.pid, line.message
 
 
 def _unit(text: str) -> str:

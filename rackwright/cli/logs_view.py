@@ -57,6 +57,11 @@ def show_doubts(report: LogsReport, asked: int) -> None:
         )
     if not report.lines:
         say(f"no such line in the {report.store} store on {report.server}", err=True)
+    show_unknown(report.unknown)
+
+
+def show_unknown(texts: Iterable[str]) -> None:
+    """On standard error: what is not known."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    for text in report.unknown:
+    for text in texts:
         console.print(Text.assemble(("UNKNOWN ", STYLES["UNKNOWN"]), text))

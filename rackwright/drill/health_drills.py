@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from rackwright.drill.choose import gpu_worker, other_worker, worker
 from rackwright.drill.model import Drill, LabFault, Shell
-from rackwright.health.guard.places import DISABLED, EXPECTED, PROGRAM
+from rackwright.health.guard.places import DISABLED, EXPECTED, METRICS, PROGRAM
+from rackwright.textfiles import TEXTFILES
 
 _PASSES = f"for pass in 1 2 3; do {PROGRAM}; done"
 """As many as a node has to pass, or not to know, before it counts (the defaults of `roles.health.drain`)."""
 _KEPT = f"{EXPECTED}.rackwright-drill"
 _FAILS = "rackwright-drill-health"
+_LINK = f"{TEXTFILES}/{METRICS.rpartition('/')[2]}"
+_OFF, _ON = f"echo drill > {DISABLED}/all", f"rm -f {DISABLED}/all; {PROGRAM}"
 _BLIND = Shell(f"mv {EXPECTED} {_KEPT}; {_PASSES}", f"[ ! -e {_KEPT} ] || mv {_KEPT} {EXPECTED}; {_PASSES}")
 
 HEALTH_DRILLS: tuple[Drill, ...] = (
@@ -43,7 +46,14 @@ HEALTH_DRILLS: tuple[Drill, ...] = (
         "HealthCheckNotRunning",
         "the check is switched off on the node",
         other_worker,
-        Shell(f"echo drill > {DISABLED}/all", f"rm -f {DISABLED}/all; {PROGRAM}"),
+        Shell(_OFF, _ON),
+        lane="health",
+    ),
+    Drill(
+        "HealthVerdictMissing",
+        "the check is switched off, and its metrics are gone",
+        other_worker,
+        Shell(f"{_OFF}; rm -f {_LINK}", _ON),
         lane="health",
     ),
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
+from threading import Event
 
 from rackwright.drill.model import Drill, DrillResult, LabFault, Outcome
 from rackwright.drill.notifications import Notifications
@@ -28,12 +30,15 @@ def run_drills(
     """Each drill's result, in the order of the drills; `told` hears of each as it ends.
 
     Lanes run side by side, then what needs the rack for itself. limit_seconds: how long an alert may take to fire,
-    and again to resolve.
+    and again to resolve. What is broken when an error or Ctrl-C comes is healed, and nothing further is broken.
     """
     found: dict[int, DrillResult] = {}
+    stop = Event()
 
     def lane(numbers: list[int]) -> None:
         for number in numbers:
+            if stop.is_set():
+                return
             found[number] = result = _drill(cluster, rack, notifications, drills[number], limit_seconds)
             told(result)
 
@@ -43,9 +48,13 @@ def run_drills(
         lanes.setdefault("" if drill.alone else drill.lane or (node.name if node else "-"), []).append(number)
     alone = lanes.pop("", [])
     with ThreadPoolExecutor(max(1, len(lanes))) as pool:
-        for running in [pool.submit(lane, numbers) for numbers in lanes.values()]:
-            running.result()
-    lane(alone)
+        try:
+            for ended in as_completed([pool.submit(lane, numbers) for numbers in lanes.values()]):
+                ended.result()
+            pool.submit(lane, alone).result()  # not in this thread, where Ctrl-C would end its healing too
+        except BaseException:
+            stop.set()
+            raise
     return tuple(found[number] for number in range(len(drills)))
 
 
@@ -103,8 +112,7 @@ def _watched(
         fired = _wait(lambda: notifications.seen(drill.alert, labels, "firing", before), began, limit)
     finally:
         healing = time.monotonic()
-        for one in nodes:
-            _heal(rack, drill, one)
+        _heal(rack, drill, nodes)
     if fired is None:
         return _result(drill, node, Outcome.NOT_FIRED, detail=f"not within {limit:.0f} s")
     # one that comes and goes while the fault lasts has to end after it
@@ -140,12 +148,25 @@ def _make(rack: Rack, drill: Drill, node: Node) -> None:
         _shell(rack, node, drill.act.make)
 
 
-def _heal(rack: Rack, drill: Drill, node: Node) -> None:
+def _heal(rack: Rack, drill: Drill, nodes: Sequence[Node]) -> None:
+    """Every step on every node, also where one fails; the first error is raised at the end."""
+    errors = []
+    for node in nodes:
+        for step in _healing(rack, drill, node):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - raised below
+                errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _healing(rack: Rack, drill: Drill, node: Node) -> Iterator[Callable[[], None]]:
     if isinstance(drill.act, LabFault):
-        rack.heal(node.name)
-        _shell(rack, node, drill.act.then)
+        yield partial(rack.heal, node.name)
+        yield partial(_shell, rack, node, drill.act.then)
     else:
-        _shell(rack, node, drill.act.heal)
+        yield partial(_shell, rack, node, drill.act.heal)
 
 
 def _shell(rack: Rack, node: Node, command: str) -> None:

@@ -86,6 +86,15 @@ _SERVICES = (
         lane=_LANE,
     ),
     Drill(
+        "SlurmSourceFailed",
+        "the exporter may not run sdiag",
+        head,
+        Shell("chmod 750 /usr/bin/sdiag", "chmod 755 /usr/bin/sdiag"),
+        {"source": "scheduler"},
+        names_node=False,
+        lane=_LANE,
+    ),
+    Drill(
         "MungeDown",
         "munge is stopped",
         other_worker,

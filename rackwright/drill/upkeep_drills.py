@@ -1,4 +1,4 @@
-"""Drills of alerts about drift checks and backups."""
+"""Drills of alerts about drift checks, backups and the central journal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from rackwright.backup.places import SERVICE, SETTINGS, TIMER
 from rackwright.drift.paths import EXPECTED, NODE_UNIT, UNITS
 from rackwright.drill.choose import head, other_worker
 from rackwright.drill.model import Drill, Need, Shell
+from rackwright.logs.keeper import LAST
 
 _SLURM_LANE = "slurm"
 """Its drills stop MariaDB, without which a backup fails."""
@@ -22,6 +23,14 @@ _BACKED_UP = Need(
     "no backups are made",
     "declare the role backup, and apply",
 )
+_KEPT_LOGS = Need(
+    f"{UNITS}/rackwright-logs-keeper.timer",
+    "there is no central journal",
+    "declare the role logs, and apply",
+)
+_KEEP_LOGS = "systemctl start rackwright-logs-keeper"
+_IN_ITS_WAY = f"{LAST}.new"
+"""A folder where the keeper would write how its pass ended."""
 _CHECK = f"systemctl start {NODE_UNIT}"
 _PLACE = f'$(python3 -c \'import json; print(json.load(open("{SETTINGS}"))["place"])\')'
 _BACK_UP = f"systemctl start {SERVICE}"
@@ -68,5 +77,16 @@ UPKEEP_DRILLS: tuple[Drill, ...] = (
         Shell(f"systemctl stop {TIMER}", f"systemctl start {TIMER}; {_KEEP_TRYING}"),
         lane="backup",
         needs=_BACKED_UP,
+    ),
+    Drill(
+        "LogsKeeperFailing",
+        "the keeper cannot write down what it did",
+        head,
+        Shell(
+            f"mkdir {_IN_ITS_WAY}; {_KEEP_LOGS} || :",
+            f"[ ! -d {_IN_ITS_WAY} ] || rmdir {_IN_ITS_WAY}; {_KEEP_LOGS}",
+        ),
+        lane="logs",
+        needs=_KEPT_LOGS,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import re
 import ssl
@@ -44,12 +45,16 @@ def ask(url: str, ca_file: str | None, job: str, since: int) -> dict[str, Any]:
         f"{url}{PREFIX}{job}?since={since}", headers={HEADER: made.stdout.decode().strip()}
     )
     tls = ssl.create_default_context(cafile=ca_file) if url.startswith("https:") else None
+    # urllib does not understand networks in NO_PROXY: the site's proxy would get the request, and the credential with it
+    direct = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=tls)
+    )
     try:
-        with urllib.request.urlopen(request, timeout=60, context=tls) as answer:
+        with direct.open(request, timeout=60) as answer:
             found = json.load(answer)
     except urllib.error.HTTPError as error:
         raise SystemExit(f"job-metrics: {_reason(error)}") from error
-    except (OSError, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         raise SystemExit(f"job-metrics: {url} does not answer: {error}") from error
     return dict(found)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 JOB = re.compile(r"[0-9]{1,10}")
-USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+USER_MAX = 200
+"""Characters of a user's name, as slurm_job_info has it."""
 
 _GPU = {
     "gpu utilization": ("DCGM_FI_DEV_GPU_UTIL", "%"),
@@ -36,11 +37,14 @@ _NODE = {
 UNITS = {name: unit for name, (_, unit) in {**_GPU, **_NODE}.items()}
 
 
+def is_askable(user: str) -> bool:
+    """Whether Prometheus can be asked about a user of this name, which a directory chooses: `EX\\ada`, `ada@example.com`."""
+    return user.isprintable() and 0 < len(user) <= USER_MAX
+
+
 def expressions(job: str, user: str | None) -> dict[str, str]:
     """PromQL by what it shows; `user` None: whichever user the job has. ValueError where it is not a job or not a user."""
-    if not JOB.fullmatch(job) or (user is not None and not USER.fullmatch(user)):
-        raise ValueError("not a job of a user")
-    owner = f'slurm_job_info{{job="{job}"' + ("}" if user is None else f',user="{user}"}}')
+    owner = _owner(job, user)
     gpus = f'(slurm_job_gpu{{job="{job}"}} and on (job) {owner})'
     nodes = f'(slurm_job_cpus{{job="{job}"}} and on (job) {owner})'
     return {
@@ -54,7 +58,14 @@ def expressions(job: str, user: str | None) -> dict[str, str]:
 
 def ownership(job: str, user: str | None, days: int) -> str:
     """Non-empty where the job ran within these days, and is the user's."""
-    if not JOB.fullmatch(job) or (user is not None and not USER.fullmatch(user)):
+    return f"count_over_time({_owner(job, user)}[{days}d])"
+
+
+def _owner(job: str, user: str | None) -> str:
+    """The series that says whose job it is."""
+    if not JOB.fullmatch(job) or (user is not None and not is_askable(user)):
         raise ValueError("not a job of a user")
-    owner = f'slurm_job_info{{job="{job}"' + ("}" if user is None else f',user="{user}"}}')
-    return f"count_over_time({owner}[{days}d])"
+    if user is None:
+        return f'slurm_job_info{{job="{job}"}}'
+    quoted = user.replace("\\", "\\\\").replace('"', '\\"')
+    return f'slurm_job_info{{job="{job}",user="{quoted}"}}'

@@ -10,13 +10,13 @@ import json
 import math
 import ssl
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from rackwright.job_metrics.connections import Request, Server
 from rackwright.job_metrics.identity import Refused, name_of
-from rackwright.job_metrics.questions import JOB, UNITS, expressions, ownership
+from rackwright.job_metrics.questions import JOB, UNITS, USER_MAX, expressions, is_askable, ownership
 from rackwright.prometheus.program import Asker, Failed
 
 PREFIX = "/v1/jobs/"
@@ -26,8 +26,6 @@ POINTS = 200
 LEAST_STEP = 30
 LIMITS = {"query_seconds": 20, "seconds": 60, "answer_bytes": 8 << 20, "bytes": 32 << 20}
 """Of the questions about one job."""
-QUIET_SECONDS = 30
-"""A client that sends nothing for so long is left."""
 
 
 def answer(
@@ -38,6 +36,10 @@ def answer(
     Another user's job and one that never existed look the same: 404 and no series.
     """
     owner = None if user in config["operators"] else user
+    if owner is not None and not is_askable(owner):
+        return 403, {
+            "error": f"your user name has more than {USER_MAX} characters, or some that cannot be printed"
+        }
     if not prometheus.series({"query": ownership(job, owner, config["days"])}):
         return 404, {
             "job": job,
@@ -67,66 +69,33 @@ def handler(config: dict[str, Any]) -> type:
     asked |= {name: config[name] for name in ("user", "password_file", "ca_file")}
     places = BoundedSemaphore(AT_ONCE)
 
-    class Handler(BaseHTTPRequestHandler):
-        timeout = QUIET_SECONDS
-
-        def do_GET(self) -> None:
+    class Handler(Request):
+        def do_GET(self) -> None:  # noqa: N802 - http.server's name
             url = urlsplit(self.path)
             job = url.path[len(PREFIX) :]
             if not url.path.startswith(PREFIX) or not JOB.fullmatch(job):
-                self._send(404, {"error": "ask for /v1/jobs/NUMBER"})
+                self.reply(404, {"error": "ask for /v1/jobs/NUMBER"})
                 return
             try:
                 since = float(parse_qs(url.query).get("since", ["3600"])[0])
-                user = name_of(self.headers.get(HEADER, ""), job)
             except ValueError:
-                self._send(400, {"error": "since is a number of seconds"})
+                self.reply(400, {"error": "since is a number of seconds"})
                 return
-            except Refused as error:
-                self._send(401, {"error": str(error)})
-                return
-            if not places.acquire(blocking=False):
-                self._send(503, {"error": "too many questions at once; ask again"})
+            if not places.acquire(blocking=False):  # before `unmunge`: any client can have it run
+                self.reply(503, {"error": "too many questions at once; ask again"})
                 return
             try:
-                self._send(*answer(config, Asker(asked), job, user, since))
+                user = name_of(self.headers.get(HEADER, ""), job)
+                self.reply(*answer(config, Asker(asked), job, user, since))
+            except Refused as error:
+                self.reply(401, {"error": str(error)})
             except (Failed, OSError, ValueError, TypeError) as error:
                 print(error, file=sys.stderr, flush=True)  # the user learns no more than that
-                self._send(502, {"error": "Prometheus does not answer"})
+                self.reply(502, {"error": "Prometheus does not answer"})
             finally:
                 places.release()
 
-        def _send(self, status: int, document: dict[str, Any]) -> None:
-            body = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Requests are not logged: which job a user looks at is private."""
-
     return Handler
-
-
-class Server(ThreadingHTTPServer):
-    """Its TLS handshakes happen in the threads of connections, so that a slow client holds up no other."""
-
-    daemon_threads = True
-    tls: Any = None
-
-    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's own
-        request.settimeout(QUIET_SECONDS)
-        if self.tls is not None:
-            try:
-                request = self.tls.wrap_socket(request, server_side=True)
-            except (OSError, ssl.SSLError):
-                return
-        super().finish_request(request, client_address)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """A client that disconnects is not an error."""
 
 
 def main(path: str) -> None:

@@ -68,14 +68,17 @@ def store_of(cluster: Cluster) -> LogStore:
     )
 
 
-def read_logs(cluster: Cluster, question: Question, shell: RootShell) -> LogsReport:
-    """The newest lines that are wanted, oldest first.
+def read_logs(
+    cluster: Cluster, question: Question, shell: RootShell, trace: JobTrace | None = None
+) -> LogsReport:
+    """The newest lines that are wanted, oldest first. `trace`: the job's, where it is known already.
 
     RackwrightError where the question cannot be asked: nothing is declared, a node or a job is not known, the server
     cannot be reached. What is missing of an answer is in `unknown`.
     """
     store = store_of(cluster)
-    trace = _trace(cluster, question.job, shell) if question.job is not None else None
+    if trace is None and question.job is not None:
+        trace = trace_of(cluster, question.job, shell)
     nodes = _nodes(cluster, question.nodes, trace)
     now = time.time()
     since, until = _times(question, trace, now)
@@ -111,7 +114,8 @@ def _declared(lines: Sequence[Line], nodes: Sequence[Node]) -> list[Line]:
     return sorted((line for line in lines if line.node in names), key=lambda line: line.at)
 
 
-def _trace(cluster: Cluster, job: str, shell: RootShell) -> JobTrace:
+def trace_of(cluster: Cluster, job: str, shell: RootShell) -> JobTrace:
+    """Where a job leaves lines; RackwrightError where the workload manager does not say."""
     manager = manager_of(cluster, shell)
     if manager is None:
         raise RackwrightError(

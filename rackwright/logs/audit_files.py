@@ -14,10 +14,10 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from rackwright.logs.entries import KEYS, Entry
+from rackwright.logs.entries import KEYS, Entry, is_trusted, name_of
 
 _NAME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})\.jsonl(\.gz)?")
 DAY = 86400
@@ -59,31 +59,38 @@ def _entries(path: str, problem: Callable[[str], None]) -> Iterator[Entry]:
 
 
 def _entry(line: bytes) -> Entry | None:
-    """None for a line that was cut off by a crash: what it was to hold was written again after it."""
+    """None for a line that was cut off by a crash: what it was to hold was written again after it.
+
+    Earlier releases wrote names of any length, and another rule's `trusted`.
+    """
     try:
         found = json.loads(line)
-        whole = isinstance(found["node"], str) and isinstance(found["message"], str)
-        return found if whole and isinstance(found["at"], (int, float)) else None
+        if not isinstance(found["node"], str) or not isinstance(found["message"], str):
+            return None
+        found.update({key: name_of(found.get(key)) for key in ("name", "unit", "cgroup")})
+        found["trusted"] = is_trusted(found.get("kernel") is True, found.get("uid"))
+        return found if isinstance(found["at"], (int, float)) else None
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def append(folder: str, now: float, entries: Iterable[Entry]) -> int:
-    """Add entries to today's file, on the disk when this returns; how many."""
-    lines = [
-        json.dumps({key: one[key] for key in KEYS if one.get(key) is not None}) + "\n" for one in entries
-    ]
-    if lines:
-        path = os.path.join(folder, day_of(now) + ".jsonl")
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as file:
-            size = file.seek(0, os.SEEK_END)
-            torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"
-            whole = ("\n" if torn else "") + "".join(lines)
-            if file.write(whole.encode()) != len(whole.encode()):
-                raise OSError(28, "No space left on device")
-            os.fsync(file.fileno())
-    return len(lines)
+def line_of(entry: Entry) -> bytes:
+    """An entry as it is in a file."""
+    known = {key: entry[key] for key in KEYS if entry.get(key) is not None}
+    return json.dumps(known).encode() + b"\n"
+
+
+def append(folder: str, now: float, lines: Sequence[bytes]) -> None:
+    """Add lines to today's file, on the disk when this returns."""
+    path = os.path.join(folder, day_of(now) + ".jsonl")
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"
+        whole = b"".join([b"\n", *lines] if torn else lines)
+        if file.write(whole) != len(whole):
+            raise OSError(28, "No space left on device")
+        os.fsync(file.fileno())
 
 
 def compress_closed(folder: str, now: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import json
 import re
 import threading
 from typing import Any
@@ -10,8 +11,12 @@ from typing import Any
 from rackwright.health.probe.kernel_events import Events, Surroundings
 
 MESSAGE_MAX = 4096
-ANSWER_MAX = 8 * 2**20
-"""Characters of messages in one answer: below what a connection takes, with what JSON adds."""
+NAME_MAX = 1024
+"""Characters of a name, a unit or a control group: any user may log with a name as long as a message."""
+ANSWER_MAX = 12 * 2**20
+"""Bytes of the lines in one answer, as JSON: below what rackwright.boundary takes."""
+LINE_BYTES = 512
+"""Of a line beside its texts: keys, numbers, and what a complaint of the kernel is in fields."""
 AUDIT_FACILITIES = (4, 10)
 """auth and authpriv: sshd, sudo, su, PAM, systemd-logind, and runs of rackwright."""
 KERNEL_FACILITY = 0
@@ -46,30 +51,37 @@ def of_journal(node: str, fields: dict[str, Any]) -> Entry | None:
         return None
     facility = whole(fields.get("SYSLOG_FACILITY"))
     kernel = fields.get("_TRANSPORT") == "kernel" and facility in (None, KERNEL_FACILITY)
-    uid, rights = whole(fields.get("_UID")), text_of(fields.get("_CAP_EFFECTIVE"))
+    uid = whole(fields.get("_UID"))
     return {
         "node": node,
         "at": int(stamp) / 1e6,
         "message": message[:MESSAGE_MAX],
-        "name": text_of(fields.get("SYSLOG_IDENTIFIER")) or text_of(fields.get("_COMM")),
+        "name": name_of(fields.get("SYSLOG_IDENTIFIER")) or name_of(fields.get("_COMM")),
         "pid": whole(fields.get("_PID")) or whole(fields.get("SYSLOG_PID")),
-        "unit": text_of(fields.get("_SYSTEMD_UNIT")),
+        "unit": name_of(fields.get("_SYSTEMD_UNIT")),
         "priority": whole(fields.get("PRIORITY")),
         "facility": facility,
         "kernel": kernel,
         "uid": uid,
-        "trusted": kernel or is_trusted(uid, rights),
-        "cgroup": text_of(fields.get("_SYSTEMD_CGROUP")),
+        "trusted": is_trusted(kernel, uid),
+        "cgroup": name_of(fields.get("_SYSTEMD_CGROUP")),
     }
 
 
-def is_trusted(uid: int | None, rights: str | None) -> bool:
-    """Whether a process with root's rights wrote it, by what journald saw of that process.
+def is_trusted(kernel: bool, uid: int | None) -> bool:
+    """Whether the kernel or a process of root wrote it.
 
-    sudo and su run for their user with capabilities. A process that ended before journald looked has none in the entry:
-    what is not known of it is held against a user.
+    _UID is the sender's real user id, by the kernel. Of sudo and su it is their caller's, and nothing else in an entry
+    distinguishes them from another program of that user: in a user namespace, any process has all capabilities, and with
+    a bind mount there, _EXE is /usr/bin/sudo.
     """
-    return uid == 0 or (uid is not None and rights is not None and rights.strip("0") != "")
+    return kernel or uid == 0
+
+
+def name_of(value: Any) -> str | None:  # noqa: ANN401 - of JSON
+    """The beginning of a field's text."""
+    text = text_of(value)
+    return None if text is None else text[:NAME_MAX]
 
 
 def text_of(value: Any) -> str | None:  # noqa: ANN401 - of JSON
@@ -85,7 +97,7 @@ def whole(value: Any) -> int | None:  # noqa: ANN401 - of JSON
     """A number as text, or as such."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
         return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 
 def complaint(entry: Entry) -> dict[str, Any] | None:
@@ -174,7 +186,7 @@ class Newest:
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
         self._most = wanted.lines + 1  # that there is a further one shows that more were wanted
-        self._heap: list[tuple[float, int, Entry]] = []
+        self._heap: list[tuple[float, int, int, Entry]] = []
         self._there: set[tuple[Any, ...]] = set()
         self._size = self._count = 0
         self._lock = threading.Lock()
@@ -194,26 +206,36 @@ class Newest:
         """Keep it if it is wanted, and there is no newer one in its place. A line that was sent twice counts once."""
         if entry["at"] < self.floor or not self._wanted.takes(entry):
             return
-        key = (entry["node"], entry["at"], entry.get("pid"), entry["message"])
+        size = _size(entry)
         with self._lock:
-            if key in self._there:
+            if _key(entry) in self._there:
                 return
-            self._there.add(key)
+            self._there.add(_key(entry))
             self._count += 1
             # stores are read backwards: of one moment, what comes later was written earlier
-            heapq.heappush(self._heap, (entry["at"], -self._count, entry))
-            self._size += len(entry["message"])
+            heapq.heappush(self._heap, (entry["at"], -self._count, size, entry))
+            self._size += size
             while len(self._heap) > self._most or self._size > ANSWER_MAX:
-                _, _, gone = heapq.heappop(self._heap)
-                self._size -= len(gone["message"])
+                _, _, gone_size, gone = heapq.heappop(self._heap)
+                self._there.discard(_key(gone))
+                self._size -= gone_size
                 self._dropped = True
 
     def lines(self) -> list[Entry]:
         """Oldest first, with what the kernel's complaints are in fields."""
         newest = sorted(self._heap, key=_place)[-self._wanted.lines :]
         shown = [key for key in KEYS if key != "cgroup"]
-        return [{**{key: one.get(key) for key in shown}, "fields": complaint(one)} for _, _, one in newest]
+        return [{**{key: one.get(key) for key in shown}, "fields": complaint(one)} for *_, one in newest]
 
 
-def _place(kept: tuple[float, int, Entry]) -> tuple[float, int]:
+def _key(entry: Entry) -> tuple[Any, ...]:
+    return entry["node"], entry["at"], entry.get("pid"), entry["message"]
+
+
+def _size(entry: Entry) -> int:
+    """Bytes that it takes in an answer: JSON writes a character as up to twelve."""
+    return len(json.dumps([entry["message"], entry.get("name"), entry.get("unit")])) + LINE_BYTES
+
+
+def _place(kept: tuple[float, int, int, Entry]) -> tuple[float, int]:
     return kept[:2]

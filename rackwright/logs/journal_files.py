@@ -8,13 +8,14 @@ stable format. Standard library, Python 3.9.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import struct
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator
+from typing import IO, Any
 
 from rackwright.logs.sources import nodes_by_address
 
@@ -23,11 +24,17 @@ _SIGNATURE = b"LPKSHHRH"
 _TIMES = struct.Struct("<QQ")
 _HEAD_REALTIME = 184
 """Offset of head_entry_realtime; tail_entry_realtime follows. Microseconds since the epoch."""
+_SERIES, _TAIL_NUMBER = slice(72, 88), slice(160, 168)
+"""seqnum_id and tail_entry_seqnum."""
+_CURSOR = re.compile(r"s=([0-9a-f]{32});i=([0-9a-f]{1,16});")
+"""src/libsystemd/sd-journal/sd-journal.c, sd_journal_get_cursor(): seqnum_id and sequence number."""
 FIELDS = (
     "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,SYSLOG_FACILITY,SYSLOG_PID"
-    ",_PID,_UID,_COMM,_CAP_EFFECTIVE,_TRANSPORT,_SYSTEMD_UNIT,_SYSTEMD_CGROUP"
+    ",_PID,_UID,_COMM,_TRANSPORT,_SYSTEMD_UNIT,_SYSTEMD_CGROUP"
 )
-"""journalctl adds time and cursor."""
+"""journalctl adds times, boot and cursor."""
+LINE_MAX = 4 * 2**20
+"""Bytes of an entry as JSON. A user may log 32 MiB at once, which becomes a GiB in memory if it is not UTF-8."""
 _LOUD = {"SYSTEMD_LOG_LEVEL": "debug", "SYSTEMD_LOG_TARGET": "console-prefixed", "SYSTEMD_LOG_COLOR": "0"}
 _TRIES = 3
 _LEVEL = re.compile(r"<([0-9]{1,3})>")
@@ -59,17 +66,49 @@ class JournalFile:
         except FileNotFoundError:
             return True
 
+    @property
+    def written(self) -> float:
+        """When something arrived in it last, by the clock of this server; 0 where it is gone."""
+        try:
+            return os.stat(self.path).st_mtime
+        except FileNotFoundError:
+            return 0.0
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk."""
+        try:
+            return os.stat(self.path).st_blocks * 512
+        except FileNotFoundError:
+            return 0
+
+    @property
+    def last(self) -> float:
+        """When its last entry was written; of a damaged one, when the file was."""
+        times = self.times()
+        return times[1] if times else self.written
+
     def times(self) -> tuple[float, float] | None:
-        """When its first and its last entry were written; None where it has none or is not such a file."""
+        """When its first and its last entry were written, by the node's clock; None where it has none or is not such a file."""
+        head = self._head()
+        first, last = _TIMES.unpack_from(head, _HEAD_REALTIME) if head else (0, 0)
+        return (first / 1e6, last / 1e6) if last else None
+
+    def is_before(self, cursor: object) -> bool:
+        """Whether its last entry is known to be that of the cursor, or an earlier one of the same series."""
+        head, match = self._head(), _CURSOR.match(cursor) if isinstance(cursor, str) else None
+        if not head or match is None or head[_SERIES].hex() != match[1]:
+            return False
+        return int.from_bytes(head[_TAIL_NUMBER], "little") <= int(match[2], 16)
+
+    def _head(self) -> bytes:
+        """Its header; empty where it has none."""
         try:
             with open(self.path, "rb") as file:
                 head = file.read(_HEAD_REALTIME + _TIMES.size)
         except OSError:
-            return None
-        if not head.startswith(_SIGNATURE) or len(head) < _HEAD_REALTIME + _TIMES.size:
-            return None
-        first, last = _TIMES.unpack_from(head, _HEAD_REALTIME)
-        return (first / 1e6, last / 1e6) if last else None
+            return b""
+        return head if head.startswith(_SIGNATURE) and len(head) == _HEAD_REALTIME + _TIMES.size else b""
 
 
 def journal_files(folder: str, sources: str) -> dict[str, list[JournalFile]]:
@@ -96,6 +135,21 @@ def tries(folder: str, sources: str, node: str, files: list[JournalFile]) -> Ite
         files[:] = journal_files(folder, sources).get(node, [])
 
 
+def overlapping(files: list[JournalFile], since: float, until: float) -> list[JournalFile]:
+    """Those that may have entries of that time.
+
+    A node's clock may have been wrong for a while within a file, or at one of its ends. When the files were written, by this
+    server's clock, widens the time between their first and last entries.
+    """
+    found, before = [], 0.0
+    for file in sorted(files, key=lambda one: one.written):
+        first, last = file.times() or (0.0, math.inf)
+        if min(first, before) <= until and max(first, last, file.written) >= since:
+            found.append(file)
+        before = file.written
+    return found
+
+
 def newest(folder: str, sources: str, nodes: list[str]) -> dict[str, float | None]:
     """When the newest entry of each node was written there."""
     there = journal_files(folder, sources)
@@ -107,7 +161,8 @@ def newest(folder: str, sources: str, nodes: list[str]) -> dict[str, float | Non
 
 
 class Journalctl:
-    """One reading of a node's files; `problems` has what could not be read of them, once it has ended."""
+    """One reading of a node's files. Once it has ended, `problems` has what could not be read of them, and `too_long` how many
+    entries were left out because of their size."""
 
     def __init__(self, files: list[JournalFile], options: list[str], matches: list[str]) -> None:
         """`matches` leave out entries early: where a file is damaged, others come as well."""
@@ -115,26 +170,28 @@ class Journalctl:
         self._paths = [one.path for one in (reversed(by_age) if "--reverse" in options else by_age)]
         self._options, self._matches = options, matches
         self.problems: list[str] = []
+        self.too_long = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Entries; of damaged files what is left of them, and some entries twice."""
-        together = _Run(self._paths, self._options + self._matches)
+        together = Run(self._paths, self._options + self._matches)
         try:
             yield from together
             if not together.complaint:
                 return
             # One that cannot be opened hides all others, and a damaged index hides whole entries: read each without it.
             for path in self._paths:
-                alone = _Run([path], self._options)
+                alone = Run([path], self._options)
                 yield from alone
                 if alone.complaint:
                     self.problems.append(f"{os.path.basename(path)} cannot be read whole: {alone.complaint}")
         finally:  # it may be left before its end
+            self.too_long = together.too_long
             if together.complaint and not self.problems:
                 self.problems.append(f"a journal file cannot be read whole: {together.complaint}")
 
 
-class _Run:
+class Run:
     """journalctl, once."""
 
     def __init__(self, paths: list[str], arguments: list[str]) -> None:
@@ -143,8 +200,17 @@ class _Run:
         self._command += [f"--output-fields={FIELDS}", *arguments]
         self.complaint = ""
         """The first thing that it could not read."""
+        self.too_long = 0
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Generator[dict[str, Any], None, None]:
+        """Entries."""
+        for line in self.lines():
+            entry = _entry(line)
+            if entry is not None:
+                yield entry
+
+    def lines(self) -> Iterator[bytes]:
+        """What it prints, but for lines that are too long."""
         child = subprocess.Popen(
             self._command,
             stdin=subprocess.DEVNULL,
@@ -156,10 +222,8 @@ class _Run:
         listener.start()
         status = 0
         try:
-            for line in child.stdout or ():
-                entry = _entry(line)
-                if entry is not None:
-                    yield entry
+            if child.stdout is not None:
+                yield from self._short(child.stdout)
             status = child.wait()
         finally:
             child.kill()  # it may be left before its end
@@ -167,6 +231,15 @@ class _Run:
             listener.join()
         if status != 0 and not self.complaint:
             self.complaint = f"journalctl exited {status}"
+
+    def _short(self, output: IO[bytes]) -> Iterator[bytes]:
+        within = False
+        while part := output.readline(LINE_MAX):
+            ends = part.endswith(b"\n")
+            if ends and not within:
+                yield part
+            self.too_long += ends and within
+            within = not ends
 
     def _listen(self, errors: Iterable[bytes]) -> None:
         for line in errors:

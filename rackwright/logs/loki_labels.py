@@ -9,7 +9,6 @@ METADATA = (
     "name",
     "pid",
     "uid",
-    "rights",
     "priority",
     "facility",
     "kernel",

@@ -5,14 +5,22 @@ Standard library, Python 3.9.
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from rackwright.logs.answer import Reading, Unreadable, main
 from rackwright.logs.audit_files import audit_entries
+from rackwright.logs.boots import ALL, Boot, boots
 from rackwright.logs.entries import AUDIT_FACILITIES, of_journal
-from rackwright.logs.journal_files import Journalctl, JournalFile, journal_files, newest, tries
+from rackwright.logs.journal_files import (
+    LINE_MAX,
+    Journalctl,
+    JournalFile,
+    journal_files,
+    newest,
+    overlapping,
+    tries,
+)
 
 _AT_ONCE = 8
 """Nodes that are read side by side: each is one journalctl."""
@@ -23,6 +31,8 @@ def read(settings: dict[str, Any], reading: Reading) -> None:
     wanted = reading.wanted
     if wanted.audit:
         for entry in audit_entries(settings["audit"], wanted.since, reading.problem):
+            if reading.late:
+                break
             if entry["node"] in wanted.nodes:
                 reading.newest_lines.add(entry)
     try:
@@ -42,27 +52,34 @@ def _read_node(settings: dict[str, Any], files: list[JournalFile], node: str, re
 
 
 def _read_files(files: list[JournalFile], node: str, reading: Reading) -> list[str]:
-    """What could not be read of them."""
-    wanted, kept = reading.wanted, reading.newest_lines
-    overlapping = [one for one in files if _overlaps(one, kept.floor, wanted.until)]
-    if not overlapping or reading.late:
+    """What could not be read of them. Damaged ones are read whole: no boot is certain to be found there."""
+    of_time = overlapping(files, reading.newest_lines.floor, reading.wanted.until)
+    if not of_time or reading.late:
         return []
-    options = ["--reverse", f"--since=@{int(kept.floor)}", f"--until=@{math.ceil(wanted.until)}"]
-    journal = Journalctl(overlapping, options, _matches(reading))
+    for boot in boots(of_time):
+        problems = _read_boot(of_time, boot, node, reading)
+        if problems:
+            return problems if boot == ALL else _read_boot(of_time, ALL, node, reading)
+    return []
+
+
+def _read_boot(files: list[JournalFile], boot: Boot, node: str, reading: Reading) -> list[str]:
+    """What could not be read of it."""
+    wanted, kept = reading.wanted, reading.newest_lines
+    options = boot.options(kept.floor, wanted.until)
+    if options is None or reading.late:
+        return []
+    journal = Journalctl(files, options, boot.matches(_matches(reading)))
     for fields in journal:
         entry = of_journal(node, fields)
         if entry is None:
             continue
-        if entry["at"] < kept.floor or reading.late:
+        if entry["at"] < kept.floor - boot.set_back or reading.late:
             break
         kept.add(entry)
+    if journal.too_long:
+        reading.problem(f"{node}: {journal.too_long} entries of more than {LINE_MAX >> 20} MiB were left out")
     return journal.problems
-
-
-def _overlaps(file: JournalFile, since: float, until: float) -> bool:
-    """Whether a file may have entries of that time; True where it does not say."""
-    times = file.times()
-    return times is None or (times[0] <= until and times[1] >= since)
 
 
 def _matches(reading: Reading) -> list[str]:

@@ -12,7 +12,7 @@ import urllib.parse
 from typing import Any
 
 from rackwright.logs.answer import Reading, Unreadable, main
-from rackwright.logs.entries import MESSAGE_MAX, Entry, Wanted, is_trusted, whole
+from rackwright.logs.entries import MESSAGE_MAX, Entry, Wanted, is_trusted, name_of, whole
 from rackwright.logs.https import Asker
 
 PAGE = 5000
@@ -102,15 +102,15 @@ def _entry(labels: dict[str, str], stamp: int, message: str) -> Entry:
         "node": labels["node"],
         "at": stamp / 1e9,
         "message": message[:MESSAGE_MAX],
-        "name": labels.get("name"),
+        "name": name_of(labels.get("name")),
         "pid": whole(labels.get("pid")),
-        "unit": labels.get("systemd_unit") or labels.get("unit"),
+        "unit": name_of(labels.get("systemd_unit") or labels.get("unit")),
         "priority": whole(labels.get("priority")),
         "facility": whole(labels.get("facility")),
         "kernel": kernel,
         "uid": uid,
-        "trusted": kernel or is_trusted(uid, labels.get("rights")),
-        "cgroup": labels.get("cgroup"),
+        "trusted": is_trusted(kernel, uid),
+        "cgroup": name_of(labels.get("cgroup")),
     }
 
 

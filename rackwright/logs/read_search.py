@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from rackwright.logs.answer import Reading, Unreadable, main
-from rackwright.logs.entries import AUDIT_FACILITIES, MESSAGE_MAX, Entry, Wanted, is_trusted, whole
+from rackwright.logs.entries import AUDIT_FACILITIES, MESSAGE_MAX, Entry, Wanted, is_trusted, name_of, whole
 from rackwright.logs.https import Asker
 
 PAGE = 5000
@@ -28,7 +28,6 @@ FIELDS = (
     "facility",
     "kernel",
     "uid",
-    "rights",
     "cgroup",
 )
 """Of a document, beside @timestamp; the ingest pipeline makes them."""
@@ -123,16 +122,15 @@ def entry_of(hit: dict[str, Any]) -> Entry | None:
     if at is None or not isinstance(node, str) or not isinstance(message, str):
         return None
     kernel, uid = source.get("kernel") is True, whole(source.get("uid"))
-    rights = source.get("rights")
     return {
         "node": node,
         "at": at,
         "message": message[:MESSAGE_MAX],
-        **{key: source.get(key) for key in ("name", "unit", "cgroup")},
+        **{key: name_of(source.get(key)) for key in ("name", "unit", "cgroup")},
         **{key: whole(source.get(key)) for key in ("pid", "priority", "facility")},
         "kernel": kernel,
         "uid": uid,
-        "trusted": kernel or is_trusted(uid, rights if isinstance(rights, str) else None),
+        "trusted": is_trusted(kernel, uid),
     }
 
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from rackwright.health.records import TIME_MAX
-from rackwright.logs.entries import MESSAGE_MAX
+from rackwright.logs.entries import MESSAGE_MAX, NAME_MAX
 from rackwright.workload.protocol import JobTrace
 
 LINES_MAX = 10_000
 """Of one answer."""
-_Name = Annotated[str, Field(max_length=1024)]
+_Name = Annotated[str, Field(max_length=NAME_MAX)]
 _Time = Annotated[float, Field(ge=0, le=TIME_MAX)]
 _Number = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -38,7 +38,7 @@ class Line(_Strict):
     """Whether the kernel itself wrote it."""
     uid: _Number | None = None
     trusted: bool | None = None
-    """Whether the kernel, or a process with root's rights, wrote it."""
+    """Whether the kernel or a process of root wrote it."""
     fields: Annotated[dict[_Name, _Name | _Number], Field(max_length=20)] | None = None
     """What an XID, an SXid, an AER or another complaint of the kernel says."""
 

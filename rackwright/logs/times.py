@@ -15,10 +15,13 @@ _TODAY = ("%H:%M", "%H:%M:%S")
 
 
 def moment(text: str, now: float) -> float:
-    """`2h` is two hours ago; otherwise a date, a time of today or both, in UTC. RackwrightError for anything else."""
+    """`2h` is two hours ago; otherwise a date, a time of today or both, in UTC. RackwrightError for anything else.
+
+    Never before 1970: no line is, and a journal's tools take no negative time.
+    """
     found = _AGO.fullmatch(text.strip())
     if found:
-        return now - int(found[1]) * _SECONDS[found[2]]
+        return max(0.0, now - int(found[1]) * _SECONDS[found[2]])
     written = text.strip().removesuffix("Z")
     for form in (*_FORMS, *_TODAY):
         try:
@@ -29,7 +32,7 @@ def moment(text: str, now: float) -> float:
             today = datetime.fromtimestamp(now, UTC)
             at = at.replace(year=today.year, month=today.month, day=today.day)
             at -= timedelta(days=at.timestamp() > now)  # 23:50 at five past midnight is yesterday's
-        return at.timestamp()
+        return max(0.0, at.timestamp())
     raise RackwrightError(
         f"{printable(text, 60)} is not a time.", hint="e.g. 2h, 30m, 3d, 10:30 or 2026-11-27 10:30, in UTC"
     )

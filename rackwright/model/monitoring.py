@@ -88,12 +88,10 @@ class RoutesAlerts:
         """Host and port of Alertmanager on a node that it runs on."""
         raise NotImplementedError
 
-    def silence_command(
-        self, nodes: Sequence[str], minutes: int, comment: str, *, of_boot: bool = False
-    ) -> str:
-        """A shell command for root on such a node: silences alerts of these nodes, and prints the silence's ID.
+    def silence_command(self, matchers: Sequence[str], minutes: int, comment: str) -> str:
+        """A shell command for root on such a node: silences alerts that match all of these, and prints the silence's ID.
 
-        of_boot: only the alert that a node has booted, not all.
+        matchers: as Alertmanager writes them, e.g. `node=~"gpu1|gpu2"`.
         """
         raise NotImplementedError
 

@@ -15,13 +15,12 @@ from rackwright.boundary import last_line
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster
 from rackwright.model.monitoring import RoutesAlerts
+from rackwright.silences.matchers import Matchers, of_boots, of_wave
 from rackwright.ssh import RootShell
 
 MINUTES = 15
 """A silence lasts no longer unless it is renewed."""
 RENEW_SECONDS = 300.0
-NODES_AT_ONCE = 1000
-"""Of one silence: an argument has 128 KiB at most (execve(2))."""
 _ANSWER_SECONDS = 20.0
 _END_SECONDS, _PAUSE_SECONDS = 20.0, 2.0
 """How long it is asked to end a silence: the run itself may have started it just now."""
@@ -52,6 +51,7 @@ class Silencer:
     ) -> None:
         """`comment`: whose silence it is, for everyone who sees it; `notice` is given a sentence where it fails."""
         found = [(node, one) for node in cluster.nodes if (one := node.offers(RoutesAlerts)) is not None]
+        self._cluster = cluster
         self._routers = sorted(found, key=lambda pair: not pair[0].primary)
         self._shell = shell
         self._comment = comment
@@ -62,14 +62,15 @@ class Silencer:
 
     @contextmanager
     def around(self, nodes: Iterable[str]) -> Iterator[None]:
-        """Silence these nodes until the end of the block, also after an error."""
+        """Silence these nodes, and racks and leaves that they are all of, until the end of the block, also after an error."""
         names = tuple(nodes)
         if not self._routers or not names:
             yield
             return
-        held = self._begin(names)
+        wanted = tuple(of_wave(self._cluster, names))
+        held = self._begin(wanted)
         over = threading.Event()
-        renewing = threading.Thread(target=self._renew, args=(names, held, over), daemon=True)
+        renewing = threading.Thread(target=self._renew, args=(wanted, held, over), daemon=True)
         renewing.start()
         try:
             yield
@@ -84,12 +85,12 @@ class Silencer:
         if not self._routers or not names:
             return
         with suppress(NotSilencedError):  # then an alert says that a node has booted, which is true
-            self._add(names, of_boot=True)
+            self._add(of_boots(names))
 
-    def _begin(self, names: Sequence[str]) -> list[tuple[str, str]]:
+    def _begin(self, wanted: Sequence[Matchers]) -> list[tuple[str, str]]:
         """(node, silence) of each; empty where there is no Alertmanager yet, or where it failed, then once with a notice."""
         try:
-            return self._add(names)
+            return self._add(wanted)
         except NotInstalledError:
             return []
         except NotSilencedError as error:
@@ -98,16 +99,15 @@ class Silencer:
             self._failed_before = True
             return []
 
-    def _add(self, names: Sequence[str], *, of_boot: bool = False) -> list[tuple[str, str]]:
+    def _add(self, wanted: Iterable[Matchers]) -> list[tuple[str, str]]:
         """On the first node whose Alertmanager answers; a pair shares its silences."""
+        wanted = tuple(wanted)
         why: list[NotSilencedError] = []
         for node, router in self._routers:
             added: list[tuple[str, str]] = []
             try:
-                for start in range(0, len(names), NODES_AT_ONCE):
-                    some = names[start : start + NODES_AT_ONCE]
-                    command = router.silence_command(some, MINUTES, self._comment, of_boot=of_boot)
-                    text = self._run(node.name, command)
+                for matchers in wanted:
+                    text = self._run(node.name, router.silence_command(matchers, MINUTES, self._comment))
                     if (found := _ID.search(text)) is None:
                         raise NotSilencedError(f"{node.name}: Alertmanager returned no silence")
                     added.append((node.name, found[0]))
@@ -119,11 +119,11 @@ class Silencer:
         installed = not all(isinstance(error, NotInstalledError) for error in why)
         raise NotSilencedError(sentence) if installed else NotInstalledError(sentence)
 
-    def _renew(self, names: Sequence[str], held: list[tuple[str, str]], over: threading.Event) -> None:
+    def _renew(self, wanted: Sequence[Matchers], held: list[tuple[str, str]], over: threading.Event) -> None:
         """A silence ends only once its successor is there."""
         while not over.wait(self._renew_seconds):
             try:
-                new = self._add(names)
+                new = self._add(wanted)
             except NotSilencedError:
                 continue  # e.g. the head reboots; what is held lasts until the second next try
             old = held[:]

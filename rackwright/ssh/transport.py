@@ -14,6 +14,7 @@ This uses private names of paramiko 3 and 4, so pyproject.toml caps it below 5.
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import threading
 from typing import Any, cast
@@ -22,6 +23,9 @@ import paramiko
 from paramiko.transport import _active_threads  # type: ignore[attr-defined]
 
 from rackwright.boundary import printable
+
+# What paramiko logs is raised as well; without a handler, Python would print its tracebacks to stderr.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 _WAKE_SECONDS = 5.0
 """How often an idle connection checks whether a keepalive or new keys are due."""

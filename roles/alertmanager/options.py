@@ -8,7 +8,6 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.alerts.nodes import REBOOTED
 from rackwright.alerts.rule import Severity
 from rackwright.exporters import ExporterOptions, Problem
 from rackwright.model.cluster import Cluster, Node
@@ -176,11 +175,8 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
         """Where Prometheus sends alerts."""
         return f"{cluster.management_address(node)}:{self.port}"
 
-    def silence_command(
-        self, nodes: Sequence[str], minutes: int, comment: str, *, of_boot: bool = False
-    ) -> str:
-        """A shell command for root on such a node: silences alerts of these nodes, and prints the silence's ID."""
-        matchers = (f'node=~"{"|".join(nodes)}"', *((f'alertname="{REBOOTED}"',) if of_boot else ()))
+    def silence_command(self, matchers: Sequence[str], minutes: int, comment: str) -> str:
+        """A shell command for root on such a node: silences alerts that match all of these, and prints the silence's ID."""
         words = (f"--duration={minutes}m", "--author=rackwright", f"--comment={comment}", *matchers)
         return f"{AMTOOL} silence add {' '.join(map(quote, words))}"
 

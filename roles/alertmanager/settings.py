@@ -30,9 +30,10 @@ INHIBITIONS: tuple[dict[str, Any], ...] = (
         "target_matchers": [f'alertname!~"{"|".join(("NodeDown", *_WHY_DOWN))}"', 'node!=""'],
         "equal": ["cluster", "node"],
     },
+    # not NodeDown: ports of nodes that do not answer are not counted, so that it says nothing of them
     {
         "source_matchers": ['alertname="LeafDown"'],
-        "target_matchers": ['alertname=~"NodeDown|FabricPortDown|FabricPortsMissing"'],
+        "target_matchers": ['alertname=~"FabricPortDown|FabricPortsMissing"'],
         "equal": ["cluster", "leaf"],
     },
     # by name: critical alerts of PDUs and UPSes have a rack too, and do not mean that its nodes are down

@@ -35,7 +35,6 @@ _OF_JOURNAL = {
     "name": "syslog_identifier",
     "pid": "_pid",
     "uid": "_uid",
-    "rights": "_cap_effective",
     "priority": "priority",
     "facility": "syslog_facility",
     "cgroup": "_systemd_cgroup",

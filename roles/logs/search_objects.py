@@ -14,7 +14,7 @@ from rackwright.roles.logs.complaints import COMPLAINTS
 from rackwright.roles.logs.options import LogsOptions
 from rackwright.roles.logs.stores import ElasticStore, SearchStore
 
-_KEYWORDS = ("node", "unit", "name", "rights", "cgroup", "job", "kind", "device", "source", "severity")
+_KEYWORDS = ("node", "unit", "name", "cgroup", "job", "kind", "device", "source", "severity")
 _NUMBERS = {"pid": "long", "uid": "long", "code": "integer", "priority": "byte", "facility": "short"}
 FROM_FILEBEAT = {
     "systemd.unit": "unit",
@@ -24,7 +24,6 @@ FROM_FILEBEAT = {
     "syslog.facility": "facility",
     "journald.pid": "pid",
     "journald.uid": "uid",
-    "journald.process.capabilities": "rights",
     "systemd.transport": "transport",
 }
 """elastic/beats, filebeat/input/journald/pkg/journalfield/default.go (read 2026-11-27)."""

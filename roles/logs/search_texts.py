@@ -31,7 +31,6 @@ _FIELDS = {
     "facility": "SYSLOG_FACILITY",
     "pid": "_PID",
     "uid": "_UID",
-    "rights": "_CAP_EFFECTIVE",
     "transport": "_TRANSPORT",
 }
 _FILEBEAT_QUEUE = "1GB"

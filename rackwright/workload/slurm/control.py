@@ -29,6 +29,8 @@ JOBS_MAX = 10_000
 """Rows of one node. A node with a thousand CPUs runs fewer jobs."""
 _JOB = re.compile(r"[0-9][0-9_+\[\]%,.-]{0,99}")
 _JOBS_PER_CALL = 200
+_NO_JOB = re.compile("Invalid job id|^Job .* not found", re.MULTILINE)
+"""scontrol's words for a job that the controller does not know, and for a task of an array that it does not know."""
 _POLL_SECONDS = 2
 _COMMAND_SECONDS = 60
 _ONE_NODE_SECONDS = 30
@@ -112,11 +114,15 @@ class Slurm:
         if not traces.JOB.fullmatch(job):
             raise WorkloadError(f"{printable(job, 60)} is not a job of Slurm.", hint="e.g. 1234 or 1234_7")
         asked = (
-            (traces.from_accounting(job), traces.accounted),
-            (traces.from_controller(job), traces.shown),
+            ("accounting", traces.from_accounting(job), traces.accounted),
+            ("the controller", traces.from_controller(job), traces.shown),
         )
-        for command, read in asked:
+        silent = []
+        for what, command, read in asked:
             result = self._ask(f"timeout 20 {command}", _ONE_NODE_SECONDS)
+            said = last_line(result.stdout, result.stderr)
+            if result.exit_status != 0 and not _NO_JOB.search(result.stdout + result.stderr):
+                silent.append(f"{what} does not answer: {said}")
             try:
                 answer = result.stdout if result.exit_status == 0 else ""
                 found = read(job, answer, list(self._cluster.by_name), [self._head])
@@ -124,9 +130,13 @@ class Slurm:
                 raise WorkloadError(f"{error}.") from None
             if found is not None:
                 return found
+        if silent:  # it may know the job
+            raise WorkloadError(
+                f"Slurm on {self._head} cannot be asked about job {job}: {silent[0]}",
+                hint="rackwright verify --role slurm says more",
+            )
         raise WorkloadError(
-            f"Slurm on {self._head} does not know job {job}: {last_line(result.stdout, result.stderr)}",
-            hint=f"see: sacct -j {job}",
+            f"Slurm on {self._head} does not know job {job}: {said}", hint=f"see: sacct -j {job}"
         )
 
     def drain(

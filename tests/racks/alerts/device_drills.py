@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rackwright.drill.choose import other_worker, worker
+from rackwright.drill.choose import head, other_worker, worker
 from rackwright.drill.model import Drill, Shell
 from tests.racks import simulated_devices as simulated
-from tests.racks.alerts.devices import APC, BMC, BMC_UNIT, LEAF, PORTS, RARITAN, SECRETS, UPS, SnmpDevice
+from tests.racks.alerts.devices import (
+    APC,
+    BMC,
+    BMC_HOST,
+    BMC_UNIT,
+    LEAF,
+    PORTS,
+    RARITAN,
+    SECRETS,
+    UPS,
+    SnmpDevice,
+)
 
 _SENSORS = {one.name: one for one in simulated.SENSORS}
 _DARK = "rackwright-drill"
@@ -86,6 +97,14 @@ BMC_DRILLS = (
     Drill("BmcEventLogFull", "the event log has room for 18 more", worker, _log_full()),
     Drill("BmcUnreachable", "the BMC's cable is pulled", worker, _unplugged(BMC)),
     Drill("BmcUnreachable", "the BMC refuses the password", worker, BMC_REFUSES),
+    Drill(
+        "BmcReadingFails",
+        "the exporter may not run ipmi-sel",
+        head,
+        Shell("chmod 750 /usr/sbin/ipmi-sel", "chmod 755 /usr/sbin/ipmi-sel"),
+        labels={"node": BMC_HOST, "collector": "sel"},
+        names_node=False,
+    ),
     Drill("NodePoweredOff", "a node is switched off", worker, _powered_off()),
 )
 SNMP_DRILLS = (

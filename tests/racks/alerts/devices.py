@@ -71,6 +71,7 @@ DEVICES = (LEAF, UPS, APC, RARITAN)
 ROLES: dict[str, Any] = {
     "ipmi_exporter": {
         "bmcs": {BMC_HOST: BMC_ADDRESS},
+        "collectors": ["bmc", "chassis", "ipmi", "sel"],  # ipmi_sim has no DCMI
         "workarounds": ["opensesspriv"],
         "interval_seconds": 10,
     },

@@ -19,6 +19,16 @@ from tests.racks.site import Site
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 _UTC = "%Y-%m-%d %H:%M:%S"
+_LONG = """\
+import socket
+journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+def write(name, message):
+    fields = f"PRIORITY=6\\nSYSLOG_IDENTIFIER={name}\\nMESSAGE={message}\\n"
+    journal.sendto(fields.encode(), "/run/systemd/journal/socket")
+for number in range(500):
+    write("lo-name" * 800, chr(0x1F600) * 4090 + str(number))
+write("lo-long", "lo-long 1")
+"""
 
 
 def test_lines_of_a_node_a_time_and_a_priority(site: Site):
@@ -68,7 +78,10 @@ def test_new_lines_are_followed(site: Site):
 def test_the_audit_trail_has_logins_sudo_su_and_runs_and_marks_what_a_user_wrote(site: Site):
     site.on("worker1", "sudo -u bob true lo-sudo; su bob -s /bin/sh -c true")
     fake = "root : TTY=pts/0 ; COMMAND=lo-fake"
-    site.on("worker1", f"cd /; runuser -u ada -- logger -p authpriv.notice -t sudo '{fake}'")
+    for in_what in ("", "unshare -Ur "):  # as root of a user namespace, it has all capabilities there
+        log = f"{in_what}logger -p authpriv.notice -t sudo '{fake}'"
+        site.on("worker1", f"cd /; runuser -u ada -- {log}")
+    site.on("worker1", "cd /; runuser -u ada -- su bob -s /bin/sh -c true </dev/null || :")
     site.on("worker1", "logger -t lo-plain lo-plain is no login")
     reach(site, "worker1", "lo-plain", 1)
     lines = ask(site, "--audit")["lines"]
@@ -77,9 +90,25 @@ def test_the_audit_trail_has_logins_sudo_su_and_runs_and_marks_what_a_user_wrote
     for words in ("COMMAND=/usr/bin/true lo-sudo", "(to bob) root", "Accepted publickey for rack"):
         assert [line for line in lines if line["node"] == "worker1" and words in line["message"]], words
     assert [line for line in lines if "lo-plain" in line["message"]] == []
-    assert [(line["trusted"], line["uid"]) for line in lines if line["message"] == fake] == [(False, 3000)]
+    forged = [(line["trusted"], line["uid"]) for line in lines if line["message"] == fake]
+    assert forged == [(False, 3000)] * 2
     shown = site.cli("logs", str(site.file), "--audit", "--grep", "lo-fake").out.splitlines()
-    assert [line for line in shown if line.endswith("COMMAND=lo-fake  [uid 3000 wrote it]")] == shown[-1:]
+    assert [line for line in shown if line.endswith("COMMAND=lo-fake  [uid 3000 wrote it]")] == shown[-2:]
+    denied = [line for line in lines if "(to bob) ada" in line["message"]]
+    assert [(line["name"], line["trusted"], line["uid"]) for line in denied] == [("su", False, 3000)]
+
+
+def test_a_user_s_long_lines_and_names_cost_no_answer(site: Site):
+    """As many as make more JSON than the control node takes."""
+    site.on(
+        "worker1",
+        f"cat >/run/lo-long.py <<'END'\n{_LONG}END\ncd /; runuser -u ada -- python3 /run/lo-long.py",
+    )
+    reach(site, "worker1", "lo-long", 1)
+    told = ask(site, "--node", "worker1")
+    assert told["more"] is True
+    assert {len(line["name"]) for line in told["lines"] if line["name"].startswith("lo-name")} == {1024}
+    assert ("worker1", "lo-long 1") in {(line["node"], line["message"]) for line in told["lines"]}
 
 
 def test_the_audit_trail_says_who_ran_rackwright_and_what_it_changed(site: Site):

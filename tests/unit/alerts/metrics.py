@@ -14,6 +14,7 @@ from rackwright.backup.metrics import text as backup_text
 from rackwright.drift.prometheus import push_metrics
 from rackwright.drift.states import Found, Known, State
 from rackwright.health.guard.metrics import metrics as health_text
+from rackwright.logs.keeper_metrics import metrics as keeper_text
 
 RECORDED = Path(__file__).parent / "recorded"
 ANY_JOB = frozenset({"up"})
@@ -57,6 +58,7 @@ def _textfiles() -> frozenset[str]:
     return (
         names_in(health_text(last))
         | names_in(push_metrics("site", drifted, {"gpu1": Known(State.DRIFTED, 1.0)}, 1.0, 1.0))
+        | names_in(keeper_text({"folder": "/nonexistent", "sources": "/nonexistent"}, 1.0, False, 0))
         | names_in(backup_text("site", "head1", {"success": 1.0, "attempt": 1.0, "error": None}))
     )
 

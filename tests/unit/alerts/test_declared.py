@@ -12,6 +12,8 @@ from rackwright.alerts.text import rule_file
 from rackwright.model.sku import Gpus, Nic
 from rackwright.model.storage import Filesystem, FilesystemKind, FilesystemPurpose
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole
+from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.roles.slurm.options import SlurmOptions
 from tests.factories import make_cluster, make_gpu_sku, make_node, make_sku
 from tests.unit.alerts.case import values
 from tests.unit.alerts.promtool import promtool
@@ -38,9 +40,12 @@ def _filesystem(name: str, kind: FilesystemKind, path: str, *, automount: bool) 
 HOME = _filesystem("home", FilesystemKind.NFS, "/home", automount=True)
 DATA = _filesystem("data", FilesystemKind.NFS, "/data", automount=False)
 SCRATCH = _filesystem("scratch", FilesystemKind.LOCAL, "/scratch", automount=True)
+_CHECKED = {"slurm": SlurmOptions(), "health": HealthRoleOptions()}
 EVERYTHING = make_cluster(
-    make_node("head1", 10, NodeRole.HEAD, sku=HEAD_SKU, filesystems=(HOME, DATA)),
-    make_node("gpu1", 11, sku=GPU_SKU, rack="r1", switch="leaf1", filesystems=(HOME, DATA, SCRATCH)),
+    make_node("head1", 10, NodeRole.HEAD, sku=HEAD_SKU, filesystems=(HOME, DATA)).with_options(_CHECKED),
+    make_node(
+        "gpu1", 11, sku=GPU_SKU, rack="r1", switch="leaf1", filesystems=(HOME, DATA, SCRATCH)
+    ).with_options(_CHECKED),
     make_node("gpu2.a", 12, sku=GPU_SKU, rack="r1", switch="leaf1", filesystems=(HOME, SCRATCH)),
 )
 """Every series that can be declared."""
@@ -72,6 +77,7 @@ def test_what_is_declared_of_each_sku():
         "rackwright_declared_gpu_pcie_lanes": f"{nodes} + 16",
         "rackwright_declared_gpu_pcie_generation": f"{nodes} + 5",
         "rackwright_declared_fabric_ports": f"{nodes} + 2",
+        "rackwright_declared_fabric_fast_ports": f"{nodes} + 2",
         "rackwright_declared_fabric_port_bytes_per_second": f"{nodes} + 25000000000",
         "rackwright_declared_mount": f"{nodes} + 1",
     }
@@ -80,6 +86,30 @@ def test_what_is_declared_of_each_sku():
 def test_what_a_sku_lacks_is_not_declared():
     of_head = [rule["record"] for rule in _rules() if 'sku="head"' in rule["expr"]]
     assert of_head == [f"rackwright_declared_{name}" for name in ("node", "cpus", "memory_bytes", "mount")]
+
+
+def test_only_workers_check_themselves():
+    (rule,) = [rule for rule in _rules() if rule["record"] == "rackwright_declared_health_check"]
+    assert 'node=~"gpu1"' in rule["expr"]
+
+
+@pytest.mark.parametrize(
+    ("others", "ports", "fast"),
+    [
+        ((), 2, 2),
+        (((NetworkPurpose.STORAGE, LinkKind.INFINIBAND, 200),), 3, 2),
+        (((NetworkPurpose.STORAGE, LinkKind.INFINIBAND, 400),), 3, 3),
+        (((NetworkPurpose.STORAGE, LinkKind.ROCE, 400),), 2, 2),  # two of them may be bonded to one device
+    ],
+)
+def test_other_infiniband_ports_do_not_stand_in_for_the_fabric_s(others, ports, fast):
+    own = Nic(**_FABRIC, speed_gbps=400)
+    nics = (own, own, *(Nic(purpose=purpose, kind=kind, speed_gbps=speed) for purpose, kind, speed in others))
+    cluster = make_cluster(make_node("gpu1", 11, sku=make_gpu_sku("x", nics=nics)))
+    (group,) = declared_groups(cluster)
+    values = {rule.record: rule.expr.rpartition(" ")[2] for rule in group.rules}
+    assert values["rackwright_declared_fabric_ports"] == str(ports)
+    assert values["rackwright_declared_fabric_fast_ports"] == str(fast)
 
 
 def test_only_what_is_always_mounted_is_declared_as_a_mount():

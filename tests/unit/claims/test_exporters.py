@@ -47,7 +47,7 @@ METRICS, SNMP = "https://10.9.0.11:9999/metrics", "https://10.9.0.11:9999/snmp"
 
 
 def curl(url):
-    return f"curl --silent --show-error --output /dev/null --max-time 10 --write-out '%{{http_code}}' {url}"
+    return f"curl --silent --show-error --noproxy '*' --output /dev/null --max-time 10 --write-out '%{{http_code}}' {url}"
 
 
 class Store:

@@ -162,22 +162,3 @@ def test_a_file_without_the_role_says_so(rackwright, file):
     result = rackwright("logs", file)
     assert result.status == 1
     assert "declares no central place for logs" in result.err
-
-
-def test_following_shows_each_line_once(rackwright, asked, file, monkeypatch):
-    first = {"node": "w1", "at": NOW - 1, "message": "first"}
-    late = {"node": "w2", "at": NOW - 2, "message": "late"}
-    replies = [report(first), report(late, first), report(late, first)]
-
-    def read_logs(cluster, question, shell):
-        asked.append(question)
-        if not replies:
-            raise KeyboardInterrupt
-        return replies.pop(0)
-
-    monkeypatch.setattr(command, "read_logs", read_logs)
-    monkeypatch.setattr(time, "sleep", lambda _: None)
-    result = rackwright("logs", file, "--follow", "--grep", "t")
-    assert result.status == 130
-    assert [line.rpartition(": ")[2] for line in result.out.splitlines()] == ["first", "late"]
-    assert (asked[1].since, asked[1].grep) == (NOW - 300, "t")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import typer
 
 from rackwright.alerts.catalogue import ALERTS
 from rackwright.cli import drill as cli
@@ -84,7 +86,7 @@ def test_what_a_drill_needs_comes_with_a_command():
     needs = {drill.alert: drill.needs for drill in DRILLS if drill.needs is not None}
     assert set(needs) == {
         *("NodeDrifted", "DriftUnknown", "DriftCheckNotRunning"),
-        *("BackupFailed", "BackupTooOld"),
+        *("BackupFailed", "BackupTooOld", "LogsKeeperFailing"),
     }
     assert all(need.path.startswith("/") and need.command for need in needs.values())
 
@@ -151,6 +153,27 @@ RESULTS = (
     DrillResult("NodeDown", "a cable is pulled", "worker2", Outcome.PASSED, 40.2, 3.1),
     DrillResult("GpuHot", "heat", "worker1", Outcome.NOT_FIRED, detail="not within 180 s"),
 )
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "of_all", "of_given"),
+    [
+        ([Outcome.PASSED], 0, 0),
+        ([Outcome.PASSED, Outcome.SKIPPED], 0, 4),
+        ([Outcome.SKIPPED], 4, 4),
+        ([Outcome.SKIPPED, Outcome.NOT_FIRED], 3, 3),
+        ([Outcome.PASSED, Outcome.ERROR], 3, 3),
+    ],
+)
+def test_a_skipped_drill_is_no_pass(monkeypatch, outcomes, of_all, of_given):
+    results = tuple(DrillResult("NodeDown", "a cable is pulled", "worker2", one) for one in outcomes)
+    monkeypatch.setattr(cli, "wait_for_silences", lambda *_: None)
+    monkeypatch.setattr(cli, "Notifications", lambda *_: nullcontext())
+    monkeypatch.setattr(cli, "run_drills", lambda *_: results)
+    for given, status in ((None, of_all), (["NodeDown"], of_given)):
+        with pytest.raises(typer.Exit) as ended:
+            cli.alerts_command(INVENTORY / "drill.yaml", alert=given)
+        assert ended.value.exit_code == status
 
 
 def test_the_table(capsys):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -190,3 +193,77 @@ def test_what_wants_the_rack_for_itself_comes_last():
 def test_results_come_in_the_order_of_the_drills():
     results, _ = drilled(drill("A", lane="1"), drill("B", lane="2"), drill("C", lane="1"))
     assert [result.alert for result in results] == ["A", "B", "C"]
+
+
+class Stubborn(Rack):
+    """A rack whose lab cannot heal some nodes."""
+
+    def __init__(self, *stuck):
+        super().__init__()
+        self.stuck = stuck
+
+    def heal(self, node):
+        super().heal(node)
+        if node in self.stuck:
+            raise LabError(f"{node} does not come back")
+
+
+@pytest.mark.parametrize("stuck", [("gpu1",), ("gpu1", "gpu2")])
+def test_a_node_that_cannot_be_healed_leaves_no_other_broken(stuck):
+    """Its check runs too; the first error is the one that is reported."""
+    pulled = drill(act=LabFault("cable", then="check"), also=lambda cluster: cluster.by_name["gpu2"])
+    (result,), rack = drilled(pulled, rack=Stubborn(*stuck))
+    assert (result.outcome, result.detail) == (Outcome.ERROR, "gpu1 does not come back")
+    assert rack.done[4:] == [("gpu1", "heal"), ("gpu1", "check"), ("gpu2", "heal"), ("gpu2", "check")]
+
+
+class Interrupted(Rack):
+    """A rack whose operator presses Ctrl-C while a fault is made or healed; healing takes until the drills stop."""
+
+    def __init__(self, monkeypatch, when):
+        super().__init__()
+        self.when, self.stop = when, threading.Event()
+        self.started = started = threading.Event()
+
+        class Pool(ThreadPoolExecutor):
+            def submit(self, *given):
+                future = super().submit(*given)
+                started.set()
+                return future
+
+        monkeypatch.setattr(run, "Event", lambda: self.stop)
+        monkeypatch.setattr(run, "ThreadPoolExecutor", Pool)
+
+    def run(self, node, argv, timeout=60):
+        if argv[-1] == self.when:
+            assert self.started.wait(20)
+            while not self.stop.wait(0.2):  # again, should one come just before the main thread waits
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        if argv[-1] == "heal it":
+            assert self.stop.wait(20)
+        return super().run(node, argv, timeout)
+
+
+@pytest.mark.parametrize("when", ["make it", "heal it"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_ctrl_c_heals_what_is_broken_and_breaks_nothing_more(monkeypatch, when, alone):
+    rack = Interrupted(monkeypatch, when)
+    with pytest.raises(KeyboardInterrupt):
+        drilled(drill(alone=alone), drill(alone=alone), rack=rack, silent=("UnitFailed",))
+    assert rack.done == [("gpu1", "make it"), ("gpu1", "heal it")]
+
+
+def test_an_error_of_one_lane_stops_the_others(monkeypatch):
+    """The terminal is gone while another lane has broken a node."""
+    rack = Interrupted(monkeypatch, when=None)
+    skipped = Drill("X", "a fault", lambda cluster: None, Shell("a", "b"))
+
+    def told(result):
+        if result.alert == "X":
+            while not rack.done:
+                time.sleep(0.001)
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        run.run_drills(CLUSTER, rack, Webhook(rack), [drill(), drill(), skipped], 0.05, told)
+    assert rack.done == [("gpu1", "make it"), ("gpu1", "heal it")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import threading
 import urllib.error
@@ -190,6 +191,50 @@ def test_a_wrong_password_is_no_empty_answer(url, tmp_path):
     assert ask(url, "/v1/jobs/42")[0] == 502
 
 
+def test_a_name_of_a_directory_is_asked_for(url, prometheus, monkeypatch):
+    monkeypatch.setattr(server, "name_of", lambda *_: "EX\\ada")
+    assert ask(url, "/v1/jobs/42")[1]["error"] == "no job 42 of EX\\ada in the last 31 days"
+    assert prometheus == ['count_over_time(slurm_job_info{job="42",user="EX\\\\ada"}[31d])']
+
+
+def test_a_name_that_cannot_be_asked_for_is_refused_as_that(url, prometheus, monkeypatch):
+    monkeypatch.setattr(server, "name_of", lambda *_: "ada\n")
+    assert ask(url, "/v1/jobs/42") == (
+        403,
+        {"error": "your user name has more than 200 characters, or some that cannot be printed"},
+    )
+    assert prometheus == []
+
+
+class Hanging:
+    """In place of `name_of`: a munged that does not answer until it is let go."""
+
+    def __init__(self, monkeypatch):
+        self.asked, self.lets_go = threading.Semaphore(0), threading.Event()
+        monkeypatch.setattr(server, "name_of", self)
+
+    def __call__(self, credential, job):
+        self.asked.release()
+        self.lets_go.wait(60)
+        return "ada"
+
+
+def test_unmunge_runs_a_few_times_at_once_and_the_next_is_sent_away(url, monkeypatch):
+    munge = Hanging(monkeypatch)
+    flood = [
+        threading.Thread(target=ask, args=(url, "/v1/jobs/42"), daemon=True) for _ in range(server.AT_ONCE)
+    ]
+    for one in flood:
+        one.start()
+        assert munge.asked.acquire(timeout=20)
+    assert ask(url, "/v1/jobs/42") == (503, {"error": "too many questions at once; ask again"})
+    assert not munge.asked.acquire(blocking=False)
+    munge.lets_go.set()
+    for one in flood:
+        one.join(20)
+    assert ask(url, "/v1/jobs/42")[0] == 404
+
+
 def test_a_text_in_the_credential_cannot_be_taken_for_munges_own():
     assert identity.payload("42") == "rackwright job-metrics 42"
 
@@ -222,12 +267,18 @@ def test_spans(text, seconds):
     assert client.seconds_of(text) == seconds
 
 
-def test_the_client_asks_as_its_user(url, prometheus, tmp_path, capsys):
+@pytest.fixture
+def settings(url, tmp_path):
+    """The client's, on a node with `munge`."""
     program = tmp_path / "munge"
     program.write_text(f"#!/bin/sh\n[ \"$2\" = 'rackwright job-metrics 42' ] && echo '{MINE}'\n")
     program.chmod(0o755)
     settings = tmp_path / "client.json"
     settings.write_text(json.dumps({"url": url, "ca_file": None}))
+    return settings
+
+
+def test_the_client_asks_as_its_user(settings, prometheus, capsys):
     with pytest.raises(SystemExit) as ended:
         client.main(["42"], str(settings))
     assert str(ended.value).startswith("job-metrics: no job 42 of ")
@@ -237,6 +288,32 @@ def test_the_client_asks_as_its_user(url, prometheus, tmp_path, capsys):
     }
     client.main(["42"], str(settings))
     assert "gpu1 gpu 3" in capsys.readouterr().out
+
+
+def test_the_client_asks_past_the_site_s_proxy(settings, monkeypatch):
+    """NO_PROXY names the network, which Python does not understand."""
+    monkeypatch.setattr(urllib.request, "_opener", None)  # that of other tests, which know no proxy
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "127.0.0.0/8")
+    with pytest.raises(SystemExit, match="no job 42 of "):
+        client.main(["42"], str(settings))
+
+
+@pytest.mark.usefixtures("settings")
+def test_an_answer_that_breaks_off_is_none():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def break_off():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\n{")
+
+        threading.Thread(target=break_off, daemon=True).start()
+        with pytest.raises(SystemExit, match="does not answer: IncompleteRead"):
+            client.ask(f"http://127.0.0.1:{listener.getsockname()[1]}", None, "42", 60)
 
 
 def test_the_client_says_what_is_missing(tmp_path):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import struct
 from pathlib import Path
+
+from rackwright.logs import audit_files
 
 T0 = 1_795_741_200.0
 """2026-11-27 01:00:00 UTC"""
 
 JOURNALCTL = """\
 #!/usr/bin/python3
-import json, os, re, sys
+import itertools, json, os, re, sys
+number = lambda cursor: int(re.match("s=[0-9a-f]{32};i=([0-9a-f]+);", cursor)[1], 16)
 files = [word[7:] for word in sys.argv if word.startswith("--file=")]
 options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:] if word.startswith("--"))
 with open(os.environ["CALLS"], "a") as calls:
@@ -37,11 +41,10 @@ for path in files:
             sys.stderr.write("<31>%s\\n" % said)
         found = [] if matches else found[1:]
     entries += found
-entries.sort(key=lambda one: int(one["__REALTIME_TIMESTAMP"]))
-for option, sign in (("since", 1), ("until", -1)):
-    if option in options:
-        bound = float(options[option][1:]) * 1e6
-        entries = [one for one in entries if sign * int(one["__REALTIME_TIMESTAMP"]) >= sign * bound]
+if "field" in options:
+    print("\\n".join(sorted({one[options["field"]] for one in entries})))
+    sys.exit()
+entries.sort(key=lambda one: number(one["__CURSOR"]))
 groups = [[]]
 for word in matches:
     if word == "+":
@@ -51,20 +54,39 @@ for word in matches:
 if matches:
     entries = [one for one in entries if any(all(one.get(k) == v for k, v in group) for group in groups)]
 if "cursor" in options:
-    entries = [one for one in entries if int(one["__CURSOR"]) >= int(options["cursor"])]
+    entries = [one for one in entries if number(one["__CURSOR"]) >= number(options["cursor"])]
 if "after-cursor" in options:  # as 252 does it, whatever the first is
-    entries = [one for one in entries if int(one["__CURSOR"]) >= int(options["after-cursor"])][1:]
-for one in reversed(entries) if "--reverse" in sys.argv else entries:
+    entries = [one for one in entries if number(one["__CURSOR"]) >= number(options["after-cursor"])][1:]
+time_of = lambda one: int(one["__REALTIME_TIMESTAMP"]) / 1e6
+if "reverse" in options:  # from the last before --until on to the first before --since, whatever is behind that
+    entries.reverse()
+    since, until = (float(options.get(name, default)[1:]) for name, default in (("since", "@0"), ("until", "@1e99")))
+    entries = itertools.dropwhile(lambda one: time_of(one) > until, entries)
+    entries = itertools.takewhile(lambda one: time_of(one) >= since, entries)
+for one in entries:
     print(json.dumps(one))
 sys.exit(int(os.environ.get("JOURNALCTL_RC", "0")))
 """
 
 
-def entry(at, message, **fields):
-    """One entry, `at` seconds after T0; its cursor is its time."""
-    stamp = str(int((T0 + at) * 1e6))
+LOGIN = {"SYSLOG_FACILITY": "4", "SYSLOG_IDENTIFIER": "sshd"}
+"""What the audit trail is about."""
+SERIES = "5" * 32
+"""seqnum_id of all files."""
+
+
+def entry(at, message, wrong=0.0, **fields):
+    """One entry, `at` seconds after T0, which gives its place among others; its clock is wrong by so many seconds."""
+    up, stamp = int((10_000_000 + at) * 1e6), int((T0 + at + wrong) * 1e6)
+    found = {
+        "__REALTIME_TIMESTAMP": str(stamp),
+        "__MONOTONIC_TIMESTAMP": str(up),
+        "__CURSOR": f"s={SERIES};i={up:x};t={stamp:x}",
+        "_BOOT_ID": "b" * 32,
+        "MESSAGE": message,
+    }
     defaults = {"PRIORITY": "6", "SYSLOG_FACILITY": "3", "_UID": "0", "_PID": "7", "_TRANSPORT": "journal"}
-    return {"__REALTIME_TIMESTAMP": stamp, "__CURSOR": stamp, "MESSAGE": message, **defaults, **fields}
+    return {**found, **defaults, **fields}
 
 
 def kernel(at, message, **fields):
@@ -74,11 +96,15 @@ def kernel(at, message, **fields):
     return {key: value for key, value in found.items() if key not in ("_UID", "_PID")}
 
 
-def header(first, last):
-    """A journal file's header with these times, as systemd.io/JOURNAL_FILE_FORMAT has it, in front of nothing."""
+def header(entries):
+    """A journal file's header, as systemd.io/JOURNAL_FILE_FORMAT has it, in front of nothing."""
     head = bytearray(272)
     head[:8] = b"LPKSHHRH"
-    struct.pack_into("<QQ", head, 184, int(first * 1e6), int(last * 1e6))
+    head[72:88] = bytes.fromhex(SERIES)
+    if entries:
+        first, last = (int(entries[place]["__REALTIME_TIMESTAMP"]) for place in (0, -1))
+        number = int(entries[-1]["__MONOTONIC_TIMESTAMP"])
+        struct.pack_into("<QQQQQ", head, 160, number, 0, 0, first, last)
     return bytes(head)
 
 
@@ -106,9 +132,11 @@ class Folder:
     def write(self, number, entries, archived="", size=0):
         """The file of a node's number; `archived`: what a closed file has behind its name."""
         path = self.path / f"remote-127.1.0.{number}{archived}.journal"
-        times = [int(one["__REALTIME_TIMESTAMP"]) / 1e6 for one in entries]
-        path.write_bytes(header(min(times, default=0), max(times, default=0)) + b"x" * size)
+        path.write_bytes(header(entries) + b"x" * size)
         Path(f"{path}.json").write_text("".join(json.dumps(one) + "\n" for one in entries))
+        if entries:  # they arrived as they were written, by the server's clock
+            arrived = T0 + int(entries[-1]["__MONOTONIC_TIMESTAMP"]) / 1e6 - 10_000_000
+            os.utime(path, (arrived, arrived))
         return path
 
     def rotate_before_reading(self, number, entries):
@@ -127,3 +155,12 @@ class Folder:
         return (
             [json.loads(line) for line in self.calls.read_text().splitlines()] if self.calls.exists() else []
         )
+
+    def audited(self):
+        """Entries of the whole audit trail, oldest day first."""
+        found = []
+        for _, path in audit_files.days(str(self.audit)):
+            opened = gzip.open if path.endswith(".gz") else open
+            with opened(path, "rt") as file:
+                found += map(json.loads, file)
+        return found

@@ -177,6 +177,11 @@ def test_a_job_s_nodes_and_time(manager):
     assert report.to_json()["job"]["ended"] == NOW - 300
 
 
+def test_a_job_whose_trace_is_known_costs_the_workload_manager_nothing(manager):
+    manager.found = WorkloadError("not asked")
+    assert read_logs(site(), Question(job="7"), Shell(), TRACE).trace == TRACE
+
+
 def test_a_job_on_some_of_its_nodes(manager):
     shell = Shell()
     read_logs(site(), Question(job="7", nodes="w[2-3]"), shell)

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
+
 import pytest
 
-from rackwright.logs.entries import ANSWER_MAX, MARK_UNIT, MESSAGE_MAX, Newest, Wanted, complaint, of_journal
+from rackwright.boundary import read_json, validated
+from rackwright.logs.answer import answer
+from rackwright.logs.entries import (
+    MARK_UNIT,
+    MESSAGE_MAX,
+    NAME_MAX,
+    Newest,
+    Wanted,
+    complaint,
+    of_journal,
+)
+from rackwright.logs.report import ANSWER
 from tests.unit.logs.journals import T0, entry, kernel
 
 XID = "NVRM: Xid (PCI:0000:8b:00): 79, pid=4711, name=python3, GPU has fallen off the bus."
@@ -62,6 +76,14 @@ def test_texts_that_journalctl_gives_otherwise(changes, message):
     assert line(entry(0, "", **changes))["message"] == message
 
 
+def test_a_user_s_names_are_cut_to_what_an_answer_takes():
+    """journald's own socket takes them of any length."""
+    found = line(
+        entry(0, "x", SYSLOG_IDENTIFIER="A" * 5000, _SYSTEMD_UNIT="B" * 5000, _SYSTEMD_CGROUP="C" * 5000)
+    )
+    assert [found[key] for key in ("name", "unit", "cgroup")] == [one * NAME_MAX for one in "ABC"]
+
+
 @pytest.mark.parametrize(
     "changes", [{"MESSAGE": None}, {"MESSAGE": []}, {"MESSAGE": [300]}, {"__REALTIME_TIMESTAMP": "soon"}]
 )
@@ -73,9 +95,9 @@ def test_what_is_no_line(changes):
     ("fields", "trusted"),
     [
         ({"_UID": "0"}, True),
-        ({"_UID": "3000", "_CAP_EFFECTIVE": "0"}, False),
-        ({"_UID": "3000", "_CAP_EFFECTIVE": "1ffffffffff"}, True),  # sudo
-        ({"_UID": "3000"}, False),  # it ended before journald looked
+        ({"_UID": "3000"}, False),
+        # sudo, or `unshare -Urm` and a bind mount
+        ({"_UID": "3000", "_CAP_EFFECTIVE": "1ffffffffff", "_EXE": "/usr/bin/sudo"}, False),
         ({"_UID": "many"}, False),
     ],
 )
@@ -202,13 +224,31 @@ def test_a_line_that_was_sent_twice_counts_once():
     assert newest.more is False
 
 
-def test_an_answer_stays_of_a_size_that_a_connection_takes():
-    newest = Newest(wanted(lines=10_000))
-    for at in range(3000):
-        newest.add(line(entry(at / 10, "x" * MESSAGE_MAX)))
-    assert newest.more
-    assert sum(len(one["message"]) for one in newest.lines()) <= ANSWER_MAX
-    assert newest.lines()[-1]["at"] == T0 + 299.9
+@pytest.mark.parametrize("character", ["x", "\x1b", "ü", "😀"])
+def test_an_answer_stays_of_a_size_that_the_control_node_takes(character):
+    """JSON makes twelve bytes of some characters."""
+
+    def read(store, reading):
+        for at in range(5000):
+            message = character * (MESSAGE_MAX - 9) + str(at)
+            reading.newest_lines.add(line(entry(at / 10, message, SYSLOG_IDENTIFIER=character * NAME_MAX)))
+
+    request = {"store": {}, "nodes": ["w1"], "since": T0, "until": T0 + 1000, "lines": 10_000, "seconds": 60}
+    text = json.dumps(answer(request, read, lambda store, nodes: dict.fromkeys(nodes, T0)))
+    found = validated(ANSWER, read_json(text))
+    assert found.more
+    assert found.lines[-1].at == T0 + 499.9
+    assert len(text) > 10 * 2**20
+
+
+def test_lines_that_were_pushed_out_take_no_memory():
+    newest = Newest(wanted(lines=10))
+    tracemalloc.start()
+    for at in range(2000):
+        newest.add(line(entry(at / 10, f"{at} " * 1000)))
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used < 2**20
 
 
 @pytest.mark.parametrize("request_", [{}, {"nodes": 3}, {"nodes": [], "since": "x", "until": 1, "lines": 1}])

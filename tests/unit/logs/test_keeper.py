@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import os
@@ -10,48 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from rackwright.logs import audit_files, keeper
-from rackwright.logs.keeper import Keeper
-from tests.unit.logs.journals import T0, entry
+from rackwright.logs import audit_files, keeper, keeper_metrics
+from tests.unit.logs.journals import LOGIN, T0, entry
 
 DAY = 86400
-LOGIN = {"SYSLOG_FACILITY": "4", "SYSLOG_IDENTIFIER": "sshd"}
-
-
-@pytest.fixture
-def run(folder, tmp_path):
-    """A pass of the keeper at T0 + `now`."""
-    (tmp_path / "root").mkdir()
-    for name in (keeper.STATE, str(folder.path), str(folder.audit)):
-        (tmp_path / "root" / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
-    state = tmp_path / "state"
-    state.mkdir()
-
-    def pass_(now=0.0, **changes):
-        settings = {
-            **folder.settings,
-            "days": 14,
-            "audit_days": 90,
-            "max_bytes": 1 << 40,
-            "keep_free_bytes": 0,
-            **changes,
-        }
-        made = Keeper(settings, T0 + now)
-        made.cursors_path = str(state / "cursors.json")
-        made.run()
-        return made
-
-    return pass_
 
 
 def audited(folder):
     """(node, message) of the whole audit trail, oldest day first."""
-    found = []
-    for _, path in audit_files.days(str(folder.audit)):
-        opened = gzip.open if path.endswith(".gz") else open
-        with opened(path, "rt") as file:
-            found += [(one["node"], one["message"]) for one in map(json.loads, file)]
-    return found
+    return [(one["node"], one["message"]) for one in folder.audited()]
 
 
 def test_logins_are_copied_once(folder, run):
@@ -208,10 +174,11 @@ def test_nothing_was_sent_yet(folder, run):
 
 def test_metrics(folder):
     folder.write(1, [entry(5, "a")])
-    text = keeper.metrics(folder.settings, T0 + 9, failed=True)
+    text = keeper_metrics.metrics(folder.settings, T0 + 9, failed=True, left_out=3)
     assert f'rackwright_logs_newest_timestamp_seconds{{node="w1"}} {T0 + 5:.3f}\n' in text
     assert f"rackwright_logs_keeper_last_run_timestamp_seconds {T0 + 9}\n" in text
     assert "rackwright_logs_keeper_failed 1\n" in text
+    assert "rackwright_logs_audit_left_out_entries 3\n" in text
     assert "rackwright_logs_bytes 4096\n" in text
 
 
@@ -265,6 +232,22 @@ def test_the_program_says_what_is_not_complete(folder, program, monkeypatch, tmp
         program("--report")
 
 
+def test_node_exporter_has_it_when_the_state_s_disk_is_full(folder, program, monkeypatch, tmp_path):
+    replace = keeper._replace
+
+    def full(path, *rest):
+        if path == keeper.LAST:
+            raise OSError(28, "No space left on device")
+        replace(path, *rest)
+
+    monkeypatch.setattr(keeper, "_replace", full)
+    with pytest.raises(SystemExit, match=r"last\.json cannot be written: .*No space left"):
+        program()
+    assert (
+        "rackwright_logs_keeper_failed 1\n" in (tmp_path / "textfiles" / "rackwright_logs.prom").read_text()
+    )
+
+
 def test_a_full_disk_is_an_error_of_the_trail(folder, monkeypatch):
     class Full(io.BytesIO):
         def write(self, data):
@@ -275,4 +258,4 @@ def test_a_full_disk_is_an_error_of_the_trail(folder, monkeypatch):
 
     monkeypatch.setattr("rackwright.logs.audit_files.os.fdopen", lambda *_, **__: Full())
     with pytest.raises(OSError, match="No space left on device"):
-        audit_files.append(str(folder.audit), T0, [{"node": "w1", "at": 1.0, "message": "x"}])
+        audit_files.append(str(folder.audit), T0, [b'{"node": "w1", "at": 1.0, "message": "x"}\n'])

@@ -52,8 +52,7 @@ def test_closed_files_are_read_where_they_overlap(folder):
     folder.write(1, [entry(10, "open")])
     folder.write(9, [entry(10, "of nobody that is known")])
     assert messages(ask(folder)) == [("w1", "in it"), ("w1", "open")]
-    (call,) = folder.asked()
-    assert [word for word in call if "@0-1-2" in word or "127.1.0.9" in word] == []
+    assert [word for call in folder.asked() for word in call if "@0-1-2" in word or "127.1.0.9" in word] == []
 
 
 def test_a_node_without_lines(folder):
@@ -81,12 +80,15 @@ def test_what_journalctl_leaves_out(folder):
         "until": T0 + 9,
     }
     assert messages(ask(folder, job=job)) == [("w1", "d")]
-    asked = folder.asked()
-    assert asked[0][-3:] == ["_SYSTEMD_UNIT=ssh.service", "+", "_SYSTEMD_UNIT=init.scope"]
-    assert asked[1][-3:] == ["SYSLOG_FACILITY=4", "+", "SYSLOG_FACILITY=10"]
-    assert asked[2][-3:] == ["_TRANSPORT=kernel", "+", "_SYSTEMD_UNIT=u.service"]
+    boot = f"_BOOT_ID={'b' * 32}"
+    asked = [call[-5:] for call in folder.asked() if "+" in call]
+    assert asked == [
+        [boot, "_SYSTEMD_UNIT=ssh.service", "+", boot, "_SYSTEMD_UNIT=init.scope"],
+        [boot, "SYSLOG_FACILITY=4", "+", boot, "SYSLOG_FACILITY=10"],
+        [boot, "_TRANSPORT=kernel", "+", boot, "_SYSTEMD_UNIT=u.service"],
+    ]
     ask(folder, priority=3)
-    assert folder.asked()[-1][-1] == "--priority=3"
+    assert folder.asked()[-1][-2:] == [boot, "--priority=3"]
 
 
 def test_a_file_that_cannot_be_opened_is_reported_and_hides_no_other(folder):
@@ -122,7 +124,7 @@ def test_a_file_that_is_closed_before_it_is_read_is_read(folder):
 def test_damage_is_reported_when_not_all_was_read(folder):
     folder.damage(folder.write(1, [entry(at, f"line {at}") for at in range(9)]))
     assert ask(folder, lines=2)["problems"] == [
-        "w1: a journal file cannot be read whole: Entry item 1 is bad, skipping over it."
+        "w1: remote-127.1.0.1.journal cannot be read whole: Entry item 1 is bad, skipping over it."
     ]
 
 
@@ -150,12 +152,30 @@ def test_the_audit_trail_outlives_the_journal(folder):
     """What was copied counts once, also where the journal still has it."""
     old = of_journal("w1", entry(-40 * 86400, "Accepted publickey for ada", SYSLOG_FACILITY="4"))
     both = entry(5, "session opened", SYSLOG_FACILITY="10")
-    audit_files.append(str(folder.audit), T0 - 40 * 86400, [old])
-    audit_files.append(str(folder.audit), T0, [of_journal("w1", both), of_journal("head1", both)])
+    audit_files.append(str(folder.audit), T0 - 40 * 86400, [audit_files.line_of(old)])
+    entries = (of_journal(node, both) for node in ("w1", "head1"))
+    audit_files.append(str(folder.audit), T0, [audit_files.line_of(one) for one in entries])
     audit_files.compress_closed(str(folder.audit), T0)
     folder.write(1, [both, entry(6, "not about logins")])
     found = ask(folder, audit=True, since=T0 - 50 * 86400)
     assert messages(found) == [("w1", "Accepted publickey for ada"), ("w1", "session opened")]
+
+
+def test_what_an_earlier_release_copied_is_trusted_by_today_s_rule(folder):
+    old = {**of_journal("w1", entry(5, "forged", SYSLOG_FACILITY="10", _UID="3000")), "trusted": True}
+    audit_files.append(str(folder.audit), T0, [audit_files.line_of({**old, "name": "x" * 5000})])
+    (line,) = ask(folder, audit=True)["lines"]
+    assert (line["trusted"], len(line["name"])) == (False, 1024)
+
+
+def test_the_audit_trail_is_read_for_as_long_as_was_asked(folder, monkeypatch):
+    lines = [of_journal("w1", entry(at / 10, f"{at}", SYSLOG_FACILITY="10")) for at in range(1000)]
+    audit_files.append(str(folder.audit), T0, [audit_files.line_of(one) for one in lines])
+    clock = iter(range(10_000))
+    monkeypatch.setattr("rackwright.logs.answer.time.monotonic", lambda: next(clock))
+    found = ask(folder, audit=True, seconds=50)
+    assert 0 < len(found["lines"]) <= 50
+    assert found["problems"] == ["not all was read within 50 s: ask for fewer nodes or hours"]
 
 
 def test_an_audit_trail_that_cannot_be_read_is_said(folder):

@@ -114,7 +114,7 @@ def test_lines_with_what_their_metadata_says(loki, ask):
         "w2",
         unit="ssh.service",
         systemd_unit="ssh.service",
-        name="sshd",
+        name="sshd" * 1000,
         pid="9",
         uid="0",
     )
@@ -125,7 +125,7 @@ def test_lines_with_what_their_metadata_says(loki, ask):
         ("w1", XID, ""),
     ]
     assert found["lines"][1]["fields"] == {"kind": "xid", "device": "0000:8b:00", "code": 79}
-    assert found["lines"][0]["trusted"] is True
+    assert (found["lines"][0]["trusted"], len(found["lines"][0]["name"])) == (True, 1024)
     assert found["newest"] == {"w1": T0 + 2, "w2": T0 - 600}
 
 

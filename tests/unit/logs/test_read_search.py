@@ -64,7 +64,6 @@ def test_documents_as_lines(cluster, login):
             "sudo",
             "w2",
             uid="1000",
-            rights="1ff",
             pid="12",
             unit="ssh.service",
             name="sudo",
@@ -79,8 +78,14 @@ def test_documents_as_lines(cluster, login):
         (T0 + 2.25, "w1", None, None),
     ]
     assert found["lines"][1]["fields"] == {"kind": "xid", "device": "0000:8b:00", "code": 79}
-    assert found["lines"][0]["trusted"] is True
+    assert found["lines"][0]["trusted"] is False
     assert found["newest"] == {"w1": T0 + 5, "w2": T0 + 1}
+
+
+def test_a_document_that_a_node_made_up_spoils_no_answer(cluster, login):
+    cluster.documents = [document(1, "x", name=["a", "b" * 5000], unit={"no": "text"}, pid=-5, uid=2**70)]
+    (line,) = ask(cluster, login)["lines"]
+    assert (line["name"], line["unit"], line["pid"], line["uid"]) == ("b" * 1024, None, None, None)
 
 
 def test_pages_until_all_is_there(cluster, login, monkeypatch):

@@ -23,6 +23,8 @@ from tests.unit.logs.journals import T0
         ("2026-11-27T00:30:05Z", T0 - 1795),
         ("00:30", T0 - 1800),
         ("23:30", T0 - 5400),
+        ("9999w", 0),
+        ("1960-01-01", 0),
     ],
 )
 def test_a_moment(text, at):

@@ -326,11 +326,11 @@ def test_the_secret_of_a_receiver_that_is_gone_is_removed(tmp_path):
 
 
 def test_silences():
-    assert OPTIONS.silence_command(["gpu1", "gpu2"], 15, "Ada's run") == (
+    assert OPTIONS.silence_command(['node=~"gpu1|gpu2"'], 15, "Ada's run") == (
         "HOME=/nonexistent amtool --no-version-check --timeout=10s silence add --duration=15m --author=rackwright "
         """'--comment=Ada'"'"'s run' 'node=~"gpu1|gpu2"'"""
     )
-    assert OPTIONS.silence_command(["gpu1"], 15, "c", of_boot=True).endswith(
+    assert OPTIONS.silence_command(['node=~"gpu1"', 'alertname="NodeRebooted"'], 15, "c").endswith(
         """--comment=c 'node=~"gpu1"' 'alertname="NodeRebooted"'"""
     )
     amtool = "HOME=/nonexistent amtool --no-version-check --timeout=10s"

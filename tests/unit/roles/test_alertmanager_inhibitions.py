@@ -66,10 +66,15 @@ def test_why_a_node_is_down_is_not_suppressed(alert):
 
 def test_a_leaf_or_a_rack_takes_its_nodes_along():
     assert suppressed("LeafDown", {"leaf": "leaf1"}, "FabricPortDown", PLACE)
-    assert suppressed("LeafDown", {"leaf": "leaf1"}, "NodeDown", PLACE)
+    assert suppressed("LeafDown", {"leaf": "leaf1"}, "FabricPortsMissing", PLACE)
     assert suppressed("RackDown", RACK, "NodeDown", PLACE)
     assert not suppressed("RackDown", {"rack": "r2"}, "NodeDown", PLACE)
     assert not suppressed("RackDown", RACK, "SlurmdDown", PLACE)
+
+
+def test_a_leaf_says_nothing_of_nodes_that_do_not_answer():
+    """It counts ports of nodes that do; and its label may be a range of leaves that all nodes of a unit share."""
+    assert not suppressed("LeafDown", {"leaf": "leaf1"}, "NodeDown", PLACE)
 
 
 @pytest.mark.parametrize("alert", ["PduOverloaded", "UpsOnBattery", "UpsBatteryLow"])

@@ -124,7 +124,7 @@ def test_dashboards():
 
 
 def status_of(path, *answer):
-    command = f"curl --silent --show-error --output /dev/null --max-time 10 --write-out '%{{http_code}}' {BASE}{path}"
+    command = f"curl --silent --show-error --noproxy '*' --output /dev/null --max-time 10 --write-out '%{{http_code}}' {BASE}{path}"
     return {command: answer[0] if len(answer) == 1 else answer}
 
 

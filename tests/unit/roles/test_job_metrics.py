@@ -32,7 +32,7 @@ FILES = "the programs of jobs' metrics are as declared"
 REFUSES = "jobs' metrics are refused without a credential"
 ANSWERS = "a user of this node can ask for jobs' metrics"
 CURL = (
-    "curl --silent --show-error --output /dev/null --max-time 10 --write-out '%{http_code}' "
+    "curl --silent --show-error --noproxy '*' --output /dev/null --max-time 10 --write-out '%{http_code}' "
     "https://10.9.0.10:9911/v1/jobs/1"
 )
 ASK = f"timeout 60 {CLIENT} 1"
@@ -80,6 +80,7 @@ def test_the_settings_of_the_server():
     }
     assert "User=prometheus\n" in files[UNIT_FILE]
     assert f"ExecStart=/usr/bin/python3 -IS {SERVER} {texts.SERVER_SETTINGS}\n" in files[UNIT_FILE]
+    assert "TasksMax=256\n" in files[UNIT_FILE]
 
 
 def test_the_client_knows_the_server_and_no_secret():

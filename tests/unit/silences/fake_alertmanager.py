@@ -22,10 +22,8 @@ class Routes(RoleOptions, RoutesAlerts):
     def runs_on(self, node):
         return node.holds(NodeRole.HEAD)
 
-    def silence_command(
-        self, nodes: Sequence[str], minutes: int, comment: str, *, of_boot: bool = False
-    ) -> str:
-        return f"add {minutes} {','.join(nodes)} {comment}{' boots' if of_boot else ''}"
+    def silence_command(self, matchers: Sequence[str], minutes: int, comment: str) -> str:
+        return f"add {minutes} {'&'.join(matchers)} {comment}"
 
     def unsilence_command(self, silence: str) -> str:
         return f"end {silence}"
@@ -40,7 +38,8 @@ class FakeAlertmanager:
         """So many commands are refused from now on."""
         self.prints: str | None = None
         """What `add` prints instead of an ID."""
-        self.active: dict[str, tuple[str, ...]] = {}
+        self.active: dict[str, str] = {}
+        """Matchers, joined by `&`, of each silence."""
         self.log: list[tuple[str, str]] = []
         """(node, what) of each command, IDs left out."""
         self.most = 0
@@ -63,11 +62,11 @@ class FakeAlertmanager:
             self.active.pop(words[1])
             return CommandResult(command, 0, "", "")
 
-    def _add(self, nodes: str) -> str:
+    def _add(self, matchers: str) -> str:
         if self.prints is not None:
             return self.prints
         silence = f"0000000a-0000-4000-8000-{len(self.log):012x}"
-        self.active[silence] = tuple(nodes.split(","))
+        self.active[silence] = matchers
         self.most = max(self.most, len(self.active))
         return silence + "\n"
 

@@ -69,8 +69,8 @@ def test_each_wave_is_silenced_while_it_lasts(rollout):
     shell = FakeAlertmanager()
     session, notices = rollout(shell, ("worker1", "worker2"))
     assert session.silenced == [
-        (("worker1",), (("worker1",),)),
-        (("worker2",), (("worker2",),)),
+        (("worker1",), ('node=~"worker1"',)),
+        (("worker2",), ('node=~"worker2"',)),
     ]
     assert shell.active == {}
     assert notices == []
@@ -80,7 +80,7 @@ def test_each_wave_is_silenced_while_it_lasts(rollout):
 def test_a_node_that_failed_alerts_again(rollout):
     shell = FakeAlertmanager()
     session, _ = rollout(shell, ("worker1",))
-    assert session.silenced == [(("worker1",), (("worker1",),))]
+    assert session.silenced == [(("worker1",), ('node=~"worker1"',))]
     assert shell.active == {}
 
 

@@ -1,5 +1,6 @@
 """A busy sshd closes connections before login: they are tried again, and a jump host is asked once for all nodes."""
 
+import logging
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -93,6 +94,17 @@ def test_one_that_is_always_dropped_is_reported_with_what_sshd_wrote(sshd, clust
         "before login, and wrote 'Exceeded MaxStartups'."
     )
     assert "MaxStartups" in caught.value.hint
+
+
+def test_one_that_is_dropped_prints_nothing_besides_the_error(sshd, cluster_at, door, monkeypatch, capfd):
+    """paramiko logs the traceback, which Python prints where no handler is set."""
+    busy = door(99)
+    cluster = cluster_at(busy.at, [(f"[127.0.0.1]:{busy.at}", sshd.host_key)])
+    with monkeypatch.context() as without_pytest_s:
+        without_pytest_s.setattr(logging.getLogger(), "handlers", [])
+        with pytest.raises(ConnectionFailed, match="closes every connection before login"):
+            connect(cluster, cluster.primary)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_refused_login_is_not_tried_again(sshd, cluster_at, door):

@@ -160,6 +160,32 @@ def test_what_is_no_job(job):
 def test_a_job_nobody_knows():
     with pytest.raises(WorkloadError, match="does not know job 9: Invalid job id specified"):
         trace("9", sacct=(0, "", ""))
+    with pytest.raises(WorkloadError, match="does not know job 2_9: Job 2_9 not found"):
+        trace("2_9", sacct=(0, "", ""), scontrol=(1, "Job 2_9 not found\n", ""))
+
+
+DOWN = (1, "", "sacct: error: slurm_persist_conn_open: failed\nConnection refused\n")
+NO_CONTROLLER = (1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ({"sacct": DOWN}, "accounting does not answer: Connection refused"),
+        ({"sacct": DOWN, "scontrol": NO_CONTROLLER}, "accounting does not answer: Connection refused"),
+        (
+            {"sacct": (0, "", ""), "scontrol": NO_CONTROLLER},
+            "the controller does not answer: slurm_load_jobs error",
+        ),
+    ],
+)
+def test_no_answer_is_not_that_there_is_no_job(replies, said):
+    with pytest.raises(WorkloadError, match=f"^Slurm on head1 cannot be asked about job 9: {said}"):
+        trace("9", **replies)
+
+
+def test_a_job_that_the_controller_knows_needs_no_accounting():
+    assert trace(sacct=DOWN, scontrol=(0, SCONTROL, "")).nodes == ("worker1", "worker2")
 
 
 @pytest.mark.parametrize(

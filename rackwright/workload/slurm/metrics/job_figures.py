@@ -18,6 +18,8 @@ from rackwright.workload.slurm.metrics.nodes import Node
 OTHERS = "(others)"
 """Account and user of what is beyond the limit."""
 _ALWAYS = ("pending", "running")
+_FREE = frozenset(("idle",))
+"""And neither planned for another job, nor reserved, nor without an answer, which are further states."""
 
 
 class Limits(NamedTuple):
@@ -33,7 +35,9 @@ def queue_figures(jobs: Sequence[Job], nodes: Sequence[Node], limits: Limits, no
     """How many jobs wait and run, and for whom."""
     states = Counter(dict.fromkeys(_ALWAYS, 0))
     waiting: Counter[tuple[str, str]] = Counter()
+    free = Counter(name for node in nodes if node.states == _FREE for name in node.partitions)
     oldest = dict.fromkeys(partitions(nodes), 0.0)
+    fitting = dict(oldest)
     for job in jobs:
         states[job.state] += job.tasks
         if job.state != "pending":
@@ -41,7 +45,10 @@ def queue_figures(jobs: Sequence[Job], nodes: Sequence[Node], limits: Limits, no
         for partition in job.partitions:
             waiting[partition, job.reason] += job.tasks
             if job.reason in WAITING and job.eligible is not None:
-                oldest[partition] = max(oldest.get(partition, 0.0), now - job.eligible)
+                waited = now - job.eligible
+                oldest[partition] = max(oldest.get(partition, 0.0), waited)
+                if job.nodes <= free[partition]:
+                    fitting[partition] = max(fitting[partition], waited)
     yield gauge("slurm_jobs", "Jobs in each state; each task of an array is one.", ("state",), _of(states))
     yield gauge(
         "slurm_jobs_pending",
@@ -53,7 +60,13 @@ def queue_figures(jobs: Sequence[Job], nodes: Sequence[Node], limits: Limits, no
         "slurm_oldest_pending_seconds",
         "For how long a job has been waiting for room (reason Resources, Priority or None), the one that waits longest.",
         ("partition",),
-        (((partition,), seconds) for partition, seconds in sorted(oldest.items())),
+        _of(oldest),
+    )
+    yield gauge(
+        "slurm_oldest_fitting_seconds",
+        "The same of jobs that ask for no more nodes than are idle in the partition, and not planned for another job.",
+        ("partition",),
+        _of(fitting),
     )
     yield from _account_figures(jobs, limits.accounts)
 
@@ -142,5 +155,5 @@ def _place_figures(places: Sequence[tuple[tuple[str, str], Share]]) -> Iterator[
     )
 
 
-def _of(count: Mapping[str, int]) -> list[tuple[tuple[str], int]]:
+def _of(count: Mapping[str, float]) -> list[tuple[tuple[str], float]]:
     return [((key,), figure) for key, figure in sorted(count.items())]

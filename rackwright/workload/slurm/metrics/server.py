@@ -125,23 +125,23 @@ class Server(ThreadingHTTPServer):
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
         """One connection, from TLS to its end."""
-        connections = [request]
-        end = threading.Timer(_WHOLE_SECONDS, _shut, (connections,))
+        if not isinstance(request, socket.socket):
+            return
+        connection = request.dup()  # TLS takes the first one over
+        end = threading.Timer(_WHOLE_SECONDS, _shut, (connection,))
         end.daemon = True
         end.start()
         try:
             secured = self._secured(request)
             if secured is not None:
-                connections.append(secured)
                 super().process_request_thread(secured, client_address)
         finally:
             end.cancel()
+            connection.close()
             self._places.release()
 
-    def _secured(self, request: socket.socket | tuple[bytes, socket.socket]) -> socket.socket | None:
+    def _secured(self, request: socket.socket) -> socket.socket | None:
         """The connection as TLS; None where that comes to nothing."""
-        if not isinstance(request, socket.socket):
-            return None
         request.settimeout(_READ_SECONDS)
         try:
             self.access.refresh()
@@ -163,12 +163,10 @@ class Server(ThreadingHTTPServer):
             _log(f"{type(error).__name__}: {error}")
 
 
-def _shut(connections: list[socket.socket | tuple[bytes, socket.socket]]) -> None:
-    """Ends the last of them, which is the first one by TLS, under the thread that waits for it."""
-    connection = connections[-1]
-    if isinstance(connection, socket.socket):
-        with contextlib.suppress(OSError):
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)  # ssl's own would take its state away too
+def _shut(connection: socket.socket) -> None:
+    """Ends a connection under the thread that waits for it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _log(text: str) -> None:

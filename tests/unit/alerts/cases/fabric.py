@@ -120,8 +120,11 @@ CASES = (
     Case(
         alert="FabricPortsSlow",
         series={
-            declared("fabric_ports"): "3*15",
+            declared("fabric_ports"): "4*15",
+            declared("fabric_fast_ports"): "3*15",
             declared("fabric_port_bytes_per_second"): "50000000000*15",
+            node("node_infiniband_state_id", device="mlx5_9", port="1"): "4*15",
+            node("node_infiniband_rate_bytes_per_second", device="mlx5_9", port="1"): "25000000000*15",
             node("up"): "1*15",
             node("node_infiniband_state_id", device="mlx5_0", port="1"): "4*15",
             node("node_infiniband_state_id", device="mlx5_1", port="1"): "4*15",
@@ -136,11 +139,37 @@ CASES = (
         labels=GPU1,
         severity="critical",
         summary="gpu1: only 2 fabric ports run at the declared speed",
-        description="Only 2 fabric ports of gpu1 run at the declared speed; the others are up, but slower. A collective is as slow as its slowest port, so this node slows every job it is part of. Drain it and look at ibstat: Rate.",
+        description="Only 2 fabric ports of gpu1 run at the declared speed; the others are slower or not there. A collective is as slow as its slowest port, so this node slows every job it is part of. Drain it and look at ibstat: Rate.",
         heals=660,
         under=(
             {declared("fabric_port_bytes_per_second"): "25000000000*15"},
             {node("node_infiniband_state_id", device="mlx5_1", port="1"): "1*15"},
+            {node("node_infiniband_state_id", device="mlx5_1", port="1"): "4*2 1*13"},
         ),
+    ),
+    Case(
+        # a card is gone, and an Ethernet port with RDMA makes up the number
+        alert="FabricPortsSlow",
+        series={
+            declared("fabric_ports"): "2*15",
+            declared("fabric_fast_ports"): "2*15",
+            declared("fabric_port_bytes_per_second"): "50000000000*15",
+            node("up"): "1*15",
+            node("node_infiniband_state_id", device="mlx5_0", port="1"): "4*15",
+            node("node_infiniband_state_id", device="mlx5_1", port="1"): "4*2 stale _*8 4*4",
+            node("node_infiniband_state_id", device="mlx5_2", port="1"): "4*15",
+            node("node_infiniband_rate_bytes_per_second", device="mlx5_0", port="1"): "50000000000*15",
+            node(
+                "node_infiniband_rate_bytes_per_second", device="mlx5_1", port="1"
+            ): "50000000000*2 stale _*8 50000000000*4",
+            node("node_infiniband_rate_bytes_per_second", device="mlx5_2", port="1"): "12500000000*15",
+        },
+        fires=420,
+        labels=GPU1,
+        severity="critical",
+        summary="gpu1: only 1 fabric ports run at the declared speed",
+        description="Only 1 fabric ports of gpu1 run at the declared speed; the others are slower or not there. A collective is as slow as its slowest port, so this node slows every job it is part of. Drain it and look at ibstat: Rate.",
+        heals=660,
+        under=({declared("fabric_fast_ports"): "1*15"},),
     ),
 )

@@ -206,6 +206,16 @@ CASES = (
                     mountpoint="/home",
                 ): "100*20",
             },
+            {
+                node(
+                    "node_filesystem_readonly",
+                    node=name,
+                    device="10.0.0.10:/srv/home",
+                    fstype="nfs4",
+                    mountpoint="/home",
+                ): "1*20"
+                for name in ("gpu1", "gpu2")
+            },
         ),
     ),
 )

@@ -71,6 +71,8 @@ CASES = (
             {dcgm("DEV_FB_USED"): "100*2 1024*21"},
             {series("slurm_job_gpu", job="7", node="gpu1", gpu="0", instance="head1:9341"): "1*23"},
             {slurm("slurm_node_gpus", node="gpu1"): "0*23"},
+            # MIG, or details of jobs that cannot be read: jobs have GPUs, and it is not known which
+            {slurm("slurm_node_gpus_allocated", node="gpu1"): "7*23"},
         ),
     ),
 )

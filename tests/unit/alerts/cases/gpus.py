@@ -35,13 +35,16 @@ CASES = (
     ),
     Case(
         alert="GpuXidCritical",
-        series={dcgm("DEV_XID_ERRORS"): "0*3 79*5 0*3"},
+        series={
+            dcgm("DEV_XID_ERRORS"): "0*3 79*2 43*5 0*1 43*3",
+            node("up", job="dcgm", instance="gpu1:9400"): "1*14",
+        },
         fires=180,
         labels={**GPU, "xid": "79"},
         severity="critical",
         summary="gpu1: GPU 0 reported XID 79",
         description="GPU 0 (GPU-0a) of gpu1 reported XID 79, after which no new job may use it. Drain the node; rackwright catalog --table xid says what this XID asks for.",
-        heals=480,
+        heals=600,
         under=(
             {dcgm("DEV_XID_ERRORS"): "0*3 31*5 0*3"},
             {dcgm("DEV_XID_ERRORS"): "0*3 63*5 0*3"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.alerts.case import Case
-from tests.unit.alerts.series import GPU1, NODE, node
+from tests.unit.alerts.series import GPU1, NODE, declared, node
 
 CASES = (
     Case(
@@ -78,14 +78,40 @@ CASES = (
     ),
     Case(
         alert="HealthCheckNotRunning",
-        series={node("rackwright_health_last_pass_timestamp_seconds"): "0*35 2100*5"},
+        series={
+            node("rackwright_health_last_pass_timestamp_seconds"): "0*35 2100*5",
+            node("node_time_seconds"): "9000+60*40",
+            node("node_boot_time_seconds"): "0*40",
+        },
         fires=1920,
         labels=NODE,
         severity="warning",
         summary="gpu1: no health check for 32m 0s",
         description="The last health check of gpu1 ended 32m 0s ago. Faults go unnoticed there. Slurm starts it: see whether slurmd runs, then start it by hand.",
         heals=2100,
-        under=({node("rackwright_health_last_pass_timestamp_seconds"): "-1800+60*40"},),
+        under=(
+            {node("rackwright_health_last_pass_timestamp_seconds"): "-1800+60*40"},
+            {node("node_boot_time_seconds"): "9000+60*40"},
+        ),
+    ),
+    Case(
+        alert="HealthVerdictMissing",
+        series={
+            declared("health_check"): "1*40",
+            node("up"): "1*40",
+            node("rackwright_health_last_pass_timestamp_seconds"): "0*2 stale _*33 2100*4",
+        },
+        fires=1920,
+        labels=GPU1,
+        severity="warning",
+        summary="gpu1: no verdict of the health check in its metrics",
+        description="gpu1 runs jobs and is declared to check itself, and its metrics have had no verdict for 30 minutes. The check has never run, or its file of metrics is gone. No alert about its health can fire. rackwright verify FILE --limit gpu1 says which.",
+        heals=2160,
+        under=(
+            {declared("health_check"): "_*40"},
+            {node("up"): "0*40"},
+            {node("rackwright_health_last_pass_timestamp_seconds"): "0*40"},
+        ),
     ),
     Case(
         alert="NodeRebootsOften",

@@ -12,8 +12,8 @@ CASES = (
             declared("mount", mountpoint="/scratch"): "1*15",
             node("up"): "1*15",
             node(
-                "node_filesystem_size_bytes", device="/dev/md0", fstype="xfs", mountpoint="/scratch"
-            ): "100*2 stale _*8 100*4",
+                "node_filesystem_device_error", device="/dev/md0", fstype="xfs", mountpoint="/scratch"
+            ): "0*2 stale _*8 0*4",
         },
         fires=420,
         labels={**GPU1, "mountpoint": "/scratch"},
@@ -24,8 +24,8 @@ CASES = (
         under=(
             {
                 node(
-                    "node_filesystem_size_bytes", device="/dev/md0", fstype="xfs", mountpoint="/scratch"
-                ): "100*15"
+                    "node_filesystem_device_error", device="/dev/md0", fstype="xfs", mountpoint="/scratch"
+                ): "0*2 1*13"
             },
             {node("up"): "0*15"},
         ),
@@ -65,6 +65,20 @@ CASES = (
                     fstype="nfs4",
                     mountpoint="/home",
                 ): "0*2 1*2 0*6"
+            },
+            {
+                node(
+                    "node_filesystem_device_error",
+                    device="10.0.0.10:/srv/home",
+                    fstype="nfs4",
+                    mountpoint="/home",
+                ): "0*10",
+                node(
+                    "node_filesystem_device_error",
+                    device="ada@store:/data",
+                    fstype="fuse.sshfs",
+                    mountpoint="/home/ada/mnt",
+                ): "1*10",
             },
         ),
     ),

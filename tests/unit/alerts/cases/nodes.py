@@ -43,6 +43,7 @@ CASES = (
                 node("up", node="gpu4"): "stale",
                 node("up", node="gpu5"): "stale",
             },
+            {blackbox("probe_success", node="gpu4", probe="ssh", instance="10.0.0.14:22"): "1*10"},
         ),
     ),
     Case(

@@ -29,7 +29,27 @@ CASES = (
         summary="The BMC of gpu1 does not answer",
         description="The BMC of gpu1 has not answered for 10 minutes. If the node hangs now, no one can see its console or power-cycle it from afar. Reset the BMC from the node: ipmitool mc reset cold.",
         heals=960,
-        under=({ipmi("up"): "1*2 0*10 1*7"},),
+        under=(
+            {ipmi("up"): "1*2 0*10 1*7"},
+            {ipmi("up", node="gpu2", instance="10.1.0.12"): "1*2 0*14 1*3"},
+        ),
+    ),
+    Case(
+        alert="BmcReadingFails",
+        series={
+            ipmi("ipmi_up", collector="bmc"): "1*40",
+            ipmi("ipmi_up", collector="ipmi"): "1*2 0*34 1*4",
+        },
+        fires=1920,
+        labels={**BMC, "collector": "ipmi"},
+        severity="warning",
+        summary="The BMC of gpu1 answers, but not about: ipmi",
+        description="The BMC of gpu1 answers, and the exporter's collector ipmi has read nothing from it for 30 minutes. Alerts that need these figures cannot fire for this node. See why: journalctl -u prometheus-ipmi-exporter on the node that reads it.",
+        heals=2160,
+        under=(
+            {ipmi("ipmi_up", collector="bmc"): "1*2 0*38"},
+            {ipmi("ipmi_up", collector="ipmi"): "1*2 0*29 1*9"},
+        ),
     ),
     Case(
         alert="NodePoweredOff",
@@ -80,6 +100,8 @@ CASES = (
             {
                 ipmi("ipmi_temperature_celsius", id="1", name="Inlet Temp"): "24*2 32*11",
                 ipmi("ipmi_temperature_celsius", id="2", name="CPU1 Temp"): "60*13",
+                ipmi("ipmi_temperature_celsius", id="3", name="P/S 1 Inlet"): "38*13",
+                ipmi("ipmi_temperature_celsius", id="4", name="PSU2 Ambient Temp"): "38*13",
             },
         ),
     ),

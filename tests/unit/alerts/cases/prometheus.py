@@ -178,21 +178,47 @@ CASES = (
         series={
             alertmanager(
                 "alertmanager_notifications_failed_total", reason="serverError", integration="webhook"
-            ): "0*2 0+1*12 11*10",
-            alertmanager("alertmanager_notifications_total", integration="webhook"): "0+10*24",
+            ): "0*2 0+1*12 11*20",
+            alertmanager("alertmanager_notifications_total", integration="webhook"): "0+10*34",
         },
         fires=480,
         labels={**HEAD1, "integration": "webhook"},
         severity="critical",
-        summary="Alertmanager on head1: 10 % of its webhook notifications fail",
-        description="10 % of the notifications that Alertmanager on head1 sends by webhook fail, so people miss faults. Read why: journalctl -u '*alertmanager*' -g 'Notify' -n 20.",
-        heals=1080,
+        summary="Alertmanager on head1: 8 % of its webhook notifications fail",
+        description="8 % of the notifications that Alertmanager on head1 sends by webhook fail, so people miss faults. Read why: journalctl -u '*alertmanager*' -g 'Notify' -n 20.",
+        heals=1680,
         under=(
             {
                 alertmanager(
                     "alertmanager_notifications_failed_total", reason="serverError", integration="webhook"
-                ): "0*2 0+0.09*22"
+                ): "0*2 0+0.09*32"
             },
         ),
+    ),
+    Case(
+        # one group alone, sent again every five minutes, between two scrapes
+        alert="AlertmanagerNotificationsFailing",
+        series={
+            alertmanager(
+                "alertmanager_notifications_failed_total", reason="clientError", integration="email"
+            ): "0*12 1*10 2*10 3*10 4*10 5*10 6*10 6*60",
+            alertmanager(
+                "alertmanager_notifications_total", integration="email"
+            ): "0*12 1*10 2*10 3*10 4*10 5*10 6*10 6*60",
+        },
+        fires=660,
+        labels={**HEAD1, "integration": "email"},
+        severity="critical",
+        summary="Alertmanager on head1: 100 % of its email notifications fail",
+        description="100 % of the notifications that Alertmanager on head1 sends by email fail, so people miss faults. Read why: journalctl -u '*alertmanager*' -g 'Notify' -n 20.",
+        heals=3600,
+        under=(
+            {
+                alertmanager(
+                    "alertmanager_notifications_failed_total", reason="clientError", integration="email"
+                ): "0*132"
+            },
+        ),
+        every=30,
     ),
 )

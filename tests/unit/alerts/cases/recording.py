@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.alerts.case import Recorded
-from tests.unit.alerts.series import GPU, dcgm, declared, series, slurm
+from tests.unit.alerts.series import GPU, GPU1, dcgm, declared, series, slurm
 
 _JOB = {"job": "7", "instance": "head1:9341"}
 _HAS = {
@@ -15,7 +15,7 @@ _HAS = {
 
 
 def _gpu(name: str, **labels: str) -> str:
-    return series(name, **GPU, **labels)
+    return series(name, **{**GPU, **labels})
 
 
 def _two(field: str, first: str, second: str) -> dict[str, str]:
@@ -42,6 +42,18 @@ CASES = (
         "gpu:xid:last",
         _two("DEV_XID_ERRORS", "0*3 79*3", "0*6"),
         {_gpu("gpu:xid:last", xid="79"): 1},
+    ),
+    Recorded(
+        "gpu:xid:seen",
+        {
+            **_two("DEV_XID_ERRORS", "0*1 79*1 43*4", "48*2 0*1 13*3"),
+            series("up", **GPU1, job="dcgm", instance="gpu1:9400"): "1*6",
+        },
+        {
+            _gpu("gpu:xid:seen", xid="79"): 1,
+            _gpu("gpu:xid:seen", xid="43"): 1,
+            _gpu("gpu:xid:seen", xid="13", gpu="1", UUID="GPU-0b"): 1,
+        },
     ),
     _as_is("gpu:ecc_uncorrected:total", "DEV_ECC_DBE_VOL_TOTAL", 3),
     _as_is("gpu:pcie_replays:total", "DEV_PCIE_REPLAY_COUNTER", 12),

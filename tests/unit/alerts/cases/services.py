@@ -87,6 +87,10 @@ CASES = (
         under=(
             {node("up"): "0*38"},
             {blackbox("probe_success", probe="icmp", network="storage"): "0.954*38"},
+            {
+                blackbox("probe_success", probe="icmp", network="storage"): "1*12 0*7 1*19",
+                node("up"): "1*12 0*7 1*19",
+            },
         ),
     ),
     Case(

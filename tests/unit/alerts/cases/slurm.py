@@ -25,6 +25,35 @@ CASES = (
         ),
     ),
     Case(
+        # it hangs, and the one of a pair that stands by is stopped
+        alert="SlurmUnreachable",
+        series={
+            slurm("slurm_up"): "1*2 0*5 1*3",
+            head("node_systemd_unit_state", name="slurmctld.service", state="active", type="notify"): "1*10",
+            head(
+                "node_systemd_unit_state",
+                name="slurmctld.service",
+                state="active",
+                type="notify",
+                node="head2",
+                instance="head2:9100",
+            ): "0*10",
+        },
+        fires=240,
+        labels=SLURM,
+        severity="critical",
+        summary="slurmctld does not answer",
+        description="The exporter on the head gets no answer from slurmctld, although its unit runs or is not watched. Users cannot submit, and no job starts. Try scontrol ping, then sdiag; read journalctl -u slurmctld.",
+        heals=420,
+        under=(
+            {
+                head(
+                    "node_systemd_unit_state", name="slurmctld.service", state="active", type="notify"
+                ): "0*10"
+            },
+        ),
+    ),
+    Case(
         alert="SlurmMetricsStale",
         series={slurm("slurm_scrape_age_seconds"): "30*2 301*4 30*2"},
         fires=180,
@@ -47,22 +76,31 @@ CASES = (
         under=({slurm("slurm_dbd_agent_queue_length"): "0*2 5000*11"},),
     ),
     Case(
+        alert="SlurmSourceFailed",
+        series={slurm("slurm_source_up", source="scheduler"): "1*2 0*18 1*3"},
+        fires=1020,
+        labels={**SLURM, "source": "scheduler"},
+        severity="warning",
+        summary="Slurm's exporter cannot read: scheduler",
+        description="For 15 minutes Slurm's exporter has got no answer about scheduler, while slurmctld answers about nodes and jobs. Alerts that need these figures cannot fire. Read why: journalctl -u 'slurm*exporter*' -n 20 on the head.",
+        heals=1200,
+        under=({slurm("slurm_source_up", source="scheduler"): "1*2 0*14 1*7"},),
+    ),
+    Case(
         alert="SlurmQueueStuck",
         series={
-            slurm("slurm_oldest_pending_seconds", partition="main"): "4000+60*65",
-            slurm("slurm_partition_nodes", partition="main", state="idle"): "3*65",
+            slurm("slurm_oldest_fitting_seconds", partition="main"): "4000+60*65",
             series("slurm_job_start_timestamp_seconds", instance="head1:9341", job="7"): "0*65",
             series("slurm_job_start_timestamp_seconds", instance="head1:9341", job="8"): "_*55 3300*10",
         },
         fires=2700,
         labels={**SLURM, "partition": "main"},
-        severity="critical",
-        summary="Partition main: jobs wait, nodes are idle, and nothing starts",
-        description="A job has waited 1h 51m 40s for resources in partition main, nodes there are idle, and no job has started anywhere for half an hour. The scheduler hangs or a limit blocks everyone. See sdiag and squeue --start.",
+        severity="warning",
+        summary="Partition main: jobs wait, enough nodes are idle, and nothing starts",
+        description="A job has waited 1h 51m 40s in partition main, as many nodes as it asks for are idle there, and no job has started anywhere for half an hour. The scheduler hangs or a limit blocks everyone. See sdiag and squeue --start.",
         heals=3300,
         under=(
-            {slurm("slurm_partition_nodes", partition="main", state="idle"): "0*65"},
-            {slurm("slurm_oldest_pending_seconds", partition="main"): "3600*65"},
+            {slurm("slurm_oldest_fitting_seconds", partition="main"): "3600*65"},
             {series("slurm_job_start_timestamp_seconds", instance="head1:9341", job="7"): "-1700+60*65"},
         ),
     ),

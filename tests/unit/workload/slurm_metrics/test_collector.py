@@ -11,8 +11,9 @@ import pytest
 
 from rackwright.workload.slurm.metrics import collector as program
 from rackwright.workload.slurm.metrics.collector import Collector, Settings, collected
-from rackwright.workload.slurm.metrics.job_figures import OTHERS
-from rackwright.workload.slurm.metrics.jobs import SEPARATOR
+from rackwright.workload.slurm.metrics.job_figures import OTHERS, Limits, queue_figures
+from rackwright.workload.slurm.metrics.jobs import SEPARATOR, Job
+from rackwright.workload.slurm.metrics.nodes import Node
 from rackwright.workload.slurm.metrics.snapshot import Snapshot
 from rackwright.workload.states import NoAnswer
 from tests.unit.workload.slurm_metrics.answers import FakeSlurm, large_site, of, recorded, samples
@@ -21,7 +22,7 @@ NOW = float(recorded("busy", "now"))
 CONTRACT = """
     slurm_nodes slurm_node_state slurm_node_drain_since_timestamp_seconds slurm_node_cpus slurm_node_cpus_allocated
     slurm_node_gpus slurm_node_gpus_allocated slurm_partition_nodes slurm_jobs slurm_jobs_pending
-    slurm_oldest_pending_seconds slurm_account_jobs slurm_account_gpus_allocated slurm_account_cpus_allocated
+    slurm_oldest_pending_seconds slurm_oldest_fitting_seconds slurm_account_jobs slurm_account_gpus_allocated slurm_account_cpus_allocated
     slurm_job_info slurm_job_start_timestamp_seconds slurm_job_gpus slurm_job_gpu slurm_job_cpus
     slurm_scheduler_main_cycle_seconds slurm_scheduler_backfill_cycle_seconds
     slurm_scheduler_backfill_last_timestamp_seconds slurm_scheduler_queue_length slurm_server_threads
@@ -94,6 +95,32 @@ def test_only_jobs_that_wait_for_room_count_as_waiting():
     oldest = of(BUSY, "slurm_oldest_pending_seconds")
     assert oldest == {("debug",): pytest.approx(NOW - 1795739502), ("main",): pytest.approx(NOW - 1795739502)}
     assert set(of(collect("maintenance"), "slurm_oldest_pending_seconds").values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("states", "asked", "waited"),
+    [
+        (("idle", "idle", "idle"), 3, 500),
+        (("idle", "idle", "mixed"), 3, 0),
+        (("idle", "idle", "idle+planned"), 3, 0),
+        (("idle", "idle", "idle+not_responding"), 3, 0),
+        (("idle", "mixed", "mixed"), 1, 500),
+        ((), 1, 0),
+    ],
+)
+def test_a_job_with_room_is_one_that_enough_nodes_are_idle_for(states, asked, waited):
+    nodes = [
+        Node(f"n{i}", frozenset(state.split("+")), ("main",), 8, 0, 0, 0) for i, state in enumerate(states)
+    ]
+    job = Job(
+        *(7, 1, "ada", "research", ("main", "gone"), "normal", "pending"),
+        *(None, NOW - 500, 8, asked, "", 0, "Resources"),
+    )
+    figures = {one.name: one for one in queue_figures([job], nodes, Limits(9, 9), NOW)}
+    fitting = figures["slurm_oldest_fitting_seconds"].samples
+    assert [one.value for one in fitting if one.labels == {"partition": "main"}] == [waited][: len(states)]
+    assert all(one.labels["partition"] == "main" for one in fitting)
+    assert {one.value for one in figures["slurm_oldest_pending_seconds"].samples} == {500}
 
 
 def test_a_job_that_no_scheduler_looks_at_waits_too():

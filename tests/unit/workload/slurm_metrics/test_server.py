@@ -367,6 +367,25 @@ def test_a_connection_ends_after_a_while_whatever_it_sends(site, monkeypatch):
         assert get(server)[0] == 200
 
 
+def test_a_handshake_that_never_ends_is_ended(site, monkeypatch):
+    monkeypatch.setattr(program, "_WHOLE_SECONDS", 0.5)
+    with (
+        serving(site) as server,
+        socket.create_connection(("127.0.0.1", server.server_port), timeout=0.1) as raw,
+    ):
+        raw.sendall(b"\x16\x03\x01\x40\x00")  # the head of a record of 16 KiB
+        ended, until = False, time.monotonic() + 9
+        while not ended and time.monotonic() < until:
+            try:
+                raw.sendall(b"\x00")
+                ended = raw.recv(1) == b""
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                ended = True
+        assert ended, "before it would have been given up for its silence"
+
+
 def test_connections_beyond_the_limit_are_closed(site, monkeypatch):
     monkeypatch.setattr(program, "_CONNECTIONS", 2)
     with serving(site) as server:
