@@ -21,7 +21,7 @@ from tests.unit.dashboards.site import large
 
 pytestmark = pytest.mark.slow
 CLUSTER = large()
-JOB = "11580"
+JOB = "15"
 
 
 @pytest.fixture(scope="module")
