@@ -23,7 +23,7 @@ _LATE = Alert(
     means="The node's uploader has stopped, its certificate is refused, or its clock is behind. Nothing is lost: it sends the rest later.",
     steps=listed("""
         - `systemctl status systemd-journal-upload` on the node, and its journal: refused, x509, no route?
-        - Several nodes: the receiver. `systemctl status systemd-journal-remote 'rackwright-logs*'` on the head; is its disk full?
+        - Several nodes: the receiver. `systemctl status 'rackwright-logs*'` on the head; is its disk full?
         - Its clock: see ClockDiffersFromHead. Lines have the time of the node.
         - `rackwright verify FILE --role logs --limit NODE`, then apply.
     """),
@@ -49,7 +49,7 @@ or time() - rackwright_logs_keeper_last_run_timestamp_seconds{job="node"} > <sec
     summary="{{ $labels.node }}: the keeper of the central journal fails, or does not run",
     description=prose("""
         The keeper on {{ $labels.node }} copies logins, sudo and runs into the audit trail and removes old journal files. It has failed for 15
-        minutes, or has not run. The trail gets no news, and the disk fills. Read why: journalctl -u rackwright-logs-keeper -n 20.
+        minutes, or has not run. Nothing more reaches the trail, and the disk fills. Read why: journalctl -u rackwright-logs-keeper -n 20.
     """),
     means="Lines still arrive and can be read. A line stays where it is until the trail has it, so that nothing is lost until the disk is full.",
     steps=listed("""

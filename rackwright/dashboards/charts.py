@@ -159,13 +159,12 @@ def _trace(
     panel: Panel, line: Line, values: Sequence[float | None], at: Mapping[str, Any], by: Scale
 ) -> go.Scatter:
     few = sum(value is not None for value in values) < 4
+    marked = few and not panel.stacked  # plotly would mark each gap of a band
     return go.Scatter(
         **at,
         y=[_short(value, by) for value in values],
         name=text(line.name),
-        mode="lines+markers"
-        if few and not panel.stacked
-        else "lines",  # plotly would mark each gap of a band
+        mode="lines+markers" if marked else "lines",
         line={"width": 0.5 if panel.stacked else 1.5, "color": line.colour},
         **({"stackgroup": "one"} if panel.stacked else {}),
         hovertemplate=f"%{{y:.3~g}}{by.suffix}",

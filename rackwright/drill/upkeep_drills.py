@@ -25,7 +25,7 @@ _BACKED_UP = Need(
 )
 _KEPT_LOGS = Need(
     f"{UNITS}/rackwright-logs-keeper.timer",
-    "there is no central journal",
+    "no central journal is kept",
     "declare the role logs, and apply",
 )
 _KEEP_LOGS = "systemctl start rackwright-logs-keeper"

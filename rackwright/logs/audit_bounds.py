@@ -10,7 +10,7 @@ from collections import Counter
 from rackwright.logs.entries import Entry
 
 WINDOW_SECONDS = 300
-"""Of the node's time, so that an outage of days is no flood."""
+"""By the node's clock, so that a backlog after an outage does not count as a flood."""
 USER_BYTES = 2**20
 """In that time: sudo writes some 1200 bytes each time it runs."""
 NODE_BYTES = 4 * 2**20
@@ -30,7 +30,7 @@ class Bounds:
         self._together = 0
 
     def takes(self, entry: Entry, size: int) -> bool:
-        """Whether there is room for an entry of so many bytes."""
+        """Whether an entry of this size, in bytes, still fits."""
         if entry["trusted"]:
             return True
         window, user = entry["at"] // WINDOW_SECONDS, entry["uid"]

@@ -18,7 +18,7 @@ Matchers = tuple[str, ...]
 NODES_AT_ONCE = 1000
 """Of one silence: an argument has 128 KiB at most (execve(2))."""
 _SHARE = 10
-"""A wave with a tenth of the workers is itself why so many are unavailable."""
+"""From a tenth of the workers on, the wave explains why so many are unavailable."""
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
 

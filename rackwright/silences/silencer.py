@@ -62,7 +62,7 @@ class Silencer:
 
     @contextmanager
     def around(self, nodes: Iterable[str]) -> Iterator[None]:
-        """Silence these nodes, and racks and leaves that they are all of, until the end of the block, also after an error."""
+        """Silence these nodes, and racks and leaves without any other node, until the end of the block, also after an error."""
         names = tuple(nodes)
         if not self._routers or not names:
             yield

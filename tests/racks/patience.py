@@ -12,7 +12,7 @@ APPLY_SECONDS = 3000
 
 
 def until(true: Callable[[], object], what: str, seconds: float = 900, *, every: float = 5) -> None:
-    """Asks again and again; AssertionError where it has not come true within so many seconds."""
+    """Polls until `true()` holds; AssertionError after `seconds`."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"no {what} within {seconds:.0f} s"

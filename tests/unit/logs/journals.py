@@ -76,7 +76,7 @@ SERIES = "5" * 32
 
 
 def entry(at, message, wrong=0.0, **fields):
-    """One entry, `at` seconds after T0, which gives its place among others; its clock is wrong by so many seconds."""
+    """One entry, `at` seconds after T0, which also orders it; `wrong`: seconds by which its clock is ahead."""
     up, stamp = int((10_000_000 + at) * 1e6), int((T0 + at + wrong) * 1e6)
     found = {
         "__REALTIME_TIMESTAMP": str(stamp),

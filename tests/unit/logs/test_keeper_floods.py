@@ -22,7 +22,7 @@ def by(uid, at=1.0, *, trusted=False):
 
 
 def disk_with(folder, monkeypatch, free):
-    """A disk with so many bytes left."""
+    """A disk with `free()` bytes left."""
     monkeypatch.setattr(
         "rackwright.logs.keeper.os.statvfs", lambda path: SimpleNamespace(f_bavail=free(), f_frsize=1)
     )
@@ -72,7 +72,7 @@ def test_a_flood_leaves_the_entries_of_root_and_of_other_users(folder, run):
 
 
 def test_a_node_that_could_not_be_copied_costs_no_other_its_removal(folder, run, monkeypatch):
-    """Of its own files, those go that were copied before."""
+    """Of that node's files, only those already copied are removed."""
     copied = folder.write(1, [entry(-21 * DAY, "a", **LOGIN)], "@0-1-2")
     run(-20 * DAY)
     other = folder.write(1, [entry(-20 * DAY, "b", **LOGIN)], "@0-3-4")

@@ -125,20 +125,26 @@ class Server(ThreadingHTTPServer):
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
         """One connection, from TLS to its end."""
-        if not isinstance(request, socket.socket):
-            return
-        connection = request.dup()  # TLS takes the first one over
-        end = threading.Timer(_WHOLE_SECONDS, _shut, (connection,))
-        end.daemon = True
-        end.start()
         try:
-            secured = self._secured(request)
-            if secured is not None:
-                super().process_request_thread(secured, client_address)
+            if isinstance(request, socket.socket):
+                self._serve(request, client_address)
+        except OSError as error:  # e.g. no file descriptor is left
+            _log(f"a connection was refused: {error}")
+            self.shutdown_request(request)
         finally:
-            end.cancel()
-            connection.close()
             self._places.release()
+
+    def _serve(self, request: socket.socket, client_address: object) -> None:
+        with request.dup() as connection:  # TLS takes the first one over
+            end = threading.Timer(_WHOLE_SECONDS, _shut, (connection,))
+            end.daemon = True
+            end.start()
+            try:
+                secured = self._secured(request)
+                if secured is not None:
+                    super().process_request_thread(secured, client_address)
+            finally:
+                end.cancel()
 
     def _secured(self, request: socket.socket) -> socket.socket | None:
         """The connection as TLS; None where that comes to nothing."""

@@ -7,7 +7,7 @@ from tests.unit.alerts.series import GPU1, HEAD, declared, head, node
 
 _NEWEST = head("rackwright_logs_newest_timestamp_seconds", node="gpu1")
 _LATE = "is 1h 6m 0s old, and each node writes one every five minutes. What happens there now is on its disk alone. See why: journalctl -u systemd-journal-upload -n 20 on the node."
-_FAILS = "The keeper on head1 copies logins, sudo and runs into the audit trail and removes old journal files. It has failed for 15 minutes, or has not run. The trail gets no news, and the disk fills. Read why: journalctl -u rackwright-logs-keeper -n 20."
+_FAILS = "The keeper on head1 copies logins, sudo and runs into the audit trail and removes old journal files. It has failed for 15 minutes, or has not run. Nothing more reaches the trail, and the disk fills. Read why: journalctl -u rackwright-logs-keeper -n 20."
 
 CASES = (
     Case(

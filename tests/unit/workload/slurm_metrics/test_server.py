@@ -386,6 +386,20 @@ def test_a_handshake_that_never_ends_is_ended(site, monkeypatch):
         assert ended, "before it would have been given up for its silence"
 
 
+def test_a_connection_that_cannot_be_served_leaves_its_place_to_others(site, monkeypatch):
+    def dup(_):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(program, "_CONNECTIONS", 1)
+    with serving(site) as server:
+        with monkeypatch.context() as broken:
+            broken.setattr(socket.socket, "dup", dup)
+            refused = socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
+            with refused, suppress(ConnectionError):
+                assert refused.recv(1) == b""
+        assert get(server)[0] == 200
+
+
 def test_connections_beyond_the_limit_are_closed(site, monkeypatch):
     monkeypatch.setattr(program, "_CONNECTIONS", 2)
     with serving(site) as server:
