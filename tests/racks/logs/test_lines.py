@@ -164,7 +164,7 @@ def test_a_damaged_file_is_named_and_what_is_left_is_read(site: Site):
             assert [text.partition(" cannot be read whole: ")[0] for text in ran["unknown"]] == [
                 f"worker1: {name.rpartition('/')[2]}"
             ], place
-            assert len([line for line in ran["lines"] if line["name"] == tag]) == 50, place
+            assert len([line for line in ran["lines"] if line.get("name") == tag]) == 50, place
     assert ask(site, "--node", "worker1")["unknown"] == []
 
 
