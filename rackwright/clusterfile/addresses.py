@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import IPv4Address
 
-from rackwright.clusterfile.file import AddressRule
+from rackwright.clusterfile.counted import AddressRule
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.report import Report
 from rackwright.documents.document import DataPath

@@ -9,6 +9,7 @@ from rackwright.clusterfile.addresses import Addresses
 from rackwright.clusterfile.file import ClusterSection
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.lab_sizes import check_lab_sizes
+from rackwright.clusterfile.machines import Declared
 from rackwright.clusterfile.placement import Location
 from rackwright.clusterfile.ports import check_ports
 from rackwright.clusterfile.report import Report
@@ -67,6 +68,7 @@ def assemble_nodes(
     groups: list[Group],
     addresses: Addresses,
     locations: Mapping[str, Location],
+    machines: Mapping[str, Declared],
     options: list[dict[str, RoleOptions]],
     header: ClusterSection | None,
     primary: str | None,
@@ -85,7 +87,7 @@ def assemble_nodes(
             return None
         lab = None if group.lab is None else LabSize(**dict(group.lab))
         for name in group.names:
-            location = locations[name]
+            location, machine = locations[name], machines[name]
             nodes[name] = Node(
                 name=name,
                 fqdn=f"{name}.{header.domain}",
@@ -95,7 +97,10 @@ def assemble_nodes(
                 platform=group.platform,
                 os=group.os,
                 addresses=addresses[name],
-                mac=location.mac,
+                mac=machine.mac,
+                serial=machine.serial,
+                bmc=machine.bmc,
+                install=machine.install,
                 rack=location.rack,
                 position=location.position,
                 switches=location.switches,

@@ -9,13 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import Discriminator, Field, Tag
 
+from rackwright.clusterfile.counted import AddressRule, PortRule, PositionRule
+from rackwright.clusterfile.machine_sections import BmcSection, InstallSection
 from rackwright.clusterfile.storage_section import FilesystemSection
 from rackwright.documents.yaml_data import Data
 from rackwright.model.gpu_stack import GpuStack
+from rackwright.model.install import BootNetworkSection, MachineSerial
 from rackwright.model.options import Frozen
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import SkuEntry
@@ -23,12 +24,6 @@ from rackwright.model.strings import Guid, Version
 from rackwright.model.text import Address, Cidr, Domain, Label, Mac
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
 from rackwright.osfamily.known import OsRelease
-
-
-def _or_short(schema: JsonSchemaValue) -> JsonSchemaValue:
-    """A JSON Schema that also accepts the value of `first` alone."""
-    short = {key: value for key, value in schema["properties"]["first"].items() if key != "title"}
-    return {"anyOf": [short, schema], "description": schema.get("description", "")}
 
 
 class ClusterSection(Frozen):
@@ -42,7 +37,8 @@ class NetworkSection(Frozen):
     """One network."""
 
     purpose: NetworkPurpose = Field(
-        description="What the network carries; exactly one is `management`. `external`: users and the world outside."
+        description="What the network carries; exactly one is `management`. `external`: users and the world outside. "
+        "`bmc`: BMCs."
     )
     kind: LinkKind = Field(default=LinkKind.ETHERNET, description="Link layer.")
     cidr: Cidr = Field(description="IPv4 network, e.g. 10.1.0.0/16; all rails together.")
@@ -56,40 +52,6 @@ class NetworkSection(Frozen):
         le=30,
         description="Prefix length of each rail's subnet. None: the largest that fits.",
     )
-
-
-class _Counted(Frozen):
-    """A rule that counts on from `first`; short form: that value alone."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Data) -> Data:
-        return value if isinstance(value, dict | cls) else {"first": value}
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return _or_short(handler.resolve_ref_schema(handler(core)))
-
-
-class AddressRule(_Counted):
-    """Consecutive addresses in NodeSet order; short form: the first address."""
-
-    first: Address = Field(description="Address of the first node, in the first rail.")
-    step: int = Field(default=1, ge=1, le=65536, description="Distance between neighbours.")
-
-
-class PositionRule(_Counted):
-    """Positions in a rack, in NodeSet order, starting again in each rack; short form: the first."""
-
-    first: int = Field(ge=0, le=200)
-    step: int = Field(default=1, ge=1, le=50)
-
-
-class PortRule(_Counted):
-    """Ports of each leaf, one after the other; short form: the first."""
-
-    first: int = Field(ge=1, le=1024, description="First port of a leaf that a node takes.")
-    step: int = Field(default=1, ge=1, le=64, description="Distance between neighbours.")
 
 
 class LabSection(Frozen):
@@ -116,6 +78,9 @@ class Defaults(Frozen):
     sku: str | None = None
     roles: tuple[NodeRole, ...] | None = None
     lab: LabSection | None = None
+    machines: Path | None = Field(default=None, description="As that of a group.")
+    bmc: BmcSection | None = Field(default=None, description="What all BMCs have in common.")
+    install: InstallSection | None = Field(default=None, description="What all installations have in common.")
 
 
 def _text_or_other(value: Data) -> str:
@@ -160,6 +125,20 @@ class NodeGroup(Frozen):
     )
     macs: tuple[Mac, ...] | None = Field(
         default=None, description="Management MAC addresses, in NodeSet order."
+    )
+    serials: tuple[MachineSerial, ...] | None = Field(
+        default=None, description="Serial numbers of the machines, in NodeSet order."
+    )
+    machines: Path | None = Field(
+        default=None,
+        description="Machine list (CSV with the column node, and any of mac, serial, disk, bmc, bmc_certificate), relative to "
+        "the cluster file. It may have the nodes of other groups too; two disks are separated by a space.",
+    )
+    bmc: BmcSection | None = Field(
+        default=None, description="The BMCs of the nodes, and how to log in to them."
+    )
+    install: InstallSection | None = Field(
+        default=None, description="What `rackwright install` puts on the nodes, and on which disks."
     )
     rack: str | None = Field(default=None, description="Rack, or racks to spread the nodes over: rack[1-4].")
     position: PositionRule | None = Field(default=None, description="Position in the rack.")
@@ -263,6 +242,9 @@ class ClusterFile(Frozen):
     nodes: tuple[NodeGroup, ...] = Field(min_length=1, description="Groups of nodes.")
     roles: dict[str, dict[str, Any] | None] = Field(
         default_factory=dict, description="Role name to its options; a section makes the role run."
+    )
+    boot_network: BootNetworkSection | None = Field(
+        default=None, description="Where machines without an operating system reach this control node."
     )
     burnin: Burnin = Burnin()
     waves: Waves = Waves()

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from rackwright.clusterfile.addresses import assign_addresses
 from rackwright.clusterfile.assemble import assemble_nodes
+from rackwright.clusterfile.boot_network import read_boot_network
 from rackwright.clusterfile.fabrics import read_fabrics
 from rackwright.clusterfile.file import ClusterSection, Defaults
 from rackwright.clusterfile.gpu_stack import read_gpu_stack
 from rackwright.clusterfile.groups import Group, read_groups
+from rackwright.clusterfile.installs import check_installable
+from rackwright.clusterfile.machines import Machines
 from rackwright.clusterfile.networks import read_networks
 from rackwright.clusterfile.outline import read_outline
 from rackwright.clusterfile.placement import place_nodes
@@ -81,7 +84,7 @@ def load(path: Path, *, locked: bool = True, warn: bool = False) -> Loaded:
 
 def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | None:
     """The cluster, as far as it can be read; None where something essential is wrong."""
-    sections = read_outline(report)
+    sections, folder = read_outline(report), path.absolute().parent
     header = _header(report, sections)
     skus = read_skus(report, sections.get("skus", {}))
     networks = read_networks(report, sections.get("networks", {}))
@@ -91,20 +94,22 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
     primary = find_primary(report, groups, complete=complete)
     addresses = assign_addresses(report, groups, networks)
     locations = place_nodes(report, groups, networks)
-    fabrics = read_fabrics(
-        report, sections.get("fabrics", {}), groups, networks, locations, path.absolute().parent
-    )
+    machines = Machines(report, folder, defaults, networks).read(groups, locations)
+    fabrics = read_fabrics(report, sections.get("fabrics", {}), groups, networks, locations, folder)
     storage = read_storage(report, sections.get("storage", {}), groups, networks, addresses)
     ssh = read_ssh(report, sections.get("ssh"), path)
     mirrors = read_mirrors(report, sections.get("mirrors", {}))
     burnin = read_burnin(report, sections.get("burnin", {}))
+    boot_network = read_boot_network(report, sections.get("boot_network"), networks)
     waves = read_section(report, Waves, sections.get("waves", {}), ("waves",)) or Waves()
     gpu_stack = read_gpu_stack(report, sections.get("gpu_stack"), path)
     options = RoleOptionsReader(report, sections.get("roles", {}))
     if complete:
         options.check_held(groups)
     by_group = [options.for_group(group) for group in groups]
-    nodes = assemble_nodes(report, groups, addresses, locations, by_group, header, primary, networks, storage)
+    nodes = assemble_nodes(
+        report, groups, addresses, locations, machines, by_group, header, primary, networks, storage
+    )
     if header is None or ssh is None or nodes is None or not complete:
         return None
     cluster = Cluster(
@@ -120,6 +125,7 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
         burnin=burnin,
         waves=waves,
         gpu_stack=gpu_stack,
+        boot_network=boot_network,
         nodes=nodes,
     )
     _check(report, cluster, groups, options, locked=locked, warn=warn)
@@ -137,6 +143,7 @@ def _check(
 ) -> None:
     """Note what is wrong with the cluster as a whole."""
     check_storage(report, cluster)
+    check_installable(report, cluster, groups)
     options.check_against(cluster)
     if locked:
         options.check_lock(cluster)

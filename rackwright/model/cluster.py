@@ -14,14 +14,16 @@ from typing import Literal, TypeVar
 
 from pydantic import Field, SerializeAsAny
 
+from rackwright.model.bmc import Bmc
 from rackwright.model.fabric import Fabric
 from rackwright.model.gpu_stack import GpuStack
+from rackwright.model.install import BootNetwork, Install
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.ranges import unit_name
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import Sku
 from rackwright.model.storage import Filesystem
-from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
+from rackwright.model.types import INNER_PURPOSES, LinkKind, NetworkPurpose, NodeRole, Platform
 from rackwright.osfamily.known import OsFamily, OsRelease
 
 OfferT = TypeVar("OfferT")
@@ -79,6 +81,11 @@ class Node(Frozen):
     os: OsRelease
     addresses: tuple[NodeAddress, ...]
     mac: str | None = None
+    """Of its management port."""
+    serial: str | None = None
+    """Of the machine, as its firmware and its BMC print it."""
+    bmc: Bmc | None = None
+    install: Install | None = None
     rack: str | None = None
     position: int | None = None
     switches: tuple[str, ...] = ()
@@ -151,6 +158,8 @@ class Cluster(Frozen):
     burnin: Burnin
     waves: Waves = Waves()
     gpu_stack: GpuStack | None = None
+    boot_network: BootNetwork | None = None
+    """Where machines without an operating system reach this control node."""
     nodes: tuple[Node, ...]
 
     @cached_property
@@ -179,8 +188,8 @@ class Cluster(Frozen):
 
     @property
     def inner_networks(self) -> tuple[Network, ...]:
-        """The cluster's own networks, in file order: all but the external ones, which strangers share."""
-        return tuple(net for net in self.networks.values() if net.purpose is not NetworkPurpose.EXTERNAL)
+        """The networks that nodes share with none but each other, in file order: not external ones, nor those of BMCs."""
+        return tuple(net for net in self.networks.values() if net.purpose in INNER_PURPOSES)
 
     @cached_property
     def management(self) -> Network:

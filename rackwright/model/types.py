@@ -30,6 +30,12 @@ class NetworkPurpose(StrEnum):
     FABRIC = "fabric"
     EXTERNAL = "external"
     """Users and the world outside; heads and login nodes have a port there."""
+    BMC = "bmc"
+    """Baseboard management controllers, out of band; a head that asks them has a port there, other nodes have none."""
+
+
+INNER_PURPOSES = frozenset(NetworkPurpose) - {NetworkPurpose.EXTERNAL, NetworkPurpose.BMC}
+"""Of networks that the cluster's nodes share with none but each other."""
 
 
 class LinkKind(StrEnum):

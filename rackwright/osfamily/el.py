@@ -204,6 +204,7 @@ def _el(
             id=f"{distribution}-{major}",
             family=EL,
             network="networkmanager",
+            installer="kickstart",
             tuned_profiles=tuned_profiles,
             sshd_has_penalties=sshd_has_penalties,
             sssd_conf=sssd_conf,

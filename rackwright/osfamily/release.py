@@ -48,6 +48,8 @@ class Release:
     """Where tuned looks for profiles of the site: it moved with tuned 2.24 (EL 9 kept the old place)."""
     network: Literal["networkd", "netplan", "networkmanager"]
     """What configures the network on its servers."""
+    installer: Literal["autoinstall", "kickstart", "preseed"]
+    """The format of the answers that its installer reads."""
     networkd_makes_ipoib: bool = True
     """Whether its systemd-networkd, where that is used, has [IPoIB] settings: from systemd 250 on (systemd's pull
     request 21563, merged in December 2021, and systemd.netdev(5) of 252; read 2026-11-25)."""

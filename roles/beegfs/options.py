@@ -17,7 +17,7 @@ from rackwright.model.services import Certificate, IssuesCertificates, Listener,
 from rackwright.model.storage import Filesystem, FilesystemKind, MakesFilesystems, Mount, ServesFilesystems
 from rackwright.model.strings import NodePath
 from rackwright.model.text import mistake
-from rackwright.model.types import NetworkPurpose
+from rackwright.model.types import INNER_PURPOSES
 from rackwright.mount_roles import MountingOptions, Problem, options_of, rails, shown_of
 from rackwright.osfamily.names import names
 from rackwright.roles.beegfs.server_options import Servers
@@ -29,7 +29,6 @@ STORAGE_PORT, CLIENT_PORT, META_PORT, MGMTD_PORT, GRPC_PORT = 8003, 8004, 8005, 
 """Defaults of BeeGFS 8.3.1: dist/etc/*.conf and beegfs-mgmtd.toml, read 2026-11-26."""
 _NEXT_CLIENT = 100
 """From the UDP port of one mount's client to the next."""
-_INNER = frozenset(NetworkPurpose) - {NetworkPurpose.EXTERNAL}
 _ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
 Setting = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,200}$")]
 SettingName = Annotated[str, StringConstraints(pattern=r"^(tune|sys|conn|quota|log)[A-Za-z0-9]{1,60}$")]
@@ -160,16 +159,19 @@ class BeegfsOptions(MountingOptions, ServesFilesystems, HoldsPackages, Listens, 
     def listeners(self, node: Node) -> tuple[Listener, ...]:
         """The client's UDP ports, which the kernel holds, and the servers'."""
         found = [
-            Listener("beegfs", (port, port), "udp", _INNER)
+            Listener("beegfs", (port, port), "udp", INNER_PURPOSES)
             for port in (self.client_port(node, one) for one in self.mounted(node))
         ]
         ports = {"mgmtd": MGMTD_PORT, "meta": META_PORT, "storage": STORAGE_PORT}
         for one in self.services(node):
             both: tuple[int, int] = (ports[one], ports[one])
             program = f"beegfs-{one}"
-            found += [Listener(program, both, "tcp", _INNER), Listener(program, both, "udp", _INNER)]
+            found += [
+                Listener(program, both, "tcp", INNER_PURPOSES),
+                Listener(program, both, "udp", INNER_PURPOSES),
+            ]
             if one == "mgmtd":
-                found.append(Listener(program, (GRPC_PORT, GRPC_PORT), "tcp", _INNER))
+                found.append(Listener(program, (GRPC_PORT, GRPC_PORT), "tcp", INNER_PURPOSES))
         return tuple(found)
 
     def certificates(self, cluster: Cluster, node: Node) -> tuple[Certificate, ...]:

@@ -14,7 +14,7 @@ from rackwright.model.package_archive import PackageVersion
 from rackwright.model.services import Listener, Listens
 from rackwright.model.storage import Filesystem, FilesystemKind, Mount
 from rackwright.model.strings import PackageFile, PackageName, Sha256
-from rackwright.model.types import NetworkPurpose
+from rackwright.model.types import INNER_PURPOSES
 from rackwright.mount_roles import MountingOptions, Problem, options_of, shown_of
 
 UNIT = "gpfs.service"
@@ -72,8 +72,7 @@ class GpfsClientOptions(MountingOptions, HoldsPackages, ReservesMemory, Listens)
 
     def listeners(self, node: Node) -> tuple[Listener, ...]:
         """The daemon: every node of a Storage Scale cluster talks to every other one."""
-        inner = frozenset(NetworkPurpose) - {NetworkPurpose.EXTERNAL}
-        return (Listener("mmfsd", (_PORT, _PORT), "tcp", inner),)
+        return (Listener("mmfsd", (_PORT, _PORT), "tcp", INNER_PURPOSES),)
 
     def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
         """By the filesystem's name, not by /dev/NAME: systemd does not know that device and would wait for it."""

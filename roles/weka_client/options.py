@@ -13,7 +13,7 @@ from rackwright.model.services import Listener, Listens
 from rackwright.model.storage import Filesystem, FilesystemKind, Mount
 from rackwright.model.strings import SecretName, Sha256
 from rackwright.model.text import mistake
-from rackwright.model.types import NetworkPurpose
+from rackwright.model.types import INNER_PURPOSES
 from rackwright.mount_roles import MountingOptions, Problem, options_of, shown_of
 
 AGENT = "weka-agent.service"
@@ -113,8 +113,7 @@ class WekaClientOptions(MountingOptions, ReservesMemory, Listens):
 
     def listeners(self, node: Node) -> tuple[Listener, ...]:
         """Its container's ports. unconfirmed: the name of the process."""
-        inner = frozenset(NetworkPurpose) - {NetworkPurpose.EXTERNAL}
-        return tuple(Listener("wekanode", _PORTS, protocol, inner) for protocol in ("tcp", "udp"))
+        return tuple(Listener("wekanode", _PORTS, protocol, INNER_PURPOSES) for protocol in ("tcp", "udp"))
 
     def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
         """From the backends, as stateless clients mount: the first mount joins the cluster with these options."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rackwright.clusterfile.cable_list import MAX_BYTES, Names, read_cable_list
+from rackwright.clusterfile.cable_list import Names, read_cable_list
+from rackwright.clusterfile.csv_table import MAX_BYTES
 from rackwright.model.fabric import Cable, NodePort, SwitchPort
 from tests.unit.clusterfile.fabric_files import (
     HEADER,

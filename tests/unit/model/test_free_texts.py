@@ -66,6 +66,7 @@ FREE = {
     "FirewallOptions.zones{key}": NAME_IN_THE_FILE,
     "IntegrityOptions.allowed_sshd_match[]": "compared with what a node answers, written nowhere",
     "Defaults.sku": NAME_IN_THE_FILE,
+    "DiskRule.model": COMPARED,
     "NodeGroup.sku": NAME_IN_THE_FILE,
     "NodeGroup.addresses{key}": NAME_IN_THE_FILE,
     "NodeGroup.mig": NAME_IN_THE_FILE,

@@ -1,0 +1,141 @@
+"""What is declared of each machine: serial number, MAC, BMC, and what is installed on which disks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from rackwright.clusterfile.bmcs import bmc_addresses, resolve_bmc
+from rackwright.clusterfile.file import Defaults
+from rackwright.clusterfile.groups import Group
+from rackwright.clusterfile.installs import check_install, resolve_install
+from rackwright.clusterfile.machine_list import Machine, MachineList, read_machine_list
+from rackwright.clusterfile.placement import Location
+from rackwright.clusterfile.report import Report
+from rackwright.documents.document import DataPath
+from rackwright.model.bmc import Bmc
+from rackwright.model.cluster import Network
+from rackwright.model.install import DiskRule, Install
+
+MAX_MISTAKES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a node's machine is declared to be."""
+
+    mac: str | None = None
+    serial: str | None = None
+    bmc: Bmc | None = None
+    install: Install | None = None
+
+
+@dataclass
+class Machines:
+    """Reads the machines of all groups; each value that two nodes claim is noted."""
+
+    report: Report
+    folder: Path
+    """Of the cluster file."""
+    defaults: Defaults
+    networks: Mapping[str, Network]
+    _lists: dict[Path, MachineList] = field(default_factory=dict)
+    _taken: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+
+    def read(self, groups: list[Group], locations: Mapping[str, Location]) -> dict[str, Declared]:
+        """By node."""
+        nodes = [name for group in groups for name in group.names]
+        found: dict[str, Declared] = {}
+        for group in groups:
+            listed = self._listed(group, nodes)
+            serials = self._serials(group)
+            addresses = bmc_addresses(self.report, group, self.networks, listed)
+            check_install(self.report, group, self.defaults, listed)
+            for index, name in enumerate(group.names):
+                row = listed.get(name, Machine())
+                mac = self._either(group, name, "macs", locations[name].mac, row.mac, row.where)
+                serial = self._either(group, name, "serials", serials[index], row.serial, row.where)
+                self._claim(group, name, replace(row, mac=mac, serial=serial, bmc=addresses[index]))
+                found[name] = self._declared(group, mac, serial, row, addresses[index])
+        return found
+
+    def _declared(
+        self, group: Group, mac: str | None, serial: str | None, row: Machine, address: IPv4Address | None
+    ) -> Declared:
+        bmc = resolve_bmc(group.entry.bmc, self.defaults.bmc, address, row.certificate, self.folder)
+        install = resolve_install(group, self.defaults.install, self.folder) if bmc is not None else None
+        if install is not None and row.disks:
+            install = install.model_copy(update={"disk": DiskRule(serials=row.disks)})
+        return Declared(mac, serial, bmc, install)
+
+    def _listed(self, group: Group, nodes: list[str]) -> Mapping[str, Machine]:
+        """The rows of the group's machine list; its mistakes are noted once."""
+        given, path = group.entry.machines, (*group.path, "machines")
+        if given is None:
+            given, path = self.defaults.machines, ("defaults", "machines")
+        if given is None or not self.report.clean(path):
+            return {}
+        file = self.folder / given.expanduser()
+        if file not in self._lists:
+            self._lists[file] = found = read_machine_list(file, frozenset(nodes))
+            for wrong in found.mistakes[:MAX_MISTAKES]:
+                self.report.add(path, wrong.message, wrong.hint)
+            more = len(found.mistakes) - MAX_MISTAKES
+            if more > 0:
+                self.report.add(
+                    path, f"The machine list has {more} further mistake{'' if more == 1 else 's'}."
+                )
+        return self._lists[file].machines
+
+    def _serials(self, group: Group) -> list[str | None]:
+        serials, count, path = group.entry.serials, len(group.names), (*group.path, "serials")
+        if serials is None or not self.report.clean(path):
+            return [None] * count
+        if count and len(serials) != count:
+            nodes = "1 node" if count == 1 else f"{count} nodes"
+            self.report.add(
+                path,
+                f"The group has {nodes}, but {len(serials)} serial numbers.",
+                "list one for each node, in NodeSet order",
+            )
+            return [None] * count
+        return list(serials)
+
+    def _either(
+        self, group: Group, name: str, key: str, given: str | None, listed: str | None, where: str
+    ) -> str | None:
+        """The value of the file or of the machine list; two different ones are a mistake."""
+        if given is not None and listed is not None and given != listed:
+            self.report.add(
+                (*group.path, key), f"{name} has {given} here and {listed} in {where}.", "remove one of them"
+            )
+        return given or listed
+
+    def _claim(self, group: Group, name: str, machine: Machine) -> None:
+        """Note a value that another node has already; MACs of the file itself are compared elsewhere."""
+        values = {
+            "serial number": machine.serial,
+            "BMC address": None if machine.bmc is None else str(machine.bmc),
+            "MAC address": machine.mac,
+            "BMC certificate": machine.certificate,
+        }
+        for what, value in values.items():
+            self._claim_one(group, name, what, value, machine.where)
+        for disk in machine.disks:
+            self._claim_one(group, name, "disk", disk, machine.where)
+
+    def _claim_one(self, group: Group, name: str, what: str, value: str | None, where: str) -> None:
+        if value is None:
+            return
+        other, other_where = self._taken.setdefault((what, value), (name, where))
+        keys: dict[str, DataPath] = {
+            "serial number": ("serials",),
+            "BMC address": ("bmc", "address"),
+            "MAC address": ("macs",),
+        }
+        path = (*group.path, *keys.get(what, ("machines",)))
+        if other != name and not (what == "MAC address" and not (where or other_where)):
+            at = f" in {other_where}" if other_where else ""
+            self.report.add(path, f"{name} would have the {what} {value}, which {other} has{at}.")
