@@ -11,6 +11,8 @@ RackwrightError            exit 1
 ├── WorkloadError          the workload manager did not answer or refused
 ├── RestoreError           a backup could not be listed, fetched, decrypted or put back
 ├── ImageError             an image could not be built
+├── InstallError           a machine could not be discovered or installed, or must not be
+├── BmcError               a BMC could not be reached, refused us or cannot do what was asked
 └── LabError               the lab rack could not be built, found or changed
 """
 
@@ -115,6 +117,14 @@ class RestoreError(RackwrightError):
 
 class ImageError(RackwrightError):
     """An image could not be built."""
+
+
+class BmcError(RackwrightError):
+    """A BMC could not be reached, refused us, or cannot do what was asked; names the node and the BMC's address."""
+
+
+class InstallError(RackwrightError):
+    """A machine could not be discovered or installed, or must not be."""
 
 
 class LabError(RackwrightError):

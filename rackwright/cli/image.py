@@ -1,4 +1,4 @@
-"""`rackwright image`: a group's packages installed once, as a disk or an OCI image."""
+"""`rackwright image`: a group's packages installed once, as a disk, a root file system or an OCI image."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
-image_app = typer.Typer(help="Disk and OCI images with a group's packages installed.", no_args_is_help=True)
+image_app = typer.Typer(
+    help="Images with a group's packages installed, and the image of the agent that installs them.",
+    no_args_is_help=True,
+)
 
 
 class Format(StrEnum):
@@ -23,6 +26,7 @@ class Format(StrEnum):
 
     DISK = "disk"
     OCI = "oci"
+    ROOT = "root"
 
 
 # data goes to stdout, progress to stderr
@@ -31,7 +35,7 @@ _log = Console(stderr=True, highlight=False)
 
 @image_app.callback()
 def _group() -> None:
-    """Disk and OCI images with a group's packages installed."""
+    """Images with a group's packages installed, and the image of the agent that installs them."""
 
 
 @image_app.command("build")
@@ -43,9 +47,12 @@ def build_command(
             metavar="NODESET", help="One node, for all nodes like it; or the group, e.g. worker[1-2]."
         ),
     ],
-    format: Annotated[Format, typer.Option(help="A UEFI disk (qcow2), or a tar file of an OCI image.")] = (
-        Format.DISK
-    ),
+    format: Annotated[
+        Format,
+        typer.Option(
+            help="A UEFI disk (qcow2), a tar file of an OCI image, or a root file system for `install`."
+        ),
+    ] = (Format.DISK),
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the image; images/CLUSTER-NODE by default.")
     ] = None,
@@ -87,3 +94,19 @@ def seed_command(
         _log.print(f"{name}: {out / name}.tar")
     if not written:
         _log.print("every virtual machine has its seed")
+
+
+@image_app.command("agent")
+def agent_command(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the agent image.")],
+) -> None:
+    """Build the image of the agent, which `rackwright install` boots on machines. Needs root.
+
+    `install` makes it by itself where it runs as root on a Debian host; this is for control nodes that do not.
+    """
+    from rackwright.install.agent_image import build  # the lab's modules, which --help does not need
+
+    made = build(out.absolute(), _log.print)
+    for one in made.files:
+        say_exactly(f"{out / one.name}\n")
+    _log.print(f"kernel {made.kernel}, {len(made.packages)} packages", soft_wrap=True)

@@ -16,6 +16,23 @@ from rackwright.model.cluster import Network
 from rackwright.model.types import NetworkPurpose
 
 USER, PASSWORD, SECONDS = "admin", "bmc_password", 30
+_LAST = 2**32
+
+
+def check_defaults(report: Report, section: BmcSection | None) -> None:
+    """Note what each BMC has alone, where it is declared for all."""
+    if section is not None and section.address is not None:
+        report.add(
+            ("defaults", "bmc", "address"),
+            "Each group has its own addresses of BMCs.",
+            "move it to `bmc:` of the group",
+        )
+    if section is not None and section.certificate is not None:
+        report.add(
+            ("defaults", "bmc", "certificate"),
+            "Each BMC has its own certificate.",
+            "list them in `machines`, in the column bmc_certificate",
+        )
 
 
 def bmc_addresses(
@@ -24,6 +41,9 @@ def bmc_addresses(
     """Address of each node's BMC, from the machine list or by the group's rule; mistakes are noted."""
     section, path = group.entry.bmc, (*group.path, "bmc", "address")
     rule = None if section is None or not report.clean(path) else section.address
+    if rule is not None and int(rule.first) + len(group.names) * rule.step > _LAST:
+        report.add(path, "The addresses of the BMCs would go beyond 255.255.255.255.")
+        rule = None
     found: list[IPv4Address | None] = []
     for index, name in enumerate(group.names):
         by_rule = None if rule is None else IPv4Address(int(rule.first) + index * rule.step)

@@ -72,7 +72,7 @@ class Table:
         if any(cells[len(self.header) :]):
             raise Wrong(
                 f"The row has {len(cells)} columns, the header {len(self.header)}.",
-                "put a label with commas in quotes",
+                "put a text with commas in quotes",
             )
         row = dict.fromkeys(self.columns.every, "") | dict(zip(self.header, cells, strict=False))
         for column, text in row.items():

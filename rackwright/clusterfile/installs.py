@@ -48,10 +48,20 @@ def _merged(given: InstallSection | None, defaults: InstallSection | None) -> In
     return InstallSection.model_validate(values)
 
 
-def check_install(report: Report, group: Group, defaults: Defaults, listed: Mapping[str, Machine]) -> None:
-    """Note what keeps the nodes of a group from being installed, or could mean another disk."""
+def list_path(group: Group) -> DataPath:
+    """Where the group's machine list is named."""
+    return ("defaults", "machines") if group.entry.machines is None else (*group.path, "machines")
+
+
+def check_install(
+    report: Report, group: Group, defaults: Defaults, listed: Mapping[str, Machine], *, has_bmc: bool
+) -> None:
+    """Note what keeps the nodes of a group from being installed, or could mean another disk.
+
+    + has_bmc: whether any of its nodes has a BMC, without which what `defaults` declares does not concern it
+    """
     path: DataPath = (*group.path, "install")
-    if group.entry.install is None and (defaults.install is None or group.entry.bmc is None):
+    if group.entry.install is None and (defaults.install is None or not has_bmc):
         return
     try:
         merged = _merged(group.entry.install, defaults.install)
@@ -70,6 +80,12 @@ def check_install(report: Report, group: Group, defaults: Defaults, listed: Mapp
         )
     if merged.installer is not None and group.os is not None:
         _check_installer(report, (*path, "installer"), merged.installer, group.os)
+    if merged.bond and len(group.names) > 1:
+        report.add(
+            (*path, "bond"),
+            f"A port has one MAC address, and the group has {len(group.names)} nodes.",
+            "declare the bond in a group for each node",
+        )
     if not merged.diskless:
         _check_disks(report, group, merged, listed)
 
@@ -79,10 +95,12 @@ def check_installable(report: Report, cluster: Cluster, groups: list[Group]) -> 
     for group in groups:
         nodes = [cluster.by_name[name] for name in group.names]
         path: DataPath = (*group.path, "install")
-        if group.entry.install is not None and any(node.bmc is None for node in nodes):
+        complete = report.clean(list_path(group)) and report.clean((*group.path, "bmc"))
+        without = next((node.name for node in nodes if node.bmc is None), None)
+        if group.entry.install is not None and complete and without is not None:
             report.add(
                 path,
-                "The nodes have no BMC, which boots the installer.",
+                f"{without} has no BMC, which boots the installer.",
                 "e.g. `bmc: {address: 10.20.0.11}`, or remove `install:`",
             )
         installed = [node for node in nodes if node.install is not None]
@@ -95,7 +113,7 @@ def check_installable(report: Report, cluster: Cluster, groups: list[Group]) -> 
                 "e.g. `boot_network: {server: 10.1.0.5}`",
             )
         unnamed = next((node.name for node in installed if node.mac is None), None)
-        if unnamed is not None and report.clean((*group.path, "macs")):
+        if unnamed is not None and complete and report.clean((*group.path, "macs")):
             report.add(path, f"The MAC address of {unnamed} is not declared.", "add `macs:` or `machines:`")
         if any(
             node.bmc is not None
@@ -131,7 +149,7 @@ def _check_disks(
             )
     rule = install.disk
     if not rule.declared:
-        if without:
+        if without and report.clean(list_path(group)) and report.clean(path):
             report.add(
                 path,
                 f"It is not declared on which disk {without[0]} gets its operating system.",

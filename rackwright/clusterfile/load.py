@@ -12,6 +12,7 @@ from rackwright.clusterfile.fabrics import read_fabrics
 from rackwright.clusterfile.file import ClusterSection, Defaults
 from rackwright.clusterfile.gpu_stack import read_gpu_stack
 from rackwright.clusterfile.groups import Group, read_groups
+from rackwright.clusterfile.install_disks import check_install_disks
 from rackwright.clusterfile.installs import check_installable
 from rackwright.clusterfile.machines import Machines
 from rackwright.clusterfile.networks import read_networks
@@ -144,6 +145,7 @@ def _check(
     """Note what is wrong with the cluster as a whole."""
     check_storage(report, cluster)
     check_installable(report, cluster, groups)
+    check_install_disks(report, cluster, groups)
     options.check_against(cluster)
     if locked:
         options.check_lock(cluster)

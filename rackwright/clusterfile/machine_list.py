@@ -63,6 +63,8 @@ def read_machine_list(path: Path, nodes: Collection[str]) -> MachineList:
             if not any(row.values()):
                 continue
             name = row["node"]
+            if not name:
+                raise Wrong("The row names no node.", "remove it, or begin it with a node")
             if name not in nodes:
                 raise Wrong(f"Unknown node {short(name)}.", partial(nearest, name, nodes))
             if name in found.machines:

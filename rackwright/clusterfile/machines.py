@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from rackwright.clusterfile.bmcs import bmc_addresses, resolve_bmc
+from rackwright.clusterfile.bmcs import bmc_addresses, check_defaults, resolve_bmc
 from rackwright.clusterfile.file import Defaults
 from rackwright.clusterfile.groups import Group
-from rackwright.clusterfile.installs import check_install, resolve_install
+from rackwright.clusterfile.installs import check_install, list_path, resolve_install
 from rackwright.clusterfile.machine_list import Machine, MachineList, read_machine_list
 from rackwright.clusterfile.placement import Location
 from rackwright.clusterfile.report import Report
@@ -46,19 +46,24 @@ class Machines:
 
     def read(self, groups: list[Group], locations: Mapping[str, Location]) -> dict[str, Declared]:
         """By node."""
+        check_defaults(self.report, self.defaults.bmc)
         nodes = [name for group in groups for name in group.names]
         found: dict[str, Declared] = {}
         for group in groups:
             listed = self._listed(group, nodes)
             serials = self._serials(group)
             addresses = bmc_addresses(self.report, group, self.networks, listed)
-            check_install(self.report, group, self.defaults, listed)
+            has_bmc = any(address is not None for address in addresses)
+            check_install(self.report, group, self.defaults, listed, has_bmc=has_bmc)
             for index, name in enumerate(group.names):
                 row = listed.get(name, Machine())
                 mac = self._either(group, name, "macs", locations[name].mac, row.mac, row.where)
                 serial = self._either(group, name, "serials", serials[index], row.serial, row.where)
+                found[name] = made = self._declared(group, mac, serial, row, addresses[index])
                 self._claim(group, name, replace(row, mac=mac, serial=serial, bmc=addresses[index]))
-                found[name] = self._declared(group, mac, serial, row, addresses[index])
+                if made.install is not None and not row.disks and len(group.names) == 1:
+                    for disk in made.install.disk.serials:
+                        self._claim_one(group, name, "disk", disk, "")
         return found
 
     def _declared(
@@ -72,12 +77,12 @@ class Machines:
 
     def _listed(self, group: Group, nodes: list[str]) -> Mapping[str, Machine]:
         """The rows of the group's machine list; its mistakes are noted once."""
-        given, path = group.entry.machines, (*group.path, "machines")
+        given, path = group.entry.machines or self.defaults.machines, list_path(group)
         if given is None:
-            given, path = self.defaults.machines, ("defaults", "machines")
-        if given is None or not self.report.clean(path):
             return {}
         file = self.folder / given.expanduser()
+        if file not in self._lists and not self.report.clean(path):
+            return {}
         if file not in self._lists:
             self._lists[file] = found = read_machine_list(file, frozenset(nodes))
             for wrong in found.mistakes[:MAX_MISTAKES]:
@@ -134,6 +139,7 @@ class Machines:
             "serial number": ("serials",),
             "BMC address": ("bmc", "address"),
             "MAC address": ("macs",),
+            "disk": ("machines",) if where else ("install", "disk", "serials"),
         }
         path = (*group.path, *keys.get(what, ("machines",)))
         if other != name and not (what == "MAC address" and not (where or other_where)):

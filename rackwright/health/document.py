@@ -10,6 +10,7 @@ from rackwright.health.amd_records import (
     AmdMetricsSection,
     AmdTopologySection,
 )
+from rackwright.health.bmc_records import BmcSection
 from rackwright.health.dcgm_records import DcgmSection, DiagSection
 from rackwright.health.gpu_records import GpuSection, NvlinkSection, PciSection, TopologySection
 from rackwright.health.kernel_records import KernelLogSection
@@ -228,3 +229,7 @@ class Document:
     @property
     def kernel_log(self) -> KernelLogSection:
         return self._section("kernel_log", KernelLogSection)
+
+    @property
+    def bmc(self) -> BmcSection:
+        return self._section("bmc", BmcSection)

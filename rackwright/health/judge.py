@@ -10,6 +10,7 @@ from rackwright.health import absent
 from rackwright.health.checks import (
     amd,
     bluefield,
+    bmc,
     cpu,
     dcgm,
     disk,
@@ -41,7 +42,7 @@ from rackwright.status import Status
 
 MODULES = (
     gpu_present, gpu_memory, gpu_pcie, gpu_running, gpu_xid, dcgm, amd, nvlink, rdma, links, bluefield, ethernet, cpu, memory,
-    disk, filesystem, machine_log, os_driver, os_kernel, os_firmware, os_state, services,
+    disk, filesystem, machine_log, os_driver, os_kernel, os_firmware, os_state, services, bmc,
 )  # fmt: skip
 """Importing them has registered their checks."""
 

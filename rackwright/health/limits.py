@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 READ = "2026-11-20"
 READ_AGAIN = "2026-11-23"
+READ_BMC = "2026-11-27"
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,20 @@ LIMITS: dict[str, Limit] = {
     ),
     "dcgm_diag_age_s": Limit(
         86400, "s", "age of the kept result of dcgmi diag", f"{OURS}: what failed before has been acted on"
+    ),
+    "bmc_cold_c": Limit(
+        15, "C", "a temperature below it that the BMC calls critical is low or not read, not hot",
+        f"{OURS}: the lowest upper threshold in recorded outputs is 42 C, of an HPE inlet", READ_BMC,
+    ),
+    "bmc_log_warn_percent": Limit(
+        80, "%", "event log of the BMC full", f"{OURS}: room for the events of a fault", READ_BMC
+    ),
+    "bmc_log_full_percent": Limit(
+        95, "%", "event log of the BMC full", f"IPMI 2.0, log almost full and full; {GCM}: clears it at 40 entries", READ_BMC
+    ),
+    "bmc_event_hours": Limit(
+        24, "h", "age of a critical event in the BMC's log",
+        f"{OURS}: as the kernel's log, a day; uncorrectable memory errors count since the last boot", READ_BMC,
     ),
     "document_age_s": Limit(3600, "s", "age of the probe document", f"{OURS}: an older one says nothing of now"),
 }  # fmt: skip

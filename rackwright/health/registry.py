@@ -12,7 +12,7 @@ from rackwright.health.records import Missing, Unreadable
 from rackwright.health.verdict import Action, Finding, good, unknown
 from rackwright.status import Status
 
-AREAS = ("gpu", "fabric", "cpu", "memory", "disk", "filesystem", "os", "services")
+AREAS = ("gpu", "fabric", "cpu", "memory", "disk", "filesystem", "os", "services", "bmc")
 FAST_SECTIONS = frozenset(
     (
         "gpus",

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 import platform
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,8 +15,9 @@ from rackwright.data import Site
 from rackwright.engine.reports import Reports
 from rackwright.engine.session import SITE
 from rackwright.errors import ImageError, RunFailed
-from rackwright.image import manifest, oci, sbom
-from rackwright.image.choice import Choice, choose, evaluated
+from rackwright.image import manifest, oci, root, sbom
+from rackwright.image.choice import Choice, Step, choose, evaluated
+from rackwright.image.folder import discard, locked
 from rackwright.image.install import install
 from rackwright.image.manifest import Manifest
 from rackwright.lab import image
@@ -33,7 +30,7 @@ from rackwright.model.ranges import fold
 from rackwright.pyinfra_driver.driver import Driver
 from rackwright.pyinfra_driver.offline import EmptyNode
 
-Format = Literal["disk", "oci"]
+Format = Literal["disk", "oci", "root"]
 ACCOUNTS = ("passwd", "group", "shadow", "gshadow")
 _PROGRAMS = ("chroot", "cp", "mmdebstrap", "mount", "setpriv", "unshare")
 _VERSION = 4
@@ -89,6 +86,9 @@ def order(cluster: Cluster, nodes: Sequence[Node], format: Format, size_gib: int
         if plan.error is not None:
             raise RunFailed(f"{plan.node} cannot be evaluated: {plan.error}")
     choice = choose([plan.operations for plan in plans])
+    if format == "root" and (packages := root.layout_packages(nodes)):
+        step = Step("install", "Install what the disks' layout needs", (root.layout_command(packages),))
+        choice = replace(choice, steps=(step, *choice.steps))
     return Order(cluster, tuple(nodes), compared, choice, format, size_gib)
 
 
@@ -97,10 +97,11 @@ def build(wanted: Order, target: Path, log: Log) -> Manifest:
 
     Raises ImageError where the folder holds something else, and where a step fails.
     """
-    require((*_PROGRAMS, *(PROGRAMS if wanted.format == "disk" else ())), "building an image")
+    needed = {"disk": PROGRAMS, "oci": (), "root": root.PROGRAMS}[wanted.format]
+    require((*_PROGRAMS, *needed), "building an image")
     sbom.require_library()
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(target):
+    with locked(target):
         there = manifest.read(target)
         if there is not None and there.key == wanted.key:
             return there
@@ -110,14 +111,14 @@ def build(wanted: Order, target: Path, log: Log) -> Manifest:
                 hint="remove the folder, or choose another with --out",
             )
         unfinished = target.with_name(f".{target.name}.unfinished")
-        _discard(unfinished)
+        discard(unfinished)
         try:
             (unfinished / "image").mkdir(parents=True)
             unfinished.chmod(0o700)  # the tree has other people's setuid programs
             made = _make(wanted, unfinished, log)
             (unfinished / "image").rename(target)
         finally:
-            _discard(unfinished)
+            discard(unfinished)
         return made
 
 
@@ -127,19 +128,7 @@ def _make(wanted: Order, unfinished: Path, log: Log) -> Manifest:
         base = bases[wanted.os]
         run(["cp", "--archive", "--reflink=auto", str(base), str(tree)], timeout=600)
         packages = install(wanted.choice, tree, IMAGES[wanted.os], log)
-    kernel = None
-    if wanted.format == "disk":
-        log(f"making a disk of {wanted.size_gib} GiB")
-        kernel = make_boot_disk(tree, out / DISK, wanted.size_gib).kernel
-        shutil.copyfile(tree / "boot" / f"vmlinuz-{kernel}", out / KERNEL)
-        (out / "etc").mkdir()
-        for name in ACCOUNTS:
-            shutil.copy2(tree / "etc" / name, out / "etc" / name)
-        files = [out / DISK, out / KERNEL]
-    else:
-        log("writing the OCI image")
-        oci.write_oci(tree, out / oci.NAME, wanted.key)
-        files = [out / oci.NAME]
+    kernel, files = _write(wanted, tree, out, log)
     made = Manifest(
         key=wanted.key,
         cluster=wanted.cluster.name,
@@ -165,6 +154,25 @@ def _make(wanted: Order, unfinished: Path, log: Log) -> Manifest:
     return made
 
 
+def _write(wanted: Order, tree: Path, out: Path, log: Log) -> tuple[str | None, list[Path]]:
+    """The tree in the wanted format: the kernel that boots by default, and the files that were written."""
+    if wanted.format == "oci":
+        log("writing the OCI image")
+        oci.write_oci(tree, out / oci.NAME, wanted.key)
+        return None, [out / oci.NAME]
+    if wanted.format == "root":
+        log("packing the root file system")
+        kernel, files = root.write_root(tree, out / root.NAME), [out / root.NAME]
+    else:
+        log(f"making a disk of {wanted.size_gib} GiB")
+        kernel, files = make_boot_disk(tree, out / DISK, wanted.size_gib).kernel, [out / DISK, out / KERNEL]
+        shutil.copyfile(tree / "boot" / f"vmlinuz-{kernel}", out / KERNEL)
+    (out / "etc").mkdir()
+    for name in ACCOUNTS:
+        shutil.copy2(tree / "etc" / name, out / "etc" / name)
+    return kernel, files
+
+
 def _refuse_unfit(nodes: Sequence[Node], format: Format) -> None:
     first = nodes[0]
     shared = {(str(node.os), str(node.platform), node.sku.cpu_architecture) for node in nodes}
@@ -185,31 +193,8 @@ def _refuse_unfit(nodes: Sequence[Node], format: Format) -> None:
             f"{first.name} has a CPU of type {cpu}, this host one of type {here}, and images are built on "
             "x86_64 for x86_64 only"
         )
-    if format == "disk" and str(first.platform) == Kind.CONTAINER:
+    if format != "oci" and str(first.platform) == Kind.CONTAINER:
         raise ImageError(
             f"{first.name} is a container, which boots no disk",
             hint="`platform: vm` or `platform: bare-metal` in the cluster file, or --format oci",
         )
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    """Only one builder of a folder at a time; a second one waits and finds the image."""
-    handle = os.open(target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _discard(unfinished: Path) -> None:
-    """Remove an unfinished build; the processes of a killed builder end a moment after it."""
-    deadline = time.monotonic() + 10
-    while unfinished.exists():
-        try:
-            shutil.rmtree(unfinished)
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)

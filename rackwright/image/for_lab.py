@@ -25,7 +25,8 @@ def ensure(cluster: Cluster, log: Callable[[str], None]) -> dict[str, Path]:
     The file is evaluated once for each group; an image that is there is not built again.
     """
     found: dict[str, Path] = {}
-    for nodes in groups(node for node in cluster.nodes if node.platform is Platform.VM):
+    booted = (node for node in cluster.nodes if node.platform is Platform.VM and node.bmc is None)
+    for nodes in groups(booted):
         wanted = order(cluster, nodes, "disk", DISK_GIB)
         folder = _folder() / wanted.key
         if not folder.is_dir():

@@ -62,7 +62,7 @@ class Manifest(_Document):
     platform: str = Field(description="`vm`, `bare-metal` or `container`.")
     architecture: str = Field(description="As uname -m prints it.")
     kernel: str | None = Field(description="The kernel that boots by default; null: none is in it.")
-    format: Literal["disk", "oci"]
+    format: Literal["disk", "oci", "root"]
     size_gib: int | None = Field(description="Size of the disk in GiB; null: not a disk.")
     recipe: str = Field(description="Key of the base tree.")
     installed: tuple[Operation, ...] = Field(description="Operations carried out in it, in this order.")

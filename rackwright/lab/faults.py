@@ -8,18 +8,20 @@ from pathlib import Path
 
 from rackwright.errors import LabError
 from rackwright.lab import (
+    bmc_faults,
     cgroup,
     container,
     container_disk,
     delay,
+    fault_record,
     gpu_node,
     gpus,
     names,
     network,
     node,
-    state,
     vm_faults,
 )
+from rackwright.lab.fault_record import recorded, save
 from rackwright.lab.process import launch, wait_until
 from rackwright.lab.spec import NodeSpec, RackSpec
 
@@ -28,24 +30,21 @@ _GPU = "gpu:"
 _SSH_UNITS = ("ssh.socket", "ssh.service")
 
 
-def recorded(rack: str, name: str) -> dict[str, list[str]]:
-    """The faults a node has now: kind -> its arguments."""
-    found: dict[str, list[str]] | None = state.read_json(_record(rack, name))
-    return found or {}
-
-
 def inject(spec: RackSpec, target: NodeSpec, kind: str, args: tuple[str, ...]) -> None:
     """Do a fault to a node; a second one of the same kind replaces the first."""
     gpu = kind.startswith(_GPU)
     _check(target, kind, args)
+    if kind in bmc_faults.USAGE:
+        return bmc_faults.inject(spec, target, kind, args)
     faults = recorded(spec.name, target.name)
     if "kill" in faults or not node.running(spec.name, target.name):
-        raise LabError(f"node {target.name} is not running", hint=f"rackwright lab heal {target.name}")
+        command = f"heal {target.name}" if target.bmc is None else f"power {target.name} on"
+        raise LabError(f"node {target.name} is not running", hint=f"rackwright lab {command}")
     if "pause" in faults and _needs_running(target, kind):
         raise LabError(f"node {target.name} is paused, and {kind} needs it to run", hint="heal it first")
     # Recorded first: a half-done fault is then healed as well.
     faults |= {kind: list(args)}
-    _save(spec.name, target.name, faults)
+    save(spec.name, target.name, faults)
     if gpu:
         gpu_node.place(spec.name, target, _of_gpus(faults))
         gpu_node.say(spec.name, target, kind.removeprefix(_GPU))
@@ -53,20 +52,22 @@ def inject(spec: RackSpec, target: NodeSpec, kind: str, args: tuple[str, ...]) -
         FAULTS[kind].act(spec, target, args)
     if kind == "power-cut":
         booted(spec, target)
+    return None
 
 
 def booted(spec: RackSpec, target: NodeSpec) -> None:
-    """Forget the faults that ended with a new start of the node: all but what is on a machine's disk."""
+    """Forget the faults that ended with a new start of the node: all but those of a machine's disk and of its BMC."""
     cgroup.remove(spec.name, _delay_group(target))
     faults = recorded(spec.name, target.name)
-    left = {kind: args for kind, args in faults.items() if kind == "fill-disk" and target.vm is not None}
-    _save(spec.name, target.name, left)
+    kept = ("fill-disk", *bmc_faults.USAGE) if target.vm is not None else ()
+    left = {kind: args for kind, args in faults.items() if kind in kept}
+    save(spec.name, target.name, left)
 
 
 def forget(spec: RackSpec, target: NodeSpec) -> None:
     """Forget every fault of a node that booted from other disks."""
     cgroup.remove(spec.name, _delay_group(target))
-    _record(spec.name, target.name).unlink(missing_ok=True)
+    fault_record.forget(spec.name, target.name)
 
 
 def _needs_running(target: NodeSpec, kind: str) -> bool:
@@ -109,7 +110,10 @@ def heal(spec: RackSpec, target: NodeSpec) -> None:
     if "kill" not in faults and (_needs_power_cycle(target, faults) or node.panicked(spec.name, target.name)):
         cgroup.kill(spec.name, target.name)
         wait_until(lambda: not node.running(spec.name, target.name), f"{target.name} to be off")
-    if not node.running(spec.name, target.name):
+    bmc_faults.heal(spec, target)
+    if target.bmc is not None and "kill" not in faults and not node.running(spec.name, target.name):
+        pass  # it was switched off, and a fault is not what keeps it so
+    elif not node.running(spec.name, target.name):
         # A node which boots gets a new cable and its own sshd, and a container an empty disk reserve.
         cgroup.remove(spec.name, _delay_group(target))
         node.kind(target).start(spec, target)
@@ -118,7 +122,7 @@ def heal(spec: RackSpec, target: NodeSpec) -> None:
     else:
         _undo(spec, target, faults)
     node.wait_ready(spec, target)
-    _record(spec.name, target.name).unlink(missing_ok=True)
+    fault_record.forget(spec.name, target.name)
 
 
 def _needs_power_cycle(target: NodeSpec, faults: Mapping[str, object]) -> bool:
@@ -224,14 +228,6 @@ def _fill_file(rack: str, name: str) -> Path:
     return container.host_view(rack, name, names.node_state(rack, name) / "disk" / container_disk.FILL)
 
 
-def _record(rack: str, name: str) -> Path:
-    return names.node_state(rack, name) / "faults.json"
-
-
-def _save(rack: str, name: str, faults: Mapping[str, list[str]]) -> None:
-    state.write_json(_record(rack, name), dict(faults))
-
-
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What does a fault, how it is written, and how many of its arguments it cannot do without."""
@@ -241,6 +237,10 @@ class Fault:
     least: int = 0
     of_machines: bool = False
     """Only a virtual machine can have it."""
+
+
+def _recorded_only(_spec: RackSpec, _target: NodeSpec, _args: tuple[str, ...]) -> None:
+    """Faults of a BMC: see rackwright.lab.bmc_faults."""
 
 
 FAULTS: dict[str, Fault] = {
@@ -255,6 +255,10 @@ FAULTS: dict[str, Fault] = {
     "clock:jump": Fault(vm_faults.jump_clock, "clock:jump SECONDS", least=1, of_machines=True),
     "power-cut": Fault(vm_faults.cut_power, "power-cut", of_machines=True),
     "panic": Fault(vm_faults.panic, "panic", of_machines=True),
+    **{
+        kind: Fault(_recorded_only, usage, least=len(usage.split()) - 1, of_machines=True)
+        for kind, usage in bmc_faults.USAGE.items()
+    },
 }
 """Fault kind -> what does it."""
 

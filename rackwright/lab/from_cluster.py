@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
-from rackwright.lab.spec import LeafPort, NodeSpec, RackSpec, VmSpec
+from rackwright.lab.spec import BmcSpec, LeafPort, NodeSpec, RackSpec, VmSpec
+from rackwright.model.bmc import Bmc, BmcProtocol
 from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
 from rackwright.model.fabric import NodePort
 from rackwright.model.sku import Sku
@@ -42,14 +43,15 @@ def rack_spec(cluster: Cluster) -> RackSpec:
         known_hosts=cluster.ssh.known_hosts,
         ssh_port=cluster.ssh.port,
         gateway=None if management.gateway is None else str(management.gateway),
+        bmc_bridge=_bmc_bridge(cluster),
     )
 
 
 def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
-    if node.platform is Platform.BARE_METAL:
+    if node.platform is Platform.BARE_METAL and node.bmc is None:
         raise LabError(
-            f"{node.name} is {node.platform}, and the lab boots containers and virtual machines.",
-            hint="set `platform: container` or `platform: vm` to boot the file as a lab rack",
+            f"{node.name} is {node.platform} without a BMC, which the lab cannot boot.",
+            hint="set `platform: container` or `platform: vm` to boot the file as a lab rack, or declare `bmc:`",
         )
     if node.lab is None:
         raise LabError(f"{node.name} declares no lab size.", hint="e.g. `lab: {cpus: 2, memory_mib: 2048}`")
@@ -77,8 +79,55 @@ def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
         leaf_ports=cables if any(cables) else (),
         containers=node.lab.containers,
         gpus=_gpus(node),
-        vm=_vm(node.sku) if node.platform is Platform.VM else None,
+        vm=None if node.platform is Platform.CONTAINER else _vm(node.sku),
+        bmc=_bmc(cluster, node),
     )
+
+
+def _bmc(cluster: Cluster, node: Node) -> BmcSpec | None:
+    """The virtual BMC of a machine that the lab racks and does not boot."""
+    if node.bmc is None:
+        return None
+    if node.bmc.protocol is not BmcProtocol.REDFISH:
+        raise LabError(
+            f"The BMC of {node.name} is declared with {node.bmc.protocol}; the lab's speak redfish."
+        )
+    if cluster.ssh.key is None:
+        raise LabError(f"{cluster.path} names no `ssh.key`, beside which the lab keeps the BMCs' password.")
+    return BmcSpec(
+        address=str(node.bmc.address),
+        prefix_length=_bmc_network(cluster, node.bmc).cidr.prefixlen,
+        port=node.bmc.port,
+        user=node.bmc.user,
+        password=cluster.ssh.key.parent / node.bmc.password,
+        authority=node.bmc.ca,
+        secure_boot=node.install is not None and node.install.secure_boot,
+    )
+
+
+def _bmc_network(cluster: Cluster, bmc: Bmc) -> Network:
+    for network in cluster.networks.values():
+        if network.purpose is NetworkPurpose.BMC and bmc.address in network.cidr:
+            return network
+    raise LabError(
+        f"The BMC address {bmc.address} is in no network of purpose bmc.",
+        hint="e.g. `bmc: {purpose: bmc, cidr: 10.82.0.0/24}` under `networks`",
+    )
+
+
+def _bmc_bridge(cluster: Cluster) -> str | None:
+    """The rack's address in the network of its BMCs: where they are declared to fetch images, else a free one."""
+    bmcs = [node.bmc for node in cluster.nodes if node.bmc is not None]
+    if not bmcs:
+        return None
+    network = _bmc_network(cluster, bmcs[0])
+    taken = {bmc.address for bmc in bmcs}
+    server = None if cluster.boot_network is None else cluster.boot_network.bmc_server
+    wanted = [address for address in (server, network.gateway) if address is not None]
+    for address in (*wanted, *network.cidr.hosts()):
+        if address in network.cidr and address not in taken:
+            return f"{address}/{network.cidr.prefixlen}"
+    raise LabError(f"No address is free for the rack in {network.name}, {network.cidr}.")
 
 
 def _leaf_port(cluster: Cluster, node: Node, entry: NodeAddress) -> LeafPort | None:
@@ -112,9 +161,12 @@ def _gpus(node: Node) -> str | None:
 
 
 def _bridge(cluster: Cluster, management: Network) -> IPv4Address:
-    """The bridge is the management network's gateway, else its first address that no node has."""
+    """The bridge is the management network's gateway, else where machines that boot find the control node, else free."""
     if management.gateway is not None:
         return management.gateway
+    boot = cluster.boot_network
+    if boot is not None and boot.network == management.name:
+        return boot.server
     taken = {cluster.management_address(node) for node in cluster.nodes}
     for address in management.cidr.hosts():
         if address not in taken:

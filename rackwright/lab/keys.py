@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rackwright.errors import LabError
@@ -14,14 +14,14 @@ from rackwright.lab.spec import NodeSpec, RackSpec
 def ensure_admin_key(key: Path) -> str:
     """The public half of the administrator's key; makes an ed25519 key where there is none."""
     if not key.exists():
-        _make_folder(key.parent)
+        make_folder(key.parent)
         # Made elsewhere and put in place whole, so that an interrupted `up` leaves no half a key.
         with tempfile.TemporaryDirectory() as folder:
             public_half = make_key(Path(folder, "key"), "rackwright-lab")
             state.write_text(key.with_name(key.name + ".pub"), f"{public_half}\n")
             state.write_text(key, Path(folder, "key").read_text(), 0o600)
         for path in (key, key.with_name(key.name + ".pub")):
-            _give_to_owner_of(key.parent, path)
+            give_to_owner_of(key.parent, path)
     public = run(["ssh-keygen", "-y", "-P", "", "-f", str(key)], timeout=10, check=False)
     if public.returncode != 0:
         raise LabError(f"{key} is not a private key without passphrase: {public.stderr.strip()}")
@@ -44,22 +44,35 @@ def host_patterns(node: NodeSpec, port: int) -> list[str]:
 def rewrite_known_hosts(text: str, keys: Mapping[str, Sequence[str]]) -> str:
     """known_hosts with these keys (public key -> its host patterns) and without older ones of the same hosts."""
     ours = {pattern for patterns in keys.values() for pattern in patterns}
-    lines = [kept for line in text.splitlines() if (kept := _without(line, ours)) is not None]
-    for key, patterns in keys.items():
-        kind, blob = key.split()[:2]
-        lines.append(f"{','.join(patterns)} {kind} {blob}")
-    return "".join(f"{line}\n" for line in lines)
+    added = [f"{','.join(patterns)} {' '.join(key.split()[:2])}\n" for key, patterns in keys.items()]
+    return without_hosts(text, ours) + "".join(added)
 
 
 def write_known_hosts(spec: RackSpec, host_keys: Mapping[str, str]) -> None:
-    """Put the public host keys (node name -> key) into the rack's known_hosts file."""
-    path = spec.known_hosts
-    _make_folder(path.parent)
+    """Put the public host keys (node name -> key) into the rack's known_hosts file; other nodes keep their lines."""
+    known = [node for node in spec.nodes if node.name in host_keys]
+    keys = {host_keys[node.name]: host_patterns(node, spec.ssh_port) for node in known}
+    _change(spec.known_hosts, lambda text: rewrite_known_hosts(text, keys))
+
+
+def forget_hosts(spec: RackSpec, nodes: Sequence[NodeSpec]) -> None:
+    """Take nodes out of the rack's known_hosts file: what an earlier rack had at their addresses is gone."""
+    patterns = {pattern for node in nodes for pattern in host_patterns(node, spec.ssh_port)}
+    _change(spec.known_hosts, lambda text: without_hosts(text, patterns))
+
+
+def without_hosts(text: str, patterns: set[str]) -> str:
+    """known_hosts without the keys of these hosts."""
+    lines = [kept for line in text.splitlines() if (kept := _without(line, patterns)) is not None]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _change(path: Path, change: Callable[[str], str]) -> None:
+    make_folder(path.parent)
     # Racks may share the file; it is read, changed and replaced in one step.
     with state.lock("known_hosts", wait=10):
         old = path.read_text() if path.exists() else ""
-        keys = {host_keys[node.name]: host_patterns(node, spec.ssh_port) for node in spec.nodes}
-        new = rewrite_known_hosts(old, keys)
+        new = change(old)
         if new == old:
             return
         owner = path if path.exists() else path.parent
@@ -77,14 +90,16 @@ def _without(line: str, ours: set[str]) -> str | None:
     return f"{','.join(kept)} {rest}" if kept else None
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """A folder and those above it; a new one belongs to the owner of the one above."""
     if not folder.exists():
-        _make_folder(folder.parent)
+        make_folder(folder.parent)
         folder.mkdir(mode=0o755, exist_ok=True)
-        _give_to_owner_of(folder.parent, folder)
+        give_to_owner_of(folder.parent, folder)
 
 
-def _give_to_owner_of(model: Path, path: Path) -> None:
+def give_to_owner_of(model: Path, path: Path) -> None:
+    """Make one path belong to the owner of another."""
     # The lab runs as root, mostly through sudo, in a folder which belongs to the person at the keyboard.
     status = model.stat()
     os.chown(path, status.st_uid, status.st_gid)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import uuid
 from pathlib import Path
 
 RUNTIME = Path("/run/rackwright/lab")
@@ -14,6 +15,7 @@ BRIDGE = "rack0"
 
 # IFNAMSIZ is 16 with its closing zero.
 _INTERFACE_LENGTH = 15
+_MACHINES = uuid.UUID("6f2a3c52-0f1e-4d0b-9a3e-7b1c5d8e4a10")
 
 
 def lab_dir() -> Path:
@@ -39,6 +41,11 @@ def rack_disks(rack: str) -> Path:
 def namespace(rack: str, node: str | None = None) -> str:
     """Network namespace of a rack's bridge or of a node; no name has a dot, so no two can be alike."""
     return f"rw-{rack}" if node is None else f"rw-{rack}.{node}"
+
+
+def bmc_namespace(rack: str) -> str:
+    """Network namespace of a rack's BMCs; with a second dot, which no node's has."""
+    return f"rw-{rack}.bmcs.net"
 
 
 def interface(kind: str, node: str) -> str:
@@ -72,3 +79,18 @@ def mac(rack: str, node: str, side: str) -> str:
 def port_mac(rack: str, node: str, number: int) -> str:
     """MAC address of a node's port: 0 is the management network's."""
     return mac(rack, node, f"node{number or ''}")
+
+
+def serial_number(rack: str, node: str) -> str:
+    """Serial number of a racked machine, as its firmware and its BMC print it."""
+    return f"RW-{rack}-{node}"
+
+
+def machine_uuid(rack: str, node: str) -> str:
+    """UUID of a racked machine, as its firmware and its BMC print it."""
+    return str(uuid.uuid5(_MACHINES, f"{rack}.{node}"))
+
+
+def disk_serial(node: str, drive: str) -> str:
+    """Serial number of a machine's disk; NVMe and virtio have room for 20 characters."""
+    return f"{node[:12]}-{drive}"

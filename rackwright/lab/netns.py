@@ -17,7 +17,7 @@ def rack_is_up(name: str) -> bool:
 
 def open_socket(rack: str, address: str, port: int, timeout: float) -> socket.socket | None:
     """A TCP socket connected from inside the rack, None when no such rack is up; errors are OSError."""
-    connection = _socket_inside(names.namespace(rack))
+    connection = socket_inside(names.namespace(rack))
     if connection is None:
         return None
     try:
@@ -41,7 +41,8 @@ def ssh_answers(rack: str, address: str, port: int, seconds: float = 2.0) -> boo
         return False
 
 
-def _socket_inside(namespace: str) -> socket.socket | None:
+def socket_inside(namespace: str) -> socket.socket | None:
+    """A TCP socket of a namespace, to listen or to connect with; None where there is no such namespace."""
     # A socket stays in the namespace it was created in, so the thread is abroad for two system calls
     # only. Nothing in between does I/O: under gevent no other greenlet runs until the thread is back.
     try:

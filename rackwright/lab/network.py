@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Interface
 from itertools import count
 
-from rackwright.lab import leaves, names
+from rackwright.lab import bmc_network, leaves, names
 from rackwright.lab.links import TIMEOUT, batch, exists, has_link, make_namespace, remove_link
 from rackwright.lab.process import run
 from rackwright.lab.spec import NodeSpec, RackSpec
@@ -41,6 +41,7 @@ def make_rack(spec: RackSpec) -> None:
             batch(namespace, f"link add {bridge} address {mac} type bridge mcast_snooping 0")
         batch(namespace, f"link set {bridge} mtu {mtu} addrgenmode none up")
     leaves.make(spec, mtu)
+    bmc_network.make(spec)
 
 
 def make_node(spec: RackSpec, node: NodeSpec) -> None:

@@ -1,4 +1,4 @@
-"""One node of either kind: a container or a virtual machine, each a module with the same functions."""
+"""One node of any kind: a container, a virtual machine or a racked one, each a module with the same functions."""
 
 import os
 import time
@@ -8,7 +8,7 @@ from threading import Event
 from typing import Protocol
 
 from rackwright.errors import LabError
-from rackwright.lab import cgroup, container, names, network, vm
+from rackwright.lab import cgroup, container, names, network, racked, vm
 from rackwright.lab.seed import Identity
 from rackwright.lab.spec import NodeSpec, RackSpec
 
@@ -19,7 +19,7 @@ _PANIC = "---[ end Kernel panic"
 
 
 class Kind(Protocol):
-    """What the modules `container` and `vm` offer."""
+    """What the modules `container`, `vm` and `racked` offer."""
 
     READY_TIMEOUT: float
 
@@ -53,7 +53,9 @@ class Kind(Protocol):
 
 def kind(node: NodeSpec) -> Kind:
     """The module that runs the node."""
-    return container if node.vm is None else vm
+    if node.vm is None:
+        return container
+    return vm if node.bmc is None else racked
 
 
 def running(rack: str, node: str) -> bool:

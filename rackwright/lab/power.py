@@ -36,6 +36,8 @@ def _on(spec: RackSpec, target: NodeSpec) -> None:
 
 
 def _off(spec: RackSpec, target: NodeSpec) -> None:
+    if target.bmc is not None and not node.running(spec.name, target.name):
+        return  # it may never have been switched on: there are no cables yet
     # A container's kernel would go on answering ping; a machine without power does not.
     network.set_cable(spec.name, target.name, up=False)
     cgroup.kill(spec.name, target.name)

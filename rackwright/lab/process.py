@@ -33,7 +33,10 @@ PACKAGES = {
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "systemd-nspawn": "systemd-container",
+    "tar": "tar",
     "unshare": "util-linux",
+    "xorriso": "xorriso",
+    "zstd": "zstd",
 }
 """Program -> the Debian package which has it."""
 

@@ -19,15 +19,23 @@ from rackwright.lab.spec import NodeSpec, RackSpec, VmSpec
 PROGRAM = "qemu-system-x86_64"
 FIRMWARE = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
 FIRMWARE_VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.fd")
+SECURE_FIRMWARE = Path("/usr/share/OVMF/OVMF_CODE_4M.ms.fd")
+SECURE_VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.ms.fd")
+"""With the keys that Microsoft's certificate authorities have signed distributions' boot loaders with."""
 KVM = Path("/dev/kvm")
 MONITOR, AGENT, SERIAL, CONSOLE_LOG = "monitor", "agent", "serial", "console.log"
 """Sockets and log in the folder of a node's state, which is the working directory of its qemu."""
 OVERHEAD_MIB = 1024
 """Of qemu beside the machine's memory: translated code, firmware, buffers and page cache."""
 
+MANUFACTURER, PRODUCT = "rackwright", "lab"
+CD_DRIVE, CD_DEVICE, BOOT_PORT = "cd", "cd0", "nic0"
+"""Names that qemu's monitor has for a racked machine's CD drive and its first port."""
+_FURTHER_DISKS = 100
 _TRANSLATED_MIB = 256
 """Cache of translated code; without a limit a small machine grows by gigabytes."""
 _PROBE_SECONDS = 30
+ROOT_SLOT = 2
 _FIRST_DATA_SLOT = 4
 """On the root bus, after the random numbers, the root disk and the seed, which qemu places itself."""
 
@@ -37,9 +45,22 @@ class Disks:
     """The files of a machine's disks."""
 
     root: Path
-    seed: Path
+    seed: Path | None
+    """None: a racked machine, which has no identity before it is installed."""
     variables: Path
     data: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """With what a racked machine is switched on."""
+
+    order: tuple[str, ...]
+    """Of `cd`, `disk` and `network`; what is not in it is not booted from."""
+    medium: Path | None
+    """What is in its CD drive."""
+    secure_boot: bool
+    bios_version: str
 
 
 def tap(node: str, number: int) -> str:
@@ -57,20 +78,24 @@ def data_slot(number: int) -> str:
     return f"0000:00:{_FIRST_DATA_SLOT + number:02x}.0"
 
 
-def command(spec: RackSpec, node: NodeSpec, disks: Disks, kvm: bool) -> list[str]:
-    """qemu for a node; its sockets are relative to its working directory."""
+def command(spec: RackSpec, node: NodeSpec, disks: Disks, kvm: bool, start: Start | None = None) -> list[str]:
+    """qemu for a node; its sockets are relative to its working directory.
+
+    + start: of a racked machine
+    """
     assert node.vm is not None
     return [
         PROGRAM,
         *("-name", f"{spec.name}.{node.name}", "-no-user-config", "-nodefaults", "-display", "none"),
         # What a guest makes of qemu cannot start programs, change users or leave its limits.
         *("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"),
-        *("-machine", "q35", *_processor(kvm), *_shape(node, node.vm)),
+        *("-machine", f"q35{_secure_mode(start)}", *_processor(kvm), *_shape(node, node.vm)),
         *("-rtc", "base=utc,clock=host", "-device", "virtio-rng-pci"),
-        *("-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={FIRMWARE}"),
+        *_firmware(start),
         *("-drive", f"if=pflash,unit=1,format=raw,file={_quoted(disks.variables)}"),
-        *_disks(node, disks),
-        *(word for number in range(len(node.addresses)) for word in _port(spec, node, number)),
+        *_disks(node, disks, start),
+        *(word for number in range(len(node.addresses)) for word in _port(spec, node, number, start)),
+        *_identity(spec, node, start),
         *(
             "-chardev",
             f"socket,id=serial,path={SERIAL},server=on,wait=off,logfile={CONSOLE_LOG},logappend=on",
@@ -104,27 +129,80 @@ def _shape(node: NodeSpec, vm: VmSpec) -> list[str]:
     return words
 
 
-def _disks(node: NodeSpec, disks: Disks) -> list[str]:
+def _secure_mode(start: Start | None) -> str:
+    return ",smm=on" if start is not None and start.secure_boot else ""
+
+
+def _firmware(start: Start | None) -> list[str]:
+    if start is None or not start.secure_boot:
+        return ["-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={FIRMWARE}"]
+    # The guest's kernel must not write the variables past the firmware: only code in system management mode may.
+    return [
+        *("-global", "driver=cfi.pflash01,property=secure,value=on", "-global", "ICH9-LPC.disable_s3=1"),
+        *("-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={SECURE_FIRMWARE}"),
+    ]
+
+
+def _identity(spec: RackSpec, node: NodeSpec, start: Start | None) -> list[str]:
+    """What the firmware of a racked machine prints of it (SMBIOS)."""
+    if start is None:
+        return []
+    serial, uuid = names.serial_number(spec.name, node.name), names.machine_uuid(spec.name, node.name)
+    made = f"manufacturer={MANUFACTURER}"
+    return [
+        *("-uuid", uuid, "-smbios", f"type=0,vendor={MANUFACTURER},version={start.bios_version},uefi=on"),
+        *("-smbios", f"type=1,{made},product={PRODUCT},serial={serial},uuid={uuid}"),
+        *("-smbios", f"type=2,{made},product={PRODUCT},serial={serial}"),
+        *("-smbios", f"type=3,{made},serial={serial}"),
+    ]
+
+
+def _disks(node: NodeSpec, disks: Disks, start: Start | None) -> list[str]:
     # The guest's flushes reach this host's page cache, which a killed qemu leaves whole: a power cut loses
     # what the guest had not flushed. Only a crash of the host itself would lose more, and the rack with it.
-    words = ["-drive", f"if=none,id={drive_name()},format=qcow2,cache=unsafe,file={_quoted(disks.root)}"]
-    words += ["-device", f"virtio-blk-pci,drive={drive_name()},serial=root,bootindex=0"]
-    words += ["-drive", f"if=none,id=seed,format=raw,readonly=on,file={_quoted(disks.seed)}"]
-    words += ["-device", f"virtio-blk-pci,drive=seed,serial={SEED_SERIAL}"]
+    drive = drive_name()
+    words = ["-drive", f"if=none,id={drive},format=qcow2,cache=unsafe,file={_quoted(disks.root)}"]
+    serial = drive if start is None else names.disk_serial(node.name, drive)
+    first = 0 if start is None else _index(start, "disk")
+    place = "" if start is None else f",addr=0x{ROOT_SLOT:x}"  # which a cluster file may name (by_path)
+    words += ["-device", f"virtio-blk-pci,drive={drive}{place},serial={serial},bootindex={first}"]
+    if disks.seed is not None:
+        words += ["-drive", f"if=none,id=seed,format=raw,readonly=on,file={_quoted(disks.seed)}"]
+        words += ["-device", f"virtio-blk-pci,drive=seed,serial={SEED_SERIAL}"]
     for number, path in enumerate(disks.data):
         drive = drive_name(number)
         words += ["-drive", f"if=none,id={drive},format=qcow2,cache=unsafe,file={_quoted(path)}"]
         place = f"addr=0x{_FIRST_DATA_SLOT + number:x}"
-        words += ["-device", f"nvme,drive={drive},{place},serial={node.name[:12]}-{drive}"]
-    return words
+        booted = "" if start is None else f",bootindex={first + 1 + number}"
+        words += [
+            "-device",
+            f"nvme,drive={drive},{place},serial={names.disk_serial(node.name, drive)}{booted}",
+        ]
+    return [*words, *_cd(start)]
 
 
-def _port(spec: RackSpec, node: NodeSpec, number: int) -> list[str]:
+def _cd(start: Start | None) -> list[str]:
+    if start is None:
+        return []
+    file = "" if start.medium is None else f",format=raw,file={_quoted(start.medium)}"
+    device = f"ide-cd,id={CD_DEVICE},drive={CD_DRIVE},bus=ide.0"
+    booted = f",bootindex={_index(start, 'cd')}" if "cd" in start.order else ""
+    return ["-drive", f"if=none,id={CD_DRIVE},media=cdrom,readonly=on{file}", "-device", f"{device}{booted}"]
+
+
+def _index(start: Start, device: str) -> int:
+    """Place in the firmware's order, with room after `disk` for the further disks."""
+    return start.order.index(device) * _FURTHER_DISKS
+
+
+def _port(spec: RackSpec, node: NodeSpec, number: int, start: Start | None) -> list[str]:
     mac, _ = ports(spec.name, node)[number]
     mtu = f",host_mtu={node.mtu}" if node.mtu > 1500 else ""
+    asked = start is not None and number == 0 and "network" in start.order
+    booted = f",bootindex={_index(start, 'network')}" if start is not None and asked else ""
     return [
         *("-netdev", f"tap,id=port{number},ifname={tap(node.name, number)},script=no,downscript=no"),
-        *("-device", f"virtio-net-pci,id=nic{number},netdev=port{number},mac={mac},romfile={mtu}"),
+        *("-device", f"virtio-net-pci,id=nic{number},netdev=port{number},mac={mac},romfile={mtu}{booted}"),
     ]
 
 

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -12,6 +11,7 @@ from rackwright.errors import LabError
 from rackwright.lab import (
     cgroup,
     container_disk,
+    fault_record,
     faults,
     image,
     keys,
@@ -26,6 +26,7 @@ from rackwright.lab import (
     status,
 )
 from rackwright.lab.at_once import boots_at_once, in_parallel, raise_host_limits
+from rackwright.lab.bmc import service
 from rackwright.lab.netns import rack_is_up
 from rackwright.lab.process import attach, require
 from rackwright.lab.spec import NodeSpec, RackSpec, check_label
@@ -82,7 +83,7 @@ class Rack:
         if spec is None:
             raise LabError(f"rack {self.name} has no recorded specification")
         require((*_UP_PROGRAMS, *(_MIRROR_PROGRAMS if spec.apt_proxy else ())))
-        for one in {one.vm is None: one for one in spec.nodes}.values():
+        for one in {(one.vm is None, one.bmc is None): one for one in spec.nodes}.values():
             node.kind(one).require_host()
         with self._locked():
             self._begin(spec)
@@ -91,9 +92,11 @@ class Rack:
                 network.make_rack(spec)
                 leaves.start(spec)
                 mirror.open_door(spec)
+                keys.forget_hosts(spec, [one for one in spec.racked if _is_new(spec, one)])
                 bases = {one.name: _base(one, trees, boot_images or {}) for one in spec.nodes}
                 in_parallel(spec.nodes, lambda one: _prepare(spec, one, bases[one.name], public_key), Event())
                 keys.write_known_hosts(spec, _host_keys(spec))
+                service.start(spec)
                 give_up = Event()
                 bring_up = partial(self._bring_up, spec, give_up)
                 in_parallel(spec.nodes, bring_up, give_up, workers=boots_at_once())
@@ -217,7 +220,9 @@ class Rack:
         raise_host_limits()
 
     def _bring_up(self, spec: RackSpec, give_up: Event, target: NodeSpec) -> None:
-        if broken := faults.recorded(self.name, target.name):
+        if target.bmc is not None:
+            return  # its BMC switches it on
+        if broken := fault_record.recorded(self.name, target.name):
             self.log(f"{target.name}: left alone, it has faults ({', '.join(broken)})")
             return
         if started := not node.running(self.name, target.name):
@@ -230,6 +235,8 @@ class Rack:
 def _base(target: NodeSpec, trees: Mapping[str, Path], boot_images: Mapping[str, Path]) -> Path:
     if target.vm is None:
         return trees[target.image]
+    if target.bmc is not None:
+        return Path()  # its disks are blank
     if target.name not in boot_images:
         raise LabError(f"node {target.name} is a virtual machine and has no boot image")
     return boot_images[target.name]
@@ -237,22 +244,30 @@ def _base(target: NodeSpec, trees: Mapping[str, Path], boot_images: Mapping[str,
 
 def _prepare(spec: RackSpec, target: NodeSpec, base: Path, public_key: str) -> None:
     # The record is written last: a node which has one has its disk, and its keys are in known_hosts.
-    if state.node_record(spec.name, target.name) is not None:
+    if not _is_new(spec, target):
         return
     names.node_state(spec.name, target.name).mkdir(parents=True, exist_ok=True)
     identity = node.kind(target).prepare(spec, target, base, public_key)
-    record = state.NodeRecord(asdict(target), str(base), identity.host_key, identity.machine_id)
+    record = state.NodeRecord(target.to_json(), str(base), identity.host_key, identity.machine_id)
     state.save_node_record(spec.name, target.name, record)
+
+
+def _is_new(spec: RackSpec, target: NodeSpec) -> bool:
+    return state.node_record(spec.name, target.name) is None
 
 
 def _host_keys(spec: RackSpec) -> dict[str, str]:
     records = {one.name: state.node_record(spec.name, one.name) for one in spec.nodes}
-    return {name: record.host_key for name, record in records.items() if record is not None}
+    return {
+        name: record.host_key for name, record in records.items() if record is not None and record.host_key
+    }
 
 
 def _refuse_changes(old: RackSpec, new: RackSpec) -> None:
     """A running rack may gain and lose nodes; anything else would need them all to boot anew."""
     before, after = old.to_json() | {"nodes": None}, new.to_json() | {"nodes": None}
+    if old.bmc_bridge is None:
+        after["bmc_bridge"] = None  # the first racked machine brings its network
     changed = [key for key in before if before[key] != after[key]]
     known = {one.name: one for one in old.nodes}
     changed += [f"node {one.name}" for one in new.nodes if known.get(one.name, one) != one]

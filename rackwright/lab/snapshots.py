@@ -62,6 +62,9 @@ def _take_running(spec: RackSpec, target: NodeSpec, name: str) -> None:
         {"type": "blockdev-snapshot-internal-sync", "data": {"device": drive, "name": name}}
         for drive in drives
     ]
+    if target.bmc is not None:  # whatever is installed on it may have no guest agent
+        vm.monitor_ask(spec.name, target, "transaction", actions=actions)
+        return
     socket = names.node_state(spec.name, target.name) / qemu.AGENT
     try:
         with agent(socket, _FREEZE_SECONDS) as guest:

@@ -47,6 +47,33 @@ class LeafPort:
 
 
 @dataclass(frozen=True, slots=True)
+class BmcSpec:
+    """The virtual BMC of a machine that is racked: with blank disks, and powered off until its BMC switches it on."""
+
+    address: str
+    prefix_length: int
+    port: int
+    user: str
+    password: Path
+    """The file of its password, which the lab makes where there is none."""
+    authority: Path | None
+    """Where the certificate of the CA goes that signs the BMC's; None: nowhere."""
+    secure_boot: bool
+    """As the machine is delivered; its BMC changes it."""
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "BmcSpec":
+        """What to_json made."""
+        authority = None if data["authority"] is None else Path(data["authority"])
+        return cls(**(data | {"password": Path(data["password"]), "authority": authority}))
+
+    def to_json(self) -> dict[str, Any]:
+        """The spec as JSON types, good for every working directory."""
+        authority = None if self.authority is None else str(self.authority.absolute())
+        return asdict(self) | {"password": str(self.password.absolute()), "authority": authority}
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSpec:
     """One machine of the rack."""
 
@@ -68,10 +95,12 @@ class NodeSpec:
     """JSON of the GPUs it pretends to have, and of how they are cut (rackwright.lab.gpu_node)."""
     vm: VmSpec | None = None
     """None: a container."""
+    bmc: BmcSpec | None = None
+    """Set: a virtual machine that is racked, and not booted from an image of the lab's."""
 
     def __post_init__(self) -> None:
         check_label("node name", self.name)
-        if self.image not in IMAGES:
+        if self.bmc is None and self.image not in IMAGES:
             raise LabError(f"node {self.name}: no image {self.image!r}", hint=f"images: {', '.join(IMAGES)}")
         if self.cpus < 1 or self.memory_mib < 64:
             raise LabError(f"node {self.name}: needs at least 1 cpu and 64 MiB of memory")
@@ -84,14 +113,23 @@ class NodeSpec:
                 raise LabError(f"node {self.name}: mtu {mtu} is not between 1280 and 65535")
         for cidr in (f"{self.address}/{self.prefix_length}", *self.extra_addresses):
             _interface(f"node {self.name}", cidr)
+        if self.bmc is not None:
+            _interface(f"the BMC of {self.name}", f"{self.bmc.address}/{self.bmc.prefix_length}")
+            if self.vm is None:
+                raise LabError(f"node {self.name}: a container has no BMC", hint="platform: vm")
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "NodeSpec":
-        """What asdict made."""
+        """What to_json made."""
         vm = None if data["vm"] is None else VmSpec.from_json(data["vm"])
+        bmc = None if data["bmc"] is None else BmcSpec.from_json(data["bmc"])
         leaves = tuple(None if port is None else LeafPort(**port) for port in data["leaf_ports"])
         lists = {key: tuple(data[key]) for key in ("extra_addresses", "extra_mtus")}
-        return cls(**(data | lists | {"leaf_ports": leaves, "vm": vm}))
+        return cls(**(data | lists | {"leaf_ports": leaves, "vm": vm, "bmc": bmc}))
+
+    def to_json(self) -> dict[str, Any]:
+        """The spec as JSON types, good for every working directory."""
+        return asdict(self) | {"bmc": None if self.bmc is None else self.bmc.to_json()}
 
     def port_mtu(self, number: int) -> int:
         """MTU of a port: 0 is the management network's."""
@@ -121,6 +159,8 @@ class RackSpec:
     ssh_port: int = 22
     gateway: str | None = None
     """The default route of virtual machines, which leads to the bridge and no further."""
+    bmc_bridge: str | None = None
+    """The rack's address, with its prefix length, in the network of its BMCs; only for a rack that has some."""
 
     def __post_init__(self) -> None:
         check_label("rack name", self.name)
@@ -133,11 +173,30 @@ class RackSpec:
         bridge = _interface(f"rack {self.name}", self.bridge_address)
         _refuse_twins(self.name, [*(node.name for node in self.nodes), *self.leaves])
         _refuse_twins(self.name, [str(bridge.ip), *(a for node in self.nodes for a in node.addresses)])
+        self._check_bmcs()
         if self.apt_proxy is not None and self.apt_proxy_endpoint[0] != str(bridge.ip):
             raise LabError(
                 f"rack {self.name}: the apt proxy {self.apt_proxy} is not on the bridge address {bridge.ip}",
                 hint="the bridge address hosts the rack's mirror",
             )
+
+    def _check_bmcs(self) -> None:
+        """All BMCs are in one network, in which the rack has an address too."""
+        if not self.racked:
+            return
+        if self.bmc_bridge is None:
+            raise LabError(f"rack {self.name}: it has BMCs and no address in their network")
+        bridge = _interface(f"rack {self.name}", self.bmc_bridge)
+        bmcs = {node.name: node.bmc for node in self.racked if node.bmc is not None}
+        for name, bmc in bmcs.items():
+            if _interface(name, f"{bmc.address}/{bmc.prefix_length}").network != bridge.network:
+                raise LabError(f"rack {self.name}: the BMC of {name} is not in {bridge.network}")
+        _refuse_twins(self.name, [str(bridge.ip), *(bmc.address for bmc in bmcs.values())])
+
+    @property
+    def racked(self) -> tuple[NodeSpec, ...]:
+        """The machines that have a BMC."""
+        return tuple(node for node in self.nodes if node.bmc is not None)
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -164,6 +223,7 @@ class RackSpec:
     def to_json(self) -> dict[str, Any]:
         """The spec as JSON types, good for every working directory."""
         return asdict(self) | {
+            "nodes": [node.to_json() for node in self.nodes],
             "key": str(self.key.absolute()),
             "known_hosts": str(self.known_hosts.absolute()),
         }

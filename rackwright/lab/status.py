@@ -4,8 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rackwright.lab import cgroup, faults, links, mirror, names, node, state
+from rackwright.lab import cgroup, fault_record, links, mirror, names, node, state
+from rackwright.lab.bmc import service
 from rackwright.lab.spec import NodeSpec, RackSpec
+
+STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +23,13 @@ class NodeStatus:
     faults: dict[str, list[str]]
     limits: str
     memory_mib: int | None
+    bmc: str = ""
+    """Of a racked machine: the URL of its BMC, or that it does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class RackStatus:
-    """One rack; `up` means that every node without a declared fault is ready."""
+    """One rack; `up` means that every node without a declared fault is ready, and every BMC is served."""
 
     name: str
     up: bool
@@ -45,8 +50,9 @@ def read(rack: str, spec: RackSpec | None) -> RackStatus:
     door = "none"
     if spec.apt_proxy is not None:
         door = spec.apt_proxy if mirror.door_answers(spec) else "stopped"
-    healthy = [one.state == "ready" for one in nodes if not one.faults]
-    return RackStatus(rack, all(healthy) and door != "stopped", door, nodes)
+    healthy = [one.state == "ready" or bool(one.bmc) for one in nodes if not one.faults]
+    reached = all(one.bmc != STOPPED for one in nodes)
+    return RackStatus(rack, all(healthy) and reached and door != "stopped", door, nodes)
 
 
 def describe_limits(limits: dict[str, bool]) -> str:
@@ -64,15 +70,32 @@ def _node(spec: RackSpec, target: NodeSpec) -> NodeStatus:
         name=target.name,
         address=target.address,
         image=target.image,
-        kind="container" if target.vm is None else "vm",
+        kind=_kind(target),
         state=_state(spec, target, running),
-        faults=faults.recorded(spec.name, target.name),
+        faults=fault_record.recorded(spec.name, target.name),
         limits=describe_limits(record.limits if record is not None and running else {}),
         memory_mib=cgroup.memory_mib(spec.name, target.name) if running else None,
+        bmc=_bmc(spec, target),
     )
+
+
+def _kind(target: NodeSpec) -> str:
+    if target.vm is None:
+        return "container"
+    return "vm" if target.bmc is None else "racked"
+
+
+def _bmc(spec: RackSpec, target: NodeSpec) -> str:
+    if target.bmc is None:
+        return ""
+    if not service.running(spec.name):
+        return STOPPED
+    return f"https://{target.bmc.address}:{target.bmc.port}"
 
 
 def _state(spec: RackSpec, target: NodeSpec, running: bool) -> str:
     if not running:
         return "off"
+    if target.bmc is not None:
+        return "on"  # whether something is installed on it, and answers, is not the lab's
     return "ready" if node.kind(target).ready(spec, target) else "not ready"

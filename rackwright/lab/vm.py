@@ -53,7 +53,7 @@ def prepare(spec: RackSpec, node: NodeSpec, base: Path, admin_key: str) -> Ident
         shutil.copyfile(qemu.FIRMWARE_VARIABLES, unfinished / "variables.fd")
         _overlay(base / DISK, unfinished / "root.qcow2")
         for number, size in enumerate(node.vm.data_disks_gb if node.vm else ()):
-            _blank(unfinished / f"data{number}.qcow2", size * _GB)
+            blank(unfinished / f"data{number}.qcow2", size * _GB)
         unfinished.rename(folder)
     return identity
 
@@ -184,5 +184,6 @@ def _overlay(base: Path, target: Path) -> None:
     run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(target)], timeout=60)
 
 
-def _blank(target: Path, size: int) -> None:
+def blank(target: Path, size: int) -> None:
+    """An empty disk of this many bytes, which takes up what is written to it."""
     run(["qemu-img", "create", "-q", "-f", "qcow2", str(target), str(size)], timeout=60)

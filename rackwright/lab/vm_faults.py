@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from rackwright.errors import LabError
-from rackwright.lab import cgroup, qemu, vm
+from rackwright.lab import cgroup, qemu, racked, vm
 from rackwright.lab.process import wait_until
 from rackwright.lab.spec import NodeSpec, RackSpec
 
@@ -54,7 +54,7 @@ def set_clock(spec: RackSpec, node: NodeSpec) -> None:
 def cut_power(spec: RackSpec, node: NodeSpec, _: tuple[str, ...]) -> None:
     """The power fails and comes back at once: what was not flushed to disk is lost, and the machine boots."""
     cgroup.kill(spec.name, node.name)
-    vm.start(spec, node)
+    (vm if node.bmc is None else racked).start(spec, node)
 
 
 def panic(spec: RackSpec, node: NodeSpec, _: tuple[str, ...]) -> None:

@@ -6,13 +6,14 @@ that makes filesystems on a node's own disks `MakesFilesystems`; no role names a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, model_validator
 
+from rackwright.model.disks import Selector
 from rackwright.model.options import Frozen
 from rackwright.model.sku import Source
 from rackwright.model.storage_bench import StorageBench
@@ -223,6 +224,10 @@ class MakesFilesystems:
     def made_access(self, node: Node) -> Mapping[str, tuple[str, str]]:
         """(owner, octal mode) of each one's root folder, likewise; left out: not known."""
         return {}
+
+    def data_disks(self, node: Node) -> Sequence[Selector]:
+        """The disks that it may use on a node, so that nothing else is put on them."""
+        return ()
 
 
 def mount_of(node: Node, filesystem: Filesystem) -> Mount | None:

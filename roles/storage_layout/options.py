@@ -180,6 +180,11 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
         """Owner and mode of their root folders."""
         return {path: (one.owner, one.mode) for path, one in self.filesystems.items()}
 
+    def data_disks(self, node: Node) -> tuple[Selector, ...]:
+        """Its disks, those of the SKU among them."""
+        there = self.on_node(node)
+        return tuple(there.selector(disk, node.name) for disk in there.disks)
+
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """Its mount units."""
         return tuple(f"/etc/systemd/system/{unit_name(path)}" for path in self.filesystems)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rackwright.health.captured import amd_text, bus, drives, kernel, listing, nvidia, smi_text, tables
+from rackwright.health.captured import amd_text, bmc, bus, drives, kernel, listing, nvidia, smi_text, tables
 from rackwright.health.captured.drives import as_json
 from rackwright.health.captured.reading import Context, Reading
 from rackwright.health.probe.main import SCHEMA, VERSION
@@ -35,6 +35,9 @@ KINDS = (
     Kind("md sysfs", listing.is_arrays, listing.arrays),
     Kind("mounts", drives.is_mounts, drives.mounts),
     Kind("lspci", bus.is_lspci, bus.lspci),
+    Kind("ipmitool sel", bmc.is_events, bmc.events),
+    Kind("ipmitool sel info", bmc.is_log, bmc.log),
+    Kind("ipmitool sdr", bmc.is_sensors, bmc.sensors),
     Kind("kernel log", kernel.is_kernel_log, kernel.kernel_log),
 )
 """The kernel's log comes last: its lines have no form of their own."""

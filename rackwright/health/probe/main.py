@@ -13,6 +13,7 @@ from typing import Any
 from rackwright.health.probe import (
     amd,
     bluefield,
+    bmc,
     dcgm,
     gpus,
     kernel_log,
@@ -65,6 +66,7 @@ SECTIONS: dict[str, Reader] = {
     "services": system.services,
     "kernel_log": kernel_log.kernel_log,
     "history": system.history,
+    "bmc": bmc.bmc,
 }
 FAST = (
     "gpus",

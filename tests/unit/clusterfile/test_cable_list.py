@@ -150,7 +150,7 @@ SWITCH_HINT = "a port of a switch is a number from 1, e.g. `12`"
         ("b1,4,b1,5", "Both ends of the cable are in b1.", "a cable joins two switches"),
         (",,b1,4", "A cable has two ends, each with a name and a port.", "e.g. `gpu017,rail3,su1-leaf4,12`"),
         ("w1,rail0,b1", "A cable has two ends, each with a name and a port.", "e.g. `gpu017,rail3,su1-leaf4,12`"),
-        ("w1,rail0,b1,4,,,K1,2", "The row has 8 columns, the header 7.", "put a label with commas in quotes"),
+        ("w1,rail0,b1,4,,,K1,2", "The row has 8 columns, the header 7.", "put a text with commas in quotes"),
         ('w1,rail0,b1,"4', "A quote is not closed on its line.", QUOTES_HINT),
         ('w1,rail0,b1,"4"x', "A quote ends before its text does.", QUOTES_HINT),
         ("w1,rail0,b1,4,,," + "x" * 65, "A label has at most 64 characters.", None),

@@ -12,6 +12,7 @@ from rackwright.health.guard.places import COUNTERS
 from rackwright.health.history import counters_of
 from rackwright.health.history import name as key_of
 from rackwright.status import Status
+from tests.unit.health import ipmi
 from tests.unit.health.fake_node import HANGS, NOW, FakeNode, document
 from tests.unit.health.healthy import (
     SMART,
@@ -890,5 +891,85 @@ for check, name, base in (
     seed(check, "not installed", unit(name, "LoadState=loaded", "LoadState=not-found"), base)
 seed("slurmd-memlock", "8 MiB", unit("slurmd.service", "LimitMEMLOCK=infinity", "LimitMEMLOCK=8388608"))
 seed("opensm-absent", "runs", unit("opensm.service", "ActiveState=inactive", "ActiveState=active"))
+
+# the BMC
+
+
+def sensor(old: str, new: str) -> Mutate:
+    return edit("ipmitool sdr elist", old, new, 1)
+
+
+def event(hours: float, words: str) -> Mutate:
+    return lambda node: ipmi.add_event(node, hours, words)
+
+
+seed("bmc-answers", "it hangs", command("ipmitool mc info", HANGS))
+seed("bmc-answers", "it refuses", command("ipmitool mc info", (1, "", "Get Device ID command failed")))
+seed(
+    "bmc-answers",
+    "it is being updated",
+    edit("ipmitool mc info", "Available          : yes", "Available          : no"),
+)
+for state in ("Failure detected", "Power Supply AC lost", "AC lost or out-of-range"):
+    seed("bmc-supplies", state, sensor("10.1 | Presence detected", f"10.1 | Presence detected, {state}"))
+seed(
+    "bmc-supplies", "predicted", sensor("10.1 | Presence detected", "10.1 | Presence detected, Predictive failure"),
+    finds=Status.WARN,
+)  # fmt: skip
+for state in ("Redundancy Lost", "Non-Redundant: Insufficient Resources"):
+    seed("bmc-redundancy", state, sensor("Fully Redundant", state))
+for state in ("Redundancy Degraded", "Non-Redundant: Sufficient from Redundant"):
+    seed("bmc-redundancy", state, sensor("Fully Redundant", state), finds=Status.WARN)
+for state in ("cr", "nr"):
+    seed(
+        "bmc-fans",
+        f"stands, {state}",
+        sensor("21h | ok  | 29.1 | 8640 RPM", f"21h | {state}  | 29.1 | 0 RPM"),
+    )
+seed(
+    "bmc-fans",
+    "redundancy",
+    sensor("35h | ok  |  7.1 | Fully Redundant", "35h | ok  |  7.1 | Redundancy Lost"),
+)
+seed("bmc-fans", "slow", sensor("21h | ok", "21h | nc"), finds=Status.WARN)
+seed("bmc-temperatures", "an inlet", sensor("02h | ok  |  7.1 | 23", "02h | cr  |  7.1 | 47"))
+seed("bmc-temperatures", "no margin left", sensor("03h | ok  |  3.1 | -41", "03h | cr  |  3.1 | -1"))
+seed(
+    "bmc-temperatures",
+    "a cold one",
+    sensor("02h | ok  |  7.1 | 23", "02h | cr  |  7.1 | 2"),
+    finds=Status.WARN,
+)
+for words in (
+    "Power Overload       ",
+    "Main Power Fault     ",
+    "Drive Fault          ",
+    "Cooling/Fan Fault    ",
+):
+    seed("bmc-chassis", words.strip(), edit("ipmitool chassis status", f"{words}: false", f"{words}: true"))
+seed("bmc-log-room", "97 %", edit("ipmitool sel info", ": 1%", ": 97%"))
+seed(
+    "bmc-log-room",
+    "overflow",
+    edit("ipmitool sel info", "Overflow         : false", "Overflow         : true"),
+)
+seed("bmc-log-room", "85 %", edit("ipmitool sel info", ": 1%", ": 85%"), finds=Status.WARN)
+seed("bmc-power", "0 W", edit("ipmitool dcmi power reading", "2064 Watts", "   0 Watts"))
+seed("bmc-power", "off", edit("ipmitool dcmi power reading", " activated", " deactivated"), finds=Status.WARN)
+for check, words in (
+    ("bmc-log-memory", "Memory #0x02 | Uncorrectable ECC (UnCorrectable ECC |  DIMMD7) | Asserted"),
+    ("bmc-log-memory", "Memory #0xeb | Transition to Non-recoverable | Asserted"),
+    ("bmc-log-processor", "Processor #0xc9 | IERR | Asserted"),
+    ("bmc-log-processor", "Processor CPU1_IERR | State Asserted"),
+    ("bmc-log-processor", "Processor #0x40 | Uncorrectable machine check exception | Asserted"),
+    ("bmc-log-pcie", "Critical Interrupt #0x90 | Bus Fatal Error | Asserted"),
+    ("bmc-log-pcie", "Critical Interrupt #0x17 | PCI SERR | Asserted"),
+    ("bmc-log-power", "Power Unit #0x01 | Failure detected | Asserted"),
+    ("bmc-log-drive", "Drive Slot / Bay #0x44 | Drive Fault | Asserted"),
+):
+    seed(check, words, event(2, words))
+seed("bmc-log-memory", "before the last day, since the last boot", both(
+    event(30, "Memory #0x02 | Uncorrectable ECC | Asserted"), put("/proc/uptime", "144000.0 1.0\n"),
+))  # fmt: skip
 
 TAKEN_AT = NOW

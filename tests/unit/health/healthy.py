@@ -13,7 +13,7 @@ from rackwright.health.request import request_of
 from rackwright.lab import gpus as simulated
 from rackwright.lab import smi_xml
 from rackwright.model.sku import BLUEFIELD_3, Gpus, NvSwitch, Sku
-from tests.unit.health import amd_smi
+from tests.unit.health import amd_smi, ipmi
 from tests.unit.health.fake_node import NOW, FakeNode
 
 JOURNAL = f"journalctl -k -b -q --no-pager -o json --output-fields={FIELDS} --since=@{NOW - 86400:.0f}"
@@ -38,6 +38,7 @@ def healthy(sku: Sku, expected: Expected) -> FakeNode:
         _mounts,
         _packages,
         _services,
+        ipmi.put_bmc,
     ):
         build(node, sku, expected)
     return node

@@ -10,6 +10,7 @@ import yaml
 
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
+from rackwright.lab import names
 from rackwright.lab.from_cluster import rack_spec
 from rackwright.lab.spec import LeafPort, NodeSpec, RackSpec, VmSpec
 
@@ -99,7 +100,45 @@ def test_real_servers_are_not_booted(tmp_path: Path):
     content["nodes"][1] |= {"platform": "bare-metal"}
     with pytest.raises(LabError) as caught:
         booted(tmp_path, content)
-    assert caught.value.message == (
-        "worker1 is bare-metal, and the lab boots containers and virtual machines."
+    assert caught.value.message == "worker1 is bare-metal without a BMC, which the lab cannot boot."
+    assert caught.value.hint == (
+        "set `platform: container` or `platform: vm` to boot the file as a lab rack, or declare `bmc:`"
     )
-    assert caught.value.hint == ("set `platform: container` or `platform: vm` to boot the file as a lab rack")
+
+
+def test_machines_with_a_bmc_are_racked():
+    spec = rack_spec(load_cluster(INVENTORY / "baremetal.yaml", locked=False))
+    head, *workers = spec.nodes
+    assert (head.vm, head.bmc) == (None, None)
+    assert spec.racked == tuple(workers)
+    assert spec.bmc_bridge == "10.82.0.1/24"  # where the BMCs are declared to fetch images
+    bmc = workers[0].bmc
+    assert bmc is not None
+    assert workers[0].vm is not None
+    assert (bmc.address, bmc.prefix_length, bmc.port, bmc.user) == ("10.82.0.11", 24, 443, "admin")
+    assert bmc.password == INVENTORY / ".lab" / "bmc_password"
+    assert bmc.authority == INVENTORY / ".lab" / "bmc_ca.pem"
+    assert bmc.secure_boot  # as `install` declares unless it says otherwise
+
+
+def test_the_declared_macs_are_those_the_lab_gives_its_machines():
+    cluster = load_cluster(INVENTORY / "baremetal.yaml", locked=False)
+    for node in cluster.nodes:
+        if node.bmc is not None:
+            assert node.mac == names.port_mac(cluster.name, node.name, 0)
+
+
+def test_a_bmc_address_is_free_for_the_rack_and_its_protocol_is_redfish(tmp_path: Path):
+    content = bare_metal()
+    del content["boot_network"], content["nodes"][1]["install"]
+    content["nodes"][1]["bmc"]["address"] = "10.82.0.1"
+    content["nodes"][1]["platform"] = "bare-metal"
+    assert booted(tmp_path, content).bmc_bridge == "10.82.0.4/24"
+    content["nodes"][1]["bmc"]["protocol"] = "ipmi"
+    with pytest.raises(LabError, match="The BMC of worker1 is declared with ipmi; the lab's speak redfish"):
+        booted(tmp_path, content)
+
+
+def bare_metal() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((INVENTORY / "baremetal.yaml").read_text())
+    return content

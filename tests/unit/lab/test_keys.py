@@ -9,7 +9,13 @@ import pytest
 
 from rackwright.errors import LabError
 from rackwright.lab import names
-from rackwright.lab.keys import ensure_admin_key, host_patterns, rewrite_known_hosts, write_known_hosts
+from rackwright.lab.keys import (
+    ensure_admin_key,
+    forget_hosts,
+    host_patterns,
+    rewrite_known_hosts,
+    write_known_hosts,
+)
 from tests.unit.lab.specs import node, rack
 
 NEW = "ssh-ed25519 AAAANEW"
@@ -71,6 +77,19 @@ def test_the_written_file_keeps_its_owner(tmp_path: Path, monkeypatch: pytest.Mo
     ]
     assert spec.known_hosts.stat().st_uid == owner
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["known_hosts"]
+
+
+def test_a_node_without_a_key_of_the_labs_keeps_its_line_until_it_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(names, "RUNTIME", tmp_path / "run")
+    spec = rack(tmp_path, nodes=(node(1), node(2)))
+    installed = "node2,10.0.0.12 ssh-ed25519 AAAAINSTALLED"
+    spec.known_hosts.write_text(f"{installed}\n")
+    write_known_hosts(spec, {"node1": NEW})
+    assert spec.known_hosts.read_text().splitlines() == [installed, "node1,10.0.0.11 ssh-ed25519 AAAANEW"]
+    forget_hosts(spec, [spec.nodes[1]])
+    assert spec.known_hosts.read_text().splitlines() == ["node1,10.0.0.11 ssh-ed25519 AAAANEW"]
 
 
 def test_a_missing_key_is_made_private(tmp_path: Path):

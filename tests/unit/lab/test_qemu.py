@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from rackwright.catalog.read import catalogue
 from rackwright.errors import LabError
 from rackwright.lab import names, process, qemu
-from rackwright.lab.qemu import Disks, command, data_slot, kvm_works
+from rackwright.lab.qemu import Disks, Start, command, data_slot, kvm_works
 from rackwright.lab.spec import VmSpec
 from tests.unit.lab.specs import node, rack
 
@@ -108,6 +109,60 @@ def test_the_serial_number_of_a_drive_is_as_long_as_nvme_allows(tmp_path: Path):
     serials = [word.partition("serial=")[2] for word in words if word.startswith("nvme,")]
     assert len(set(serials)) == 24
     assert max(map(len, serials)) <= 20  # NVM Express base specification, Identify Controller, SN
+
+
+def racked_words(tmp_path: Path, start: Start) -> list[str]:
+    one = node(1, vm=VmSpec(sockets=1, cores=2, threads=1, numa_nodes=1, data_disks_gb=(4,)))
+    disks = Disks(DISKS.root, None, DISKS.variables, (Path("/d/data0"),))
+    return command(rack(tmp_path, nodes=(one,)), one, disks, kvm=False, start=start)
+
+
+def test_a_racked_machine_boots_its_disks_and_says_who_it_is(tmp_path: Path):
+    words = racked_words(tmp_path, Start(("disk",), None, secure_boot=False, bios_version="1.0.0"))
+    text = shlex.join(words)
+    assert "seed" not in text
+    assert "smm" not in text
+    devices = [word for word in words if re.match(r"(virtio-blk-pci|nvme|ide-cd|virtio-net-pci)", word)]
+    mac = names.port_mac("unit", "node1", 0)
+    assert devices == [
+        "virtio-blk-pci,drive=root,addr=0x2,serial=node1-root,bootindex=0",
+        "nvme,drive=data0,addr=0x4,serial=node1-data0,bootindex=1",
+        "ide-cd,id=cd0,drive=cd,bus=ide.0",
+        f"virtio-net-pci,id=nic0,netdev=port0,mac={mac},romfile=",
+    ]
+    assert "if=none,id=cd,media=cdrom,readonly=on" in words
+    uuid = names.machine_uuid("unit", "node1")
+    assert f"type=1,manufacturer=rackwright,product=lab,serial=RW-unit-node1,uuid={uuid}" in words
+    assert "type=0,vendor=rackwright,version=1.0.0,uefi=on" in words
+
+
+@pytest.mark.parametrize(
+    ("order", "indexes"),
+    [
+        (("cd", "disk"), {"cd0": 0, "root": 100, "data0": 101}),
+        (("network", "disk"), {"nic0": 0, "root": 100, "data0": 101}),
+        (("disk",), {"root": 0, "data0": 1}),
+    ],
+)
+def test_only_what_is_to_be_booted_has_a_place_in_the_firmwares_order(
+    tmp_path: Path, order: tuple[str, ...], indexes: dict[str, int]
+):
+    words = racked_words(tmp_path, Start(order, None, secure_boot=False, bios_version="1"))
+    found = {
+        match[1]: int(match[2])
+        for word in words
+        if (match := re.search(r"(?:id|drive)=(cd0|nic0|root|data0)\b.*bootindex=(\d+)", word))
+    }
+    assert found == indexes
+
+
+def test_secure_boot_is_another_firmware_whose_variables_only_it_writes(tmp_path: Path):
+    medium = Path("/d,e/medium.iso")
+    words = racked_words(tmp_path, Start(("cd", "disk"), medium, secure_boot=True, bios_version="1"))
+    assert "q35,smm=on" in words
+    assert "driver=cfi.pflash01,property=secure,value=on" in words
+    assert "if=pflash,unit=0,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.ms.fd" in words
+    assert "if=none,id=cd,media=cdrom,readonly=on,format=raw,file=/d,,e/medium.iso" in words
 
 
 class Host:

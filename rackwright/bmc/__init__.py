@@ -1,0 +1,5 @@
+"""Baseboard management controllers: power, boot, health and logs of a node without its operating system.
+
+One interface (`interface.py`), two implementations: Redfish and IPMI. A BMC is treated like a node: what it answers is
+limited in size and time, and read as untrusted data.
+"""

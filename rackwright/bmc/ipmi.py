@@ -1,0 +1,258 @@
+"""A BMC over IPMI 2.0 (RMCP+), driven with ipmitool.
+
+The password is in a file of a private folder, which ipmitool reads (`-f`): it is in no command line and no environment.
+Cipher suite 17 (SHA-256, AES) alone is used, never 0, which needs no password at all.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from rackwright.bmc import ipmi_output
+from rackwright.bmc.interface import (
+    BmcHealth,
+    BmcIdentity,
+    BootOverride,
+    BootTarget,
+    Firmware,
+    LogEntry,
+    Media,
+    Power,
+    PowerAction,
+)
+from rackwright.bmc.target import NoAnswer, Target
+from rackwright.boundary import last_line
+from rackwright.errors import BmcError
+
+_PASSWORD_MAX = 20
+"""Bytes of a password, by IPMI 2.0."""
+_OUTPUT_MAX = 4 * 2**20
+_LONG = 4
+"""Sensors and logs are read record by record: they may take this many times the time of one request."""
+_BOOT = {
+    BootTarget.DISK: "disk",
+    BootTarget.CD: "cdrom",
+    BootTarget.PXE: "pxe",
+    BootTarget.SETUP: "bios",
+    BootTarget.NONE: "none",
+}
+_PING = bytes.fromhex("0600ff06000011be80000000")
+"""RMCP's presence ping, which a BMC answers without a login."""
+
+
+class IpmiClient:
+    """One BMC; for one thread. See `interface.BmcClient`."""
+
+    def __init__(self, target: Target, *, within: float | None = None, cipher_suite: int = 17) -> None:
+        self._target = target
+        self._ends = time.monotonic() + within if within is not None else float("inf")
+        self._suite = cipher_suite
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"IpmiClient({self._target.node})"
+
+    def power(self) -> Power:
+        """Whether the node has power."""
+        return ipmi_output.power_of(self._run("power", "status"))
+
+    def set_power(self, action: PowerAction) -> None:
+        """Ask for a change of power."""
+        self._run("power", action.value)
+
+    def identity(self) -> BmcIdentity:
+        """Maker, model, serial; no UUID and no MACs."""
+        return ipmi_output.identity_of(
+            self._optional("fru", "print", "0", long=True), self._run("mc", "info")
+        )
+
+    def boot(self) -> BootOverride:
+        """What overrides the firmware's boot order."""
+        return ipmi_output.boot_of(self._run("chassis", "bootparam", "get", "5"))
+
+    def set_boot(self, target: BootTarget, *, once: bool, http_uri: str | None = None) -> None:
+        """Override the boot order, in UEFI mode: without `efiboot` some boot the legacy way."""
+        if target is BootTarget.HTTP or http_uri is not None:
+            raise self._cannot("boot from a URL")
+        options = "options=efiboot" if once else "options=efiboot,persistent"
+        self._run("chassis", "bootdev", _BOOT[target], *([options] if target is not BootTarget.NONE else []))
+
+    def media(self) -> list[Media]:
+        """IPMI has no virtual drives."""
+        raise self._cannot("read virtual media")
+
+    def insert_media(self, url: str) -> None:
+        """IPMI has no virtual drives."""
+        raise self._cannot("insert virtual media")
+
+    def eject_media(self) -> None:
+        """IPMI has no virtual drives."""
+        raise self._cannot("eject virtual media")
+
+    def secure_boot(self) -> bool | None:
+        """IPMI does not know."""
+        return None
+
+    def set_secure_boot(self, on: bool) -> None:
+        """IPMI does not know Secure Boot."""
+        raise self._cannot("switch Secure Boot")
+
+    def identify(self, on: bool) -> None:
+        """Switch the light, until it is switched off."""
+        self._run("chassis", "identify", "force" if on else "0")
+
+    def event_log(self, limit: int) -> list[LogEntry]:
+        """The newest entries of the SEL, newest first."""
+        return ipmi_output.entries_of(self._run("sel", "elist", "last", str(limit), long=True))
+
+    def health(self) -> BmcHealth:
+        """Power supplies, fans, temperatures."""
+        supplies, fans, temperatures = ipmi_output.parts_of(self._run("sdr", "elist", long=True))
+        return BmcHealth(
+            overall=ipmi_output.overall_of(self._run("chassis", "status")),
+            power_supplies=tuple(supplies),
+            fans=tuple(fans),
+            temperatures=tuple(temperatures),
+            power_watts=ipmi_output.watts_of(self._optional("dcmi", "power", "reading")),
+            sel_full=ipmi_output.fullness_of(self._optional("sel", "info")),
+        )
+
+    def firmware(self) -> list[Firmware]:
+        """The BMC's own."""
+        return ipmi_output.firmware_of(self._run("mc", "info"))
+
+    def bios(self) -> dict[str, object]:
+        """IPMI does not know BIOS attributes."""
+        raise self._cannot("report BIOS attributes")
+
+    def bios_pending(self) -> dict[str, object]:
+        """IPMI does not know BIOS attributes."""
+        raise self._cannot("report BIOS attributes")
+
+    def set_bios(self, changes: dict[str, object]) -> None:
+        """IPMI does not know BIOS attributes."""
+        raise self._cannot("set BIOS attributes")
+
+    def console_command(self) -> list[str] | None:
+        """Serial over LAN; the file with the password lives until `close`."""
+        return [*self._ipmitool(), "sol", "activate"]
+
+    def close(self) -> None:
+        """Remove the password's file."""
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def _cannot(self, what: str) -> BmcError:
+        return self._target.cannot(
+            f"{what} over IPMI", hint="declare `protocol: redfish` if this BMC speaks it"
+        )
+
+    def _ipmitool(self) -> list[str]:
+        bmc = self._target.bmc
+        return [
+            *("ipmitool", "-I", "lanplus", "-H", str(bmc.address), "-p", str(bmc.port), "-U", bmc.user),
+            *("-f", str(self._password_file()), "-C", str(self._suite), "-N", "2", "-R", "3"),
+        ]
+
+    def _password_file(self) -> Path:
+        if self._folder is None:
+            password = self._target.password.reveal().encode()
+            if len(password) > _PASSWORD_MAX or b"\n" in password:
+                raise BmcError(
+                    f"The secret {self._target.bmc.password}, for the BMC of {self._target.node}, is no password of "
+                    f"IPMI: more than {_PASSWORD_MAX} bytes, or several lines.",
+                    hint="give the BMC's user a password of at most 20 characters and store it with: "
+                    f"rackwright secrets put {self._target.bmc.password} FILE",
+                )
+            self._folder = tempfile.TemporaryDirectory(prefix="rackwright-bmc-")  # for this user alone
+            descriptor = os.open(
+                Path(self._folder.name, "password"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
+            )
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(password)
+        return Path(self._folder.name, "password")
+
+    def _optional(self, *command: str, long: bool = False) -> str:
+        """The output, empty where the BMC has no such command."""
+        try:
+            return self._run(*command, long=long)
+        except NoAnswer:
+            raise
+        except BmcError:
+            return ""
+
+    def _run(self, *command: str, long: bool = False) -> str:
+        asked = " ".join(command)
+        allowed = self._target.bmc.timeout_seconds * (_LONG if long else 1)
+        seconds = min(allowed, self._ends - time.monotonic())
+        if seconds <= 0:
+            raise NoAnswer(
+                f"{self._target} is too slow: there was no time left for `{asked}`.",
+                hint="run again with --limit for this node alone",
+            )
+        try:
+            done = subprocess.run(
+                [*self._ipmitool(), *command],
+                check=False,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=seconds,
+                env={
+                    "PATH": os.environ.get("PATH", os.defpath),
+                    "LC_ALL": "C",
+                    "TZ": "UTC",
+                    "HOME": "/nonexistent",
+                },
+            )
+        except FileNotFoundError:
+            raise BmcError("IPMI needs the program ipmitool.", hint="apt install ipmitool") from None
+        except subprocess.TimeoutExpired:
+            raise NoAnswer(
+                f"{self._target} did not finish its answer to `{asked}` within {round(seconds)} s.",
+                hint="raise `timeout_seconds` of its `bmc`, or reset the BMC itself: ipmitool mc reset cold",
+            ) from None
+        out, err = (text[:_OUTPUT_MAX].decode(errors="replace") for text in (done.stdout, done.stderr))
+        if done.returncode != 0:
+            raise self._failed(asked, out, err)
+        return out
+
+    def _failed(self, asked: str, out: str, err: str) -> BmcError:
+        said = last_line(out, err).replace(self._target.password.reveal(), "(the password)")
+        bmc = self._target.bmc
+        if "Unable to establish" not in err:
+            return BmcError(
+                f"{self._target} failed at `{asked}`: {said.rstrip('. ')}.",
+                hint="some BMCs lack this command; is the user an administrator of the BMC?",
+            )
+        if "invalid authentication algorithm" in err or "cipher suite" in err.lower():
+            return BmcError(
+                f"{self._target} refuses cipher suite {self._suite} of IPMI ({asked}).",
+                hint="update its firmware; older suites are not used, since their hashes are broken",
+            )
+        if self._is_there():
+            return BmcError(
+                f"{self._target} refuses user {bmc.user} or the password ({asked}).",
+                hint=f"is IPMI over LAN allowed for {bmc.user}? store the right password with: "
+                f"rackwright secrets put {bmc.password} FILE",
+            )
+        return NoAnswer(
+            f"{self._target} does not answer IPMI on UDP port {bmc.port} ({asked}).",
+            hint="is its address right, its cable in, and IPMI over LAN enabled on the BMC?",
+        )
+
+    def _is_there(self) -> bool:
+        """Whether it answers a ping of RMCP."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as pinging:
+            pinging.settimeout(2)
+            try:
+                pinging.connect((str(self._target.bmc.address), self._target.bmc.port))
+                pinging.send(_PING)
+                return len(pinging.recv(64)) > 0
+            except OSError:
+                return False

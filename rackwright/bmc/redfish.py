@@ -1,0 +1,221 @@
+"""A BMC over Redfish: what it reports is read by us, what is changed goes through sushy."""
+
+from __future__ import annotations
+
+from rackwright.bmc.documents import Document, last_part, link, sub, text
+from rackwright.bmc.interface import (
+    BmcHealth,
+    BmcIdentity,
+    BootOverride,
+    BootTarget,
+    Firmware,
+    LogEntry,
+    Media,
+    Power,
+    PowerAction,
+)
+from rackwright.bmc.redfish_change import Changes
+from rackwright.bmc.redfish_console import console_argv
+from rackwright.bmc.redfish_health import read_health
+from rackwright.bmc.redfish_identity import read_firmware, read_identity
+from rackwright.bmc.redfish_log import read_log
+from rackwright.bmc.redfish_media import cd_drives, drives, media_of
+from rackwright.bmc.redfish_session import RedfishSession
+from rackwright.bmc.redfish_tree import Tree
+from rackwright.errors import BmcError
+
+_POWER = {
+    "on": Power.ON,
+    "off": Power.OFF,
+    "poweringon": Power.CHANGING,
+    "poweringoff": Power.CHANGING,
+    "reset": Power.CHANGING,
+}
+_RESETS = {
+    PowerAction.ON: ("On", "ForceOn"),
+    PowerAction.OFF: ("ForceOff",),
+    PowerAction.SOFT: ("GracefulShutdown", "PushPowerButton"),
+    PowerAction.CYCLE: ("PowerCycle", "ForceRestart"),
+    PowerAction.RESET: ("ForceRestart", "PowerCycle"),
+}
+_BOOT = {
+    BootTarget.DISK: "Hdd",
+    BootTarget.CD: "Cd",
+    BootTarget.PXE: "Pxe",
+    BootTarget.HTTP: "UefiHttp",
+    BootTarget.SETUP: "BiosSetup",
+    BootTarget.NONE: "None",
+}
+_READ_AS = {name.lower(): target for target, name in _BOOT.items()} | {"usbcd": BootTarget.CD}
+
+
+class RedfishClient:
+    """One BMC; for one thread. See `interface.BmcClient`."""
+
+    def __init__(self, session: RedfishSession) -> None:
+        self._session = session
+        self._tree = Tree(session)
+        self._changes = Changes(session)
+
+    def __repr__(self) -> str:
+        return f"RedfishClient({self._session.target.node})"
+
+    def power(self) -> Power:
+        """Whether the node has power."""
+        return power_of(self._tree.system())
+
+    def set_power(self, action: PowerAction) -> None:
+        """Ask for a change of power."""
+        self._changes.reset(self._tree.system_path(), _RESETS[action])
+
+    def identity(self) -> BmcIdentity:
+        """Which machine this is."""
+        return read_identity(self._tree)
+
+    def boot(self) -> BootOverride:
+        """What overrides the firmware's boot order."""
+        return boot_of(self._tree.system())
+
+    def set_boot(self, target: BootTarget, *, once: bool, http_uri: str | None = None) -> None:
+        """Override the boot order, in UEFI mode."""
+        system = self._tree.system()
+        boot = sub(system, "Boot")
+        enabled = "Disabled" if target is BootTarget.NONE else "Once" if once else "Continuous"
+        maker = (text(system, "Manufacturer") or "").lower()
+        # sent where it differs, since some BMCs refuse it; Supermicro's forget the target without it
+        now = text(boot, "BootSourceOverrideMode")
+        mode = now is not None and (now != "UEFI" or maker.startswith("supermicro"))
+        mode = mode and target is not BootTarget.NONE
+        self._changes.boot(self._tree.system_path(), _BOOT[target], enabled, http_uri, mode=mode)
+
+    def media(self) -> list[Media]:
+        """The virtual drives."""
+        return [media_of(one) for one in drives(self._tree).values()]
+
+    def insert_media(self, url: str) -> None:
+        """Put a write-protected CD into the virtual drive."""
+        there = cd_drives(drives(self._tree))
+        path = next(iter(there), None)
+        if path is None:
+            raise self._session.target.cannot(
+                "take virtual media: it has no virtual drive for CDs",
+                hint="a licence of its maker may be missing; `boot: http` and `boot: pxe` need no virtual media",
+            )
+        self._empty(there)  # with two CDs it would be the firmware's choice which one boots
+        self._changes.insert(path, url)
+
+    def eject_media(self) -> None:
+        """Empty the virtual drives for CDs."""
+        self._empty(cd_drives(drives(self._tree)))
+
+    def secure_boot(self) -> bool | None:
+        """Whether the next boot checks signatures."""
+        enabled = self._tree.optional(link(self._tree.system(), "SecureBoot")).get("SecureBootEnable")
+        return enabled if isinstance(enabled, bool) else None
+
+    def set_secure_boot(self, on: bool) -> None:
+        """Switch Secure Boot, from the next boot on."""
+        self._changes.secure_boot(self._needed("SecureBoot", "switch Secure Boot"), on)
+
+    def identify(self, on: bool) -> None:
+        """Switch the light, on the system or on its chassis."""
+        system = self._tree.system()
+        for doc in (system, *self._tree.chassis(system)):
+            path = text(doc, "@odata.id")
+            if path is None or not {"LocationIndicatorActive", "IndicatorLED"} & set(doc):
+                continue
+            etag = text(doc, "@odata.etag") or ""
+            if "LocationIndicatorActive" in doc:
+                self._changes.patch(path, {"LocationIndicatorActive": on}, etag)
+            else:
+                self._light(path, on, etag)
+            return
+        raise self._session.target.cannot("switch a light: it has none")
+
+    def event_log(self, limit: int) -> list[LogEntry]:
+        """The newest entries of the hardware's event log."""
+        return read_log(self._tree, limit)
+
+    def health(self) -> BmcHealth:
+        """Power supplies, fans, temperatures."""
+        return read_health(self._tree)
+
+    def firmware(self) -> list[Firmware]:
+        """Versions of all components."""
+        return read_firmware(self._tree)
+
+    def bios(self) -> dict[str, object]:
+        """BIOS attributes in effect."""
+        return attributes_of(self._session.get(self._needed("Bios", "report BIOS attributes")))
+
+    def bios_pending(self) -> dict[str, object]:
+        """BIOS attributes that the next boot sets."""
+        bios = self._session.get(self._needed("Bios", "report BIOS attributes"))
+        settings = link(sub(bios, "@Redfish.Settings"), "SettingsObject")
+        pending, now = attributes_of(self._tree.optional(settings)), attributes_of(bios)
+        # some list what will change, some everything as it will be
+        return {name: value for name, value in pending.items() if now.get(name) != value}
+
+    def set_bios(self, changes: dict[str, object]) -> None:
+        """Set BIOS attributes with the next boot."""
+        path = self._needed("Bios", "set BIOS attributes")
+        known = attributes_of(self._session.get(path))
+        if unknown := sorted(set(changes) - set(known)):
+            raise self._session.target.cannot(
+                f"set {', '.join(unknown)}: its BIOS has no such attribute",
+                hint="names differ by maker and firmware; the BMC's web page lists them",
+            )
+        self._changes.bios(path, changes)
+
+    def console_command(self) -> list[str] | None:
+        """The command line that opens the serial console."""
+        system = self._tree.system()
+        return console_argv(self._session.target, system, self._tree.managers(system))
+
+    def close(self) -> None:
+        """Log out."""
+        self._session.close()
+
+    def _empty(self, there: dict[str, Document]) -> None:
+        for path, doc in there.items():
+            if media_of(doc).inserted:
+                self._changes.eject(path)
+
+    def _light(self, path: str, on: bool, etag: str) -> None:
+        try:
+            self._changes.patch(path, {"IndicatorLED": "Blinking" if on else "Off"}, etag)
+        except BmcError:
+            if not on:
+                raise
+            self._changes.patch(path, {"IndicatorLED": "Lit"}, etag)  # it cannot blink
+
+    def _needed(self, name: str, what: str) -> str:
+        path = link(self._tree.system(), name)
+        if path is None:
+            raise self._session.target.cannot(
+                f"{what}: its system {last_part(self._tree.system_path())} has no {name}",
+                hint="update its firmware, or set this by hand in the firmware's setup",
+            )
+        return path
+
+
+def power_of(system: Document) -> Power:
+    """The state in a system's document."""
+    return _POWER.get((text(system, "PowerState") or "").lower(), Power.UNKNOWN)
+
+
+def boot_of(system: Document) -> BootOverride:
+    """The override in a system's document; one that is disabled is none."""
+    boot = sub(system, "Boot")
+    enabled = (text(boot, "BootSourceOverrideEnabled") or "disabled").lower()
+    target = _READ_AS.get((text(boot, "BootSourceOverrideTarget") or "none").lower(), BootTarget.NONE)
+    if enabled == "disabled" or target is BootTarget.NONE:
+        return BootOverride(BootTarget.NONE)
+    uri = text(boot, "HttpBootUri") if target is BootTarget.HTTP else None
+    return BootOverride(target, enabled == "once", uri)
+
+
+def attributes_of(bios: Document) -> dict[str, object]:
+    """The attributes in a Bios document that have a plain value."""
+    attributes = sub(bios, "Attributes")
+    return {name: value for name, value in attributes.items() if isinstance(value, (str, int, float, bool))}

@@ -1,0 +1,154 @@
+"""Changes over Redfish, asked for as each maker's BMC needs it: by OpenStack's sushy, behind typed functions.
+
+sushy knows the ETags that must be weakened, the media that must be patched, the parameters that one firmware demands
+and another refuses. Its connector is replaced: requests, logins and limits are ours (`redfish_session.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from sushy import exceptions as sushy_errors
+from sushy.connector import Connector
+from sushy.resources.constants import ApplyTime
+from sushy.resources.manager.virtual_media import VirtualMedia
+from sushy.resources.system.bios import Bios
+from sushy.resources.system.constants import BootSourceOverrideEnabled, BootSourceOverrideMode
+from sushy.resources.system.secure_boot import SecureBoot
+from sushy.resources.system.system import System
+
+from rackwright.bmc.redfish_http import Answer
+from rackwright.bmc.redfish_session import RedfishSession
+from rackwright.boundary import printable
+from rackwright.errors import BmcError
+
+T = TypeVar("T")
+logging.getLogger("sushy").setLevel(logging.CRITICAL + 1)  # it logs what BMCs answer, a repeated password too
+
+
+class _Connection(Connector):  # type: ignore[misc] # sushy has no types
+    """sushy's connector over our session: no requests, no retries, no second login."""
+
+    def __init__(self, session: RedfishSession) -> None:
+        self._rackwright = session
+
+    def _op(
+        self,
+        method: str,
+        path: str = "",
+        data: Any = None,  # noqa: ANN401 - JSON data
+        headers: Mapping[str, str] | None = None,
+        **_: object,
+    ) -> Answer:
+        sent = {name: value for name, value in (headers or {}).items() if value}
+        if method == "POST" and data is None:
+            data = {}  # several BMCs refuse a POST without a body
+        answer = self._rackwright.exchange(method, path, data, sent, judged=False)
+        sushy_errors.raise_for_response(method, path, answer)
+        return answer
+
+
+class Changes:
+    """What can be changed on one BMC; each method raises BmcError."""
+
+    def __init__(self, session: RedfishSession) -> None:
+        self._session = session
+        self._connection = _Connection(session)
+
+    def reset(self, system: str, kinds: tuple[str, ...]) -> None:
+        """Change the power of a system: the first of these reset types that the BMC offers."""
+
+        def act() -> None:
+            resource = System(self._connection, system)
+            offered = {one.value: one for one in resource.get_allowed_reset_system_values()}
+            fit = next((kind for kind in kinds if kind in offered), None)
+            if fit is None:
+                raise self._session.target.cannot(
+                    f"do {' or '.join(kinds)}; it offers {', '.join(sorted(offered))}",
+                    hint="another action may do: on, off, soft, cycle, reset",
+                )
+            resource.reset_system(offered[fit])
+
+        self._do("change the power", act)
+
+    def boot(self, system: str, target: str, enabled: str, http_uri: str | None, *, mode: bool) -> None:
+        """Override the boot order.
+
+        + mode: ask for UEFI as well
+        """
+
+        def act() -> None:
+            resource = System(self._connection, system)
+            offered = {one.value: one for one in resource.get_allowed_system_boot_source_values()}
+            how_long = BootSourceOverrideEnabled(enabled)
+            if enabled == "Disabled" and target not in offered:
+                resource.set_system_boot_options(enabled=how_long)
+                return
+            if target not in offered:
+                raise self._session.target.cannot(
+                    f"boot from {target}; it offers {', '.join(sorted(offered))}",
+                    hint="declare another `boot` way for this node",
+                )
+            uefi = BootSourceOverrideMode.UEFI if mode else None
+            try:
+                resource.set_system_boot_options(offered[target], how_long, uefi, http_boot_uri=http_uri)
+            except sushy_errors.MissingAttributeError:
+                raise self._session.target.cannot(
+                    "be given the URL to boot from", hint="have DHCP give the URL, or use boot: virtual-media"
+                ) from None
+
+        self._do("set the boot order", act)
+
+    def insert(self, media: str, url: str) -> None:
+        """Put an image into a virtual drive, write-protected."""
+        self._do("insert virtual media", lambda: VirtualMedia(self._connection, media).insert_media(url))
+
+    def eject(self, media: str) -> None:
+        """Empty a virtual drive."""
+        self._do("eject virtual media", lambda: VirtualMedia(self._connection, media).eject_media())
+
+    def secure_boot(self, path: str, on: bool) -> None:
+        """Switch Secure Boot."""
+        self._do("switch Secure Boot", lambda: SecureBoot(self._connection, path).set_enabled(on))
+
+    def bios(self, path: str, changes: Mapping[str, object]) -> None:
+        """Have the next boot set BIOS attributes."""
+
+        def act() -> None:
+            resource = Bios(self._connection, path)
+            # without a time iDRAC keeps the changes and never makes them
+            on_reset = ApplyTime.ON_RESET in (resource.supported_apply_times or ())
+            resource.set_attributes(dict(changes), apply_time=ApplyTime.ON_RESET if on_reset else None)
+
+        self._do("set BIOS attributes", act)
+
+    def patch(self, path: str, body: Mapping[str, object], etag: str) -> None:
+        """Change members of a resource."""
+        self._do("change " + path, lambda: self._connection.patch(path, data=dict(body), etag=etag or None))
+
+    def _do(self, what: str, act: Callable[[], T]) -> T:
+        try:
+            return act()
+        except BmcError:
+            raise
+        except sushy_errors.HTTPError as error:
+            raise self._refused(what, str(error.detail or f"HTTP status {error.status_code}")) from None
+        except sushy_errors.SushyError as error:
+            raise self._refused(what, str(error)) from None
+        except (
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+            RecursionError,
+        ):  # a document sushy cannot read
+            raise self._refused(what, "a document is not as Redfish describes it") from None
+
+    def _refused(self, what: str, why: str) -> BmcError:
+        why = printable(why.replace(self._session.target.password.reveal(), "(the password)"), 300)
+        return self._session.target.cannot(
+            f"{what}: {why.rstrip('. ')}",
+            hint="`rackwright bmc status FILE` prints its firmware; its maker's notes say what it accepts",
+        )

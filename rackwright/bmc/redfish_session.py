@@ -1,0 +1,161 @@
+"""A login to one BMC's Redfish service: one session, closed afterwards, or Basic where there are no sessions.
+
+The password is sent once: a BMC that refuses it is not asked again, since some lock the account after a few tries.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from rackwright.bmc.documents import Document, document, link, sub
+from rackwright.bmc.redfish_http import Answer, RedfishHttp
+from rackwright.bmc.target import ResourceBroken, ResourceMissing, Target
+from rackwright.boundary import printable
+from rackwright.errors import BmcError
+
+ROOT = "/redfish/v1/"
+_SESSIONS = "/redfish/v1/SessionService/Sessions"
+
+
+class RedfishSession:
+    """Requests as a logged-in user; logs in with the first one."""
+
+    def __init__(self, http: RedfishHttp) -> None:
+        self._http = http
+        self._login: dict[str, str] = {}
+        self._session: str | None = None
+        self._root: Document | None = None
+
+    def __repr__(self) -> str:
+        return f"RedfishSession({self.target.node})"
+
+    @property
+    def target(self) -> Target:
+        """Whose BMC it is."""
+        return self._http.target
+
+    def root(self) -> Document:
+        """The service root, which needs no login."""
+        if self._root is None:
+            answer = self._http.request("GET", ROOT, None, {})
+            if answer.status_code == 404:
+                raise BmcError(
+                    f"{self.target} has no Redfish service: {ROOT} does not exist.",
+                    hint="is it the BMC's address? old BMCs need `protocol: ipmi`",
+                )
+            self._check(answer, "GET", ROOT)
+            self._root = document(answer.json())
+        return self._root
+
+    def get(self, path: str) -> Document:
+        """The document at a path; ResourceMissing where there is none."""
+        return document(self.exchange("GET", path).json())
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,  # noqa: ANN401 - JSON data
+        headers: Mapping[str, str] | None = None,
+        *,
+        judged: bool = True,
+    ) -> Answer:
+        """An answer to the logged-in user; BmcError where it is a refusal.
+
+        + judged: False leaves refusals that concern the request itself, such as 400 and 412, to the caller
+        """
+        self._log_in()
+        answer = self._http.request(method, path, body, {**(headers or {}), **self._login})
+        if answer.status_code == 401 and self._session is not None:  # it has expired
+            self._login, self._session = {}, None
+            self._log_in()
+            answer = self._http.request(method, path, body, {**(headers or {}), **self._login})
+        if judged or answer.status_code in (401, 403, 404, 409) or answer.status_code >= 500:
+            self._check(answer, method, path)
+        return answer
+
+    def close(self) -> None:
+        """Log out: BMCs allow few sessions at once. What fails is left to the BMC, which ends idle sessions."""
+        try:
+            if self._session is not None:
+                self._http.request("DELETE", self._session, None, self._login)
+        except BmcError:
+            pass
+        finally:
+            self._login, self._session = {}, None
+            self._http.close()
+
+    def _log_in(self) -> None:
+        if self._login:
+            return
+        root, password = self.root(), self.target.password.reveal()
+        user = self.target.bmc.user
+        path = link(sub(root, "Links"), "Sessions")
+        if path is not None or "SessionService" in root:
+            body = {"UserName": user, "Password": password}
+            path = path or _SESSIONS
+            answer = self._http.request("POST", path, body, {})
+            token = answer.header("X-Auth-Token")
+            if answer.status_code < 300 and token.isascii() and token.isprintable() and token:
+                self._login = {"X-Auth-Token": token}
+                self._session = answer.header("Location") or link({"self": answer.json()}, "self")
+                return
+            if answer.status_code in (401, 403):
+                self._check(answer, "POST", path)
+        basic = b64encode(f"{user}:{password}".encode()).decode()
+        self._login = {"Authorization": f"Basic {basic}"}
+
+    def _check(self, answer: Answer, method: str, path: str) -> None:
+        """BmcError for every status of a refusal."""
+        status, asked = answer.status_code, f"{method} {printable(path, 200)}"
+        if status < 400:
+            return
+        said = _said(answer, self.target.password.reveal())
+        user, secret = self.target.bmc.user, self.target.bmc.password
+        if status == 401:
+            raise BmcError(
+                f"{self.target} refuses the password of user {user} ({asked}).",
+                hint=f"store the right one with: rackwright secrets put {secret} FILE; after several wrong ones "
+                "many BMCs lock the account for some minutes",
+            )
+        if status == 403:
+            raise ResourceMissing(
+                f"{self.target} does not allow user {user} to {asked}{said}.",
+                hint=f"give {user} the role Administrator on the BMC; some functions need a licence of its maker, and "
+                "a new BMC may ask for another password first",
+            )
+        if status == 404:
+            raise ResourceMissing(
+                f"{self.target} has no {printable(path, 200)} ({method}).",
+                hint="its firmware may be too old: `rackwright bmc status FILE` prints the version",
+            )
+        if status == 409:
+            raise BmcError(
+                f"{self.target} cannot do {asked} in its present state{said}.",
+                hint="it may be busy with an earlier request: wait a minute and run again",
+            )
+        if status >= 500:
+            raise ResourceBroken(
+                f"{self.target} failed at {asked} with HTTP status {status}{said}.",
+                hint="run again; if it stays so, reset the BMC itself, e.g. by its web page",
+            )
+        raise BmcError(
+            f"{self.target} refuses {asked} with HTTP status {status}{said}.",
+            hint="`rackwright bmc status FILE` prints its firmware; its maker's notes say what it accepts",
+        )
+
+
+def _said(answer: Answer, password: str) -> str:
+    """`: ` and the BMC's own words, without the password should it repeat it; empty without any."""
+    try:
+        error = sub(document(answer.json()), "error")
+    except BmcError:
+        return ""
+    infos = error.get("@Message.ExtendedInfo")
+    first = document(infos[0]) if isinstance(infos, list) and infos else document(infos)
+    text = first.get("Message") or error.get("message")
+    if not isinstance(text, str) or not text.strip():
+        return ""
+    return ": " + printable(text.replace(password, "(the password)"), 200).rstrip(". ")

@@ -1,0 +1,272 @@
+"""rackwright bmc: nodes through their baseboard management controllers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from rackwright.bmc.fleet import ask_all, passwords_of
+from rackwright.bmc.interface import BmcClient, BootOverride, BootTarget, Power, PowerAction
+from rackwright.bmc.open import connector, open_bmc
+from rackwright.bmc.status import entry_json, read_fleet
+from rackwright.cli.arguments import ClusterFile, Limit
+from rackwright.cli.bmc_consent import agree
+from rackwright.cli.bmc_view import show_answers, show_failures, show_log, show_out_of_scope, show_status
+from rackwright.cli.lines import say
+from rackwright.cli.terminal import Console, wide_console
+from rackwright.clusterfile.load import load_cluster
+from rackwright.documents.nearest import suggest
+from rackwright.errors import BmcError, ExitCode, RackwrightError
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import fold
+from rackwright.model.selection import pick
+
+bmc_app = typer.Typer(
+    help="Nodes through their BMCs: power, health, event log, console, boot order.",
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+T = TypeVar("T")
+AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
+Confirm = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="What the command asks you to type: the nodes that lose power."),
+]
+_ACTIONS = (*(action.value for action in PowerAction), "status")
+_TARGETS = tuple(target.value for target in BootTarget if target is not BootTarget.HTTP)
+
+
+@bmc_app.command("status")
+def status_command(
+    file: ClusterFile,
+    limit: Limit = None,
+    as_json: AsJson = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show every part, healthy ones too.")
+    ] = False,
+) -> None:
+    """Show power, health, watts, firmware and event log of nodes, as their BMCs report them.
+
+    Exit status: 0 nothing failed, 3 a part failed or the machine is another than declared, 4 a BMC did not answer.
+    """
+    cluster, nodes = _chosen(file, limit)
+    with Console(stderr=True).status(f"asking {len(nodes)} BMCs ..."):
+        fleet = read_fleet(cluster, nodes)
+    if as_json:
+        typer.echo(json.dumps(fleet.to_json(), indent=2))
+    else:
+        show_status(fleet, wide_console(), verbose=verbose)
+    raise typer.Exit(int(fleet.exit_code))
+
+
+@bmc_app.command("power")
+def power_command(
+    file: ClusterFile,
+    action: Annotated[str, typer.Argument(metavar="ACTION", help=f"One of: {', '.join(_ACTIONS)}.")],
+    limit: Limit = None,
+    confirm: Confirm = None,
+    as_json: AsJson = False,
+) -> None:
+    """Switch nodes on or off; `off` is the plug, `soft` the power button.
+
+    Before nodes lose power, those that answer ssh or run jobs are named, and the nodes must be typed. Nodes that are
+    on already, or off, are left alone.
+    """
+    if action not in _ACTIONS:
+        raise typer.BadParameter(f"{action} is not one of: {', '.join(_ACTIONS)}")
+    cluster, nodes = _chosen(file, limit)
+    before = _ask(cluster, nodes, lambda client: client.power(), "reading the power of")
+    if action == "status":
+        _print_answers(before, as_json, lambda power: power.value, "power")
+        raise typer.Exit(_finish(nodes, before))
+    answers = _switched(cluster, nodes, PowerAction(action), before, confirm)
+    _print_answers(answers, as_json, str, "result")
+    raise typer.Exit(_finish(nodes, answers, changing=True))
+
+
+def _switched(
+    cluster: Cluster,
+    nodes: Sequence[Node],
+    action: PowerAction,
+    before: dict[str, Power | BmcError],
+    confirm: str | None,
+) -> dict[str, str | BmcError]:
+    """What became of each node; those that are as wanted, or whose BMC did not answer, are left alone."""
+    wanted = {PowerAction.ON: Power.ON, PowerAction.OFF: Power.OFF, PowerAction.SOFT: Power.OFF}.get(action)
+    answers: dict[str, str | BmcError] = {
+        name: f"is {power} already" if power is wanted else power
+        for name, power in before.items()
+        if power is wanted or isinstance(power, BmcError)
+    }
+    rest = [node for node in nodes if node.name in before and node.name not in answers]
+    losing = [node for node in rest if before[node.name] is not Power.OFF]
+    if losing and action is not PowerAction.ON:
+        agree(cluster, losing, action, confirm)
+
+    def act(client: BmcClient) -> str:
+        client.set_power(action)
+        return f"power {action.value} accepted"
+
+    return answers | _ask(cluster, rest, act, f"power {action.value} for") if rest else answers
+
+
+@bmc_app.command("console")
+def console_command(
+    file: ClusterFile, node: Annotated[str, typer.Argument(metavar="NODE", help="The node's name.")]
+) -> None:
+    """Open a node's serial console, through the ssh of its BMC or IPMI's Serial over LAN."""
+    cluster = load_cluster(file, locked=False)
+    if node not in cluster.by_name:
+        raise RackwrightError(
+            f"{file} declares no node {node}.", hint=suggest(node, cluster.by_name, what="nodes")
+        )
+    declared = cluster.by_name[node]
+    if declared.bmc is None:
+        raise BmcError(f"{node} has no BMC declared.", hint="declare `bmc` for its group: docs/bmc.md")
+    client = open_bmc(declared, passwords_of(cluster, [declared])[node], connector(cluster, declared))
+    try:
+        command = client.console_command()
+        if command is None:
+            raise BmcError(
+                f"The BMC of {node} offers no serial console over ssh.",
+                hint="enable it on the BMC, or declare `protocol: ipmi` for Serial over LAN",
+            )
+        say(f"+ {' '.join(command)}", err=True)
+        raise typer.Exit(_run(command))
+    finally:
+        client.close()
+
+
+@bmc_app.command("log")
+def log_command(
+    file: ClusterFile,
+    limit: Limit = None,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=1, max=1000, help="Entries of each node, the newest.")
+    ] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show the newest entries of the hardware's event log, newest first."""
+    cluster, nodes = _chosen(file, limit)
+    logs = _ask(cluster, nodes, lambda client: client.event_log(lines), "reading the event log of")
+    if as_json:
+        entries = {
+            name: {"error": log.message} if isinstance(log, BmcError) else [entry_json(one) for one in log]
+            for name, log in logs.items()
+        }
+        typer.echo(json.dumps(entries, indent=2))
+    else:
+        show_log({name: log for name, log in logs.items() if not isinstance(log, BmcError)}, wide_console())
+        show_failures(logs)
+    raise typer.Exit(_finish(nodes, logs))
+
+
+@bmc_app.command("identify")
+def identify_command(
+    file: ClusterFile,
+    state: Annotated[str, typer.Argument(metavar="on|off", help="Switch the light on or off.")] = "on",
+    limit: Limit = None,
+) -> None:
+    """Switch the light that shows where in the rack a node is."""
+    if state not in ("on", "off"):
+        raise typer.BadParameter(f"{state} is not one of: on, off")
+    cluster, nodes = _chosen(file, limit)
+
+    def act(client: BmcClient) -> str:
+        client.identify(state == "on")
+        return f"light {state}"
+
+    answers = _ask(cluster, nodes, act, "switching the light of")
+    _print_answers(answers, False, str, "light")
+    raise typer.Exit(_finish(nodes, answers, changing=True))
+
+
+@bmc_app.command("boot-order")
+def boot_order_command(
+    file: ClusterFile,
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[TARGET]", help=f"Boot from this: {', '.join(_TARGETS)}. Default: show."),
+    ] = None,
+    limit: Limit = None,
+    persistent: Annotated[
+        bool, typer.Option("--persistent", help="Until it is changed; default: for the next boot alone.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what overrides the firmware's boot order, or set it for the next boot. Boots nothing itself."""
+    if target is not None and target not in _TARGETS:
+        raise typer.BadParameter(f"{target} is not one of: {', '.join(_TARGETS)}")
+    cluster, nodes = _chosen(file, limit)
+
+    def act(client: BmcClient) -> BootOverride:
+        if target is not None:
+            client.set_boot(BootTarget(target), once=not persistent)
+        return client.boot()
+
+    answers = _ask(cluster, nodes, act, "boot order of")
+    _print_answers(answers, as_json, _described, "boot order")
+    raise typer.Exit(_finish(nodes, answers, changing=target is not None))
+
+
+def _chosen(file: Path, limit: str | None) -> tuple[Cluster, tuple[Node, ...]]:
+    cluster = load_cluster(file, locked=False)
+    nodes = pick(cluster, limit)
+    if not any(node.bmc is not None for node in nodes):
+        raise RackwrightError(
+            f"No BMC is declared for {fold(node.name for node in nodes)}."
+            if limit
+            else f"{file} declares no BMC.",
+            hint="declare `bmc` for a group of nodes: docs/bmc.md",
+        )
+    return cluster, nodes
+
+
+def _ask(
+    cluster: Cluster, nodes: Sequence[Node], ask: Callable[[BmcClient], T], what: str
+) -> dict[str, T | BmcError]:
+    with Console(stderr=True).status(f"{what} {len(nodes)} nodes ..."):
+        return ask_all(cluster, nodes, ask)
+
+
+def _print_answers(
+    answers: dict[str, T | BmcError], as_json: bool, described: Callable[[T], str], name: str
+) -> None:
+    texts = {node: described(one) for node, one in answers.items() if not isinstance(one, BmcError)}
+    if as_json:
+        errors = {node: {"error": one.message} for node, one in answers.items() if isinstance(one, BmcError)}
+        typer.echo(json.dumps({node: {name: text} for node, text in texts.items()} | errors, indent=2))
+    else:
+        show_answers(texts)
+        show_failures(answers)
+
+
+def _finish(nodes: Sequence[Node], answers: dict[str, T | BmcError], *, changing: bool = False) -> int:
+    """The exit status; nodes without a BMC are named."""
+    show_out_of_scope([node.name for node in nodes if node.bmc is None])
+    if not any(isinstance(one, BmcError) for one in answers.values()):
+        return int(ExitCode.CLEAN)
+    return int(ExitCode.ERROR if changing else ExitCode.UNKNOWN)
+
+
+def _described(boot: BootOverride) -> str:
+    if boot.target is BootTarget.NONE:
+        return "the firmware's own"
+    how_long = "once" if boot.once else "until changed"
+    return f"{boot.target.value}, {how_long}" + (f", {boot.http_uri}" if boot.http_uri else "")
+
+
+def _run(command: list[str]) -> int:
+    """Run a console in this terminal."""
+    try:
+        return subprocess.run(command, check=False, env={**os.environ, "LC_ALL": "C"}).returncode
+    except FileNotFoundError:
+        raise RackwrightError(f"The program {command[0]} is not installed.") from None

@@ -1,0 +1,276 @@
+"""What the node's BMC knows: power supplies, fans, temperatures, its event log, the power draw.
+
+A lost power supply or fan takes no node out of service: the others carry it until it is replaced. Events count while they
+are fresh and were not deasserted; one without a time never does. A node without ipmitool or without a BMC that it
+reaches is out of scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rackwright.health import bmc_words
+from rackwright.health.bmc_records import BmcSection, BmcSensor
+from rackwright.health.bmc_words import Event
+from rackwright.health.document import Document
+from rackwright.health.expected import Expected
+from rackwright.health.records import Unreadable
+from rackwright.health.registry import check, each
+from rackwright.health.verdict import Action, Finding, aside, fail, good, unknown, warn
+
+SUPPLY = "Check the feed and the cable, then replace the supply; it is hot-swapped where the others carry the load."
+FAN = "Replace the fan at the next occasion; until then watch the temperatures."
+CLEAR = " After the repair: `ipmitool sel clear`."
+DIMM = "Replace the DIMM that the BMC's log names." + CLEAR
+SPEC = "IPMI 2.0, sensor types (table 42-3)"
+HOUR = 3600.0
+CLOCK_SET = 1262304000.0
+"""2010: a BMC that has lost its clock begins at 1970 or 2000."""
+AHEAD_SECONDS = 600.0
+SHOWN = 4
+
+
+def there(document: Document) -> BmcSection | Finding:
+    """What the BMC told, or that the node has none that it reaches."""
+    section = document.bmc
+    if section.tool is None:
+        return aside("ipmitool is not installed")
+    if section.device is None:
+        return aside("the node reaches no BMC: there is no /dev/ipmi0")
+    return section
+
+
+@check(
+    "bmc", "The node's BMC answers", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    remedy="Reset it with `ipmitool mc reset cold`, which the node does not notice; again: drain the node and cut its power.",
+    source="IPMI 2.0, Get Device ID; without its BMC a node that hangs cannot be power-cycled",
+)  # fmt: skip
+def bmc_answers(expected: Expected, document: Document) -> Iterator[Finding]:
+    section = there(document)
+    if isinstance(section, Finding):
+        yield section
+    elif section.why is not None:
+        yield fail(section.why)
+    else:
+        yield good("it does")
+
+
+def sensors(
+    document: Document, kinds: tuple[str, ...], judge: Callable[[BmcSensor], Finding | None], what: str
+) -> Iterator[Finding]:
+    """Judge the sensors of these kinds; a BMC that has none makes no claim of them."""
+    section = there(document)
+    if isinstance(section, Finding):
+        yield section
+        return
+    section.read(section.sensors_why)
+    found = [
+        one
+        for one in section.sensors
+        if bmc_words.sensor_kind(one.name, one.unit, one.entity, one.text) in kinds
+    ]
+    if not found:
+        yield aside(f"the BMC reports no {what}")
+        return
+    yield from each(found, judge, f"{len(found)} {what}")
+
+
+@check(
+    "bmc", "Every power supply works and has input", reads=("bmc",), needs=("hardware",), action=Action.NONE, remedy=SUPPLY,
+    source=f"{SPEC}, 08h and 09h",
+)  # fmt: skip
+def bmc_supplies(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(sensor: BmcSensor) -> Finding | None:
+        words = f"{sensor.name} ({sensor.entity}): {sensor.text}"
+        if any(state in sensor.text for state in bmc_words.SUPPLY_FAILED):
+            return fail(words)
+        return warn(words) if any(state in sensor.text for state in bmc_words.SUPPLY_WARNS) else None
+
+    yield from sensors(document, (bmc_words.SUPPLY,), judge, "power supplies")
+
+
+@check(
+    "bmc", "The power supplies are redundant", reads=("bmc",), needs=("hardware",), action=Action.NONE, remedy=SUPPLY,
+    source="IPMI 2.0, generic event 0Bh; a server with one supply reports that its resources are sufficient",
+)  # fmt: skip
+def bmc_redundancy(expected: Expected, document: Document) -> Iterator[Finding]:
+    yield from sensors(document, (bmc_words.SUPPLY_SET,), redundancy, "sets of power supplies")
+
+
+def redundancy(sensor: BmcSensor) -> Finding | None:
+    """A set of redundant parts."""
+    words = f"{sensor.name}: {sensor.text}"
+    if any(state in sensor.text for state in bmc_words.REDUNDANCY_LOST):
+        return fail(words)
+    return None if "Fully Redundant" in sensor.text and "from" not in sensor.text else warn(words)
+
+
+@check(
+    "bmc", "Every fan turns as fast as it must", reads=("bmc",), needs=("hardware",), action=Action.NONE, remedy=FAN,
+    source=f"the BMC's own thresholds; {SPEC}, 04h",
+)  # fmt: skip
+def bmc_fans(expected: Expected, document: Document) -> Iterator[Finding]:
+    def judge(sensor: BmcSensor) -> Finding | None:
+        words = f"{sensor.name}: {sensor.text}"
+        if "edundan" in sensor.text:
+            return redundancy(sensor)
+        if any(state in sensor.text for state in bmc_words.FAN_FAILED):
+            return fail(words)
+        if sensor.state in bmc_words.BEYOND:
+            return fail(f"{words}, beyond the BMC's critical threshold")
+        return (
+            warn(f"{words}, beyond the BMC's warning threshold") if sensor.state in bmc_words.NEAR else None
+        )
+
+    yield from sensors(document, (bmc_words.FAN, bmc_words.FAN_SET), judge, "fans")
+
+
+@check(
+    "bmc", "No temperature is beyond its critical threshold", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    limits=("bmc_cold_c",), remedy="Look at fans and inlet; hot inlets of many nodes: the room's cooling.",
+    source="the BMC's own thresholds; what gets too hot throttles, and checks of GPUs and processors report it",
+)  # fmt: skip
+def bmc_temperatures(expected: Expected, document: Document) -> Iterator[Finding]:
+    cold = expected.limit("bmc_cold_c")
+
+    def judge(sensor: BmcSensor) -> Finding | None:
+        if sensor.value is None:
+            raise Unreadable(f"{sensor.name} reads {sensor.text!r}")
+        low = sensor.value < cold and not bmc_words.is_margin(sensor.name)
+        words = f"{sensor.name}: {sensor.text}, beyond the BMC's"
+        if sensor.state in bmc_words.BEYOND:
+            return warn(f"{words} low threshold") if low else fail(f"{words} critical threshold")
+        return warn(f"{words} warning threshold") if sensor.state in bmc_words.NEAR else None
+
+    yield from sensors(document, (bmc_words.TEMPERATURE,), judge, "temperatures")
+
+
+@check(
+    "bmc", "The chassis reports no fault", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    remedy="See which part: `ipmitool sdr elist`, `ipmitool sel elist`; a fault that no part shows: reset the BMC.",
+    source="IPMI 2.0, Get Chassis Status: overload, main power, power control, drive, cooling",
+)  # fmt: skip
+def bmc_chassis(expected: Expected, document: Document) -> Iterator[Finding]:
+    section = there(document)
+    if isinstance(section, Finding):
+        yield section
+        return
+    section.read(section.faults_why)
+    for fault in section.faults:
+        yield fail(fault)
+    yield good("none")
+
+
+@check(
+    "bmc", "The BMC's event log has room", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    limits=("bmc_log_warn_percent", "bmc_log_full_percent"), remedy="Save it (`ipmitool sel save FILE`), then `ipmitool sel clear`.",
+    source=f"{SPEC}, 10h: log almost full, log full; a log that is full misses the next fault",
+)  # fmt: skip
+def bmc_log_room(expected: Expected, document: Document) -> Iterator[Finding]:
+    section = there(document)
+    if isinstance(section, Finding):
+        yield section
+        return
+    section.read(section.log_why)
+    log = section.log
+    most, much = expected.limit("bmc_log_full_percent"), expected.limit("bmc_log_warn_percent")
+    if log.overflow:
+        yield fail(f"events were lost: the log of {log.entries} entries is full")
+    elif log.percent is None:
+        yield aside("the BMC does not report how large its event log is")
+    elif log.percent >= most:
+        yield fail(f"{log.percent} % full")
+    elif log.percent >= much:
+        yield warn(f"{log.percent} % full")
+    else:
+        yield good(f"{log.percent} %")
+
+
+@check(
+    "bmc", "The BMC measures what the node draws", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    remedy="Switch it on: `ipmitool dcmi power activate`; 0 W: reset the BMC, or its firmware does not measure.",
+    source="DCMI 1.5, Get Power Reading; no claim where the BMC has no DCMI",
+)  # fmt: skip
+def bmc_power(expected: Expected, document: Document) -> Iterator[Finding]:
+    section = there(document)
+    if isinstance(section, Finding):
+        yield section
+        return
+    section.read(section.power_why)
+    power = section.power
+    if not power.dcmi:
+        yield aside("the BMC has no DCMI")
+    elif power.active is False:
+        yield warn("power measurement is switched off")
+    elif power.watts is None or power.active is None:
+        raise Unreadable("the BMC tells no power draw")
+    elif power.watts <= 0:
+        yield fail(f"{power.watts} W")
+    else:
+        yield good(f"{power.watts} W")
+
+
+def events(
+    expected: Expected, document: Document, kind: str, *, since_boot: bool = False
+) -> Iterator[Finding]:
+    """Fresh events of a kind that were not deasserted; those since the last boot too, of parts that cannot be swapped meanwhile."""
+    section = there(document)
+    if isinstance(section, Finding):
+        yield section
+        return
+    section.read(section.events_why)
+    now = section.clock if section.clock is not None else document.taken_at
+    told = [Event(one.at, f"{one.sensor}: {one.event}", one.asserted) for one in section.events]
+    found = [one for one in bmc_words.standing(told) if bmc_words.critical(one.words) == kind]
+    if found and now < CLOCK_SET:
+        yield unknown(f"the BMC's clock is not set, and its log has {found[-1].words}")
+        return
+    seconds = expected.limit("bmc_event_hours") * HOUR
+    if since_boot:
+        seconds = max(seconds, section.uptime_s or 0.0)
+    new = [one for one in found if bmc_words.fresh(one, now, seconds, AHEAD_SECONDS)]
+    for one in new[-SHOWN:]:
+        yield fail(f"{one.words}, {max(0.0, now - (one.at or now)) / HOUR:.1f} h ago")
+    yield good(f"none; {len(found)} older" if found else "none")
+
+
+@check(
+    "bmc", "The BMC's log has no fresh uncorrectable memory error", reads=("bmc",), needs=("hardware",), action=Action.RMA,
+    limits=("bmc_event_hours",), remedy=DIMM, source=f"{SPEC}, 0Ch; as the kernel's own count, memory-uncorrected",
+)  # fmt: skip
+def bmc_log_memory(expected: Expected, document: Document) -> Iterator[Finding]:
+    yield from events(expected, document, bmc_words.MEMORY, since_boot=True)
+
+
+@check(
+    "bmc", "The BMC's log has no fresh processor error", reads=("bmc",), needs=("hardware",), limits=("bmc_event_hours",),
+    remedy="Read the machine check (rasdaemon, the BMC's dump); again: the processor or what it waited for." + CLEAR,
+    source=f"{SPEC}, 07h: IERR, thermal trip, uncorrectable machine check; as cpu-machine-checks",
+)  # fmt: skip
+def bmc_log_processor(expected: Expected, document: Document) -> Iterator[Finding]:
+    yield from events(expected, document, bmc_words.PROCESSOR)
+
+
+@check(
+    "bmc", "The BMC's log has no fresh fatal PCIe error", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    limits=("bmc_event_hours",), remedy="Find the device (`lspci -tv`), reseat it; again: replace it." + CLEAR,
+    source=f"{SPEC}, 13h; it rarely names the device, so pcie-log and pcie-uncorrected decide about the node",
+)  # fmt: skip
+def bmc_log_pcie(expected: Expected, document: Document) -> Iterator[Finding]:
+    yield from events(expected, document, bmc_words.PCIE)
+
+
+@check(
+    "bmc", "The BMC's log has no fresh power failure", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    limits=("bmc_event_hours",), remedy=SUPPLY + CLEAR, source=f"{SPEC}, 08h and 09h",
+)  # fmt: skip
+def bmc_log_power(expected: Expected, document: Document) -> Iterator[Finding]:
+    yield from events(expected, document, bmc_words.POWER)
+
+
+@check(
+    "bmc", "The BMC's log has no fresh drive fault", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    limits=("bmc_event_hours",), remedy="Compare with SMART and the arrays; replace the drive." + CLEAR, source=f"{SPEC}, 0Dh",
+)  # fmt: skip
+def bmc_log_drive(expected: Expected, document: Document) -> Iterator[Finding]:
+    yield from events(expected, document, bmc_words.DRIVE)

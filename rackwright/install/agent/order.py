@@ -1,0 +1,156 @@
+"""What the head orders: the disks that may be written, what goes onto them, and the files of the node."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from rackwright.install.agent.programs import AgentError
+
+_RUN = re.compile(r"[a-z0-9]{1,16}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DEVICE = re.compile(r"/dev/[a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A disk, and exactly what may be on it when it is written to."""
+
+    path: str
+    serial: str | None
+    signatures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """root.tar.zst as the head serves it."""
+
+    size: int
+    sha256: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of the node, beside what its image has."""
+
+    path: str
+    content: str = field(repr=False)
+    mode: int
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of the node that is not root's, such as the administrator's home."""
+
+    path: str
+    mode: int
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """How the root is unlocked at boot, and the key that an operator unlocks it with where that fails."""
+
+    kind: str
+    recovery_key: str = field(repr=False)
+    tang: str | None
+    thumbprint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One installation."""
+
+    node: str
+    run: str
+    disks: tuple[Disk, ...]
+    mirror: bool
+    lvm: bool
+    encryption: Encryption | None
+    image: Image
+    folders: tuple[Folder, ...]
+    """Those that have to be there before the files, the outer ones first."""
+    files: tuple[File, ...]
+    kernel_arguments: str
+
+    @property
+    def unfinished(self) -> str:
+        """Name of every partition until the last step."""
+        return f"rw-unfinished-{self.run}"
+
+
+def parse(data: dict[str, Any], run: str, *, ramdisk: bool = False) -> Order:
+    """The head's `install` object; AgentError for one that is not complete, or of another run."""
+    try:
+        order = Order(
+            node=str(data["node"]),
+            run=str(data["run"]),
+            disks=() if ramdisk else tuple(_disk(one) for one in data["disks"]),
+            mirror=bool(data.get("mirror", False)),
+            lvm={"plain": False, "lvm": True}[data.get("volumes", "plain")],
+            encryption=_encryption(data.get("encryption")),
+            image=_image(data["image"]),
+            folders=tuple(_folder(one) for one in data.get("folders", ())),
+            files=tuple(_file(one) for one in data["files"]),
+            kernel_arguments=" ".join(str(data["kernel_arguments"]).split()),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        name = error.args[0] if isinstance(error, KeyError) else type(error).__name__
+        raise AgentError(f"the head's install object is not complete: {name}") from None
+    if order.run != run or not _RUN.fullmatch(order.run):
+        raise AgentError(f"the head ordered run {order.run!r}, and this machine was booted for run {run}")
+    wanted = 2 if order.mirror else 1
+    paths = {disk.path for disk in order.disks}
+    if not ramdisk and (len(order.disks) != wanted or len(paths) != wanted):
+        raise AgentError(
+            f"the layout needs {wanted} disks, and the head named {', '.join(sorted(paths)) or 'none'}"
+        )
+    return order
+
+
+def _disk(data: dict[str, Any]) -> Disk:
+    path = str(data["path"])
+    if not _DEVICE.fullmatch(path):
+        raise KeyError("disks.path")
+    return Disk(path, data["serial"], tuple(map(str, data["signatures"])))
+
+
+def _image(data: dict[str, Any]) -> Image:
+    image = Image(int(data["size"]), str(data["sha256"]), str(data.get("name", "image")))
+    if image.size < 1 or not _DIGEST.fullmatch(image.sha256):
+        raise KeyError("image")
+    return image
+
+
+def _file(data: dict[str, Any]) -> File:
+    path = _path(data, "files")
+    return File(path, str(data["content"]), int(data["mode"]), *_owner(data))
+
+
+def _folder(data: dict[str, Any]) -> Folder:
+    return Folder(_path(data, "folders"), int(data["mode"]), *_owner(data))
+
+
+def _owner(data: dict[str, Any]) -> tuple[int, int]:
+    return int(data.get("uid", 0)), int(data.get("gid", 0))
+
+
+def _path(data: dict[str, Any], what: str) -> str:
+    path = str(data["path"])
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise KeyError(f"{what}.path")
+    return path
+
+
+def _encryption(data: dict[str, Any] | None) -> Encryption | None:
+    if data is None:
+        return None
+    kind = str(data["kind"])
+    if kind not in ("tpm2", "tang") or not data["recovery_key"] or (kind == "tang" and not data["tang"]):
+        raise KeyError("encryption")
+    return Encryption(kind, str(data["recovery_key"]), data.get("tang"), data.get("thumbprint"))

@@ -1,0 +1,203 @@
+"""What the head answers to agents: who an agent is, whether its machine may be written, and with what.
+
+Every answer follows from the node's record, which is on disk before the answer is sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rackwright.boundary import Refused, printable
+from rackwright.errors import RackwrightError
+from rackwright.install.image import RootImage
+from rackwright.install.inventory import Inventory, read_inventory
+from rackwright.install.record import Journal
+from rackwright.install.states import UNDER_WAY, State
+from rackwright.install.tokens import digest, matches, new_token
+from rackwright.install.verdict import Verdict, judge
+from rackwright.model.cluster import Node
+
+POLL_SECONDS = 5
+_BEFORE_WRITING = (State.DISCOVERED, State.INVENTORIED, State.HELD, State.APPROVED, State.INSTALLING)
+"""States in which an agent may show its inventory: one that asks again while it is approved never got the answer."""
+Answer = tuple[int, dict[str, Any]]
+_HOST_KEY_MAX = 1000
+_ED25519 = "ssh-ed25519"
+_ED25519_BLOB = b"\0\0\0\x0b" + _ED25519.encode() + b"\0\0\0\x20"
+"""What comes before the 32 bytes of a public key (RFC 8709)."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One node of a run: its journal, what it is given, and where the image is."""
+
+    node: Node
+    journal: Journal
+    orders: Callable[[Verdict], dict[str, Any]]
+    """The `install` object of the protocol."""
+    image: RootImage | None
+    media: dict[str, Path] = field(default_factory=dict)
+    """Path below the server to file: what its BMC fetches."""
+
+
+class Desk:
+    """Answers agents; one for all nodes of a run, used by many threads."""
+
+    def __init__(self) -> None:
+        self._cases: dict[str, Case] = {}
+
+    def open(self, case: Case) -> None:
+        """Answer the agent of one more node."""
+        self._cases[case.node.name] = case
+
+    def close(self, node: str) -> None:
+        """Answer it no more."""
+        self._cases.pop(node, None)
+
+    def media(self, path: str) -> Path | None:
+        """The file that a random path stands for."""
+        for case in list(self._cases.values()):
+            if path in case.media:
+                return case.media[path]
+        return None
+
+    def image_of(self, session: str) -> RootImage | None:
+        """The image for the holder of a session, while its node is installing."""
+        case = self._holder(session)
+        record = None if case is None else case.journal.record
+        if case is None or record is None or record.state is not State.INSTALLING:
+            return None
+        same = case.image is not None and case.image.sha256 == record.image
+        return case.image if same else None  # not one that was built since the agent got its orders
+
+    def answer(self, path: str, token: str, body: Mapping[str, Any]) -> Answer:
+        """The answer to one call."""
+        if path == "/v1/hello":
+            return self._hello(token, body)
+        case = self._holder(token)
+        if case is None:
+            return 403, {"error": "no session of this run"}
+        call = {
+            "/v1/inventory": self._inventory,
+            "/v1/progress": self._progress,
+            "/v1/done": self._done,
+            "/v1/failed": self._failed,
+        }.get(path)
+        return (404, {"error": "not a call of this version"}) if call is None else call(case, body)
+
+    def _holder(self, session: str) -> Case | None:
+        return next(
+            (case for case in list(self._cases.values()) if matches(session, case.journal.record.session)),
+            None,
+        )
+
+    def _hello(self, token: str, body: Mapping[str, Any]) -> Answer:
+        for case in list(self._cases.values()):
+            with case.journal.changing() as record:
+                if not matches(token, record.token):
+                    continue
+                if record.state is not State.ARMED or record.token_until <= time.time():
+                    break
+                session = new_token()
+                serial = printable(str(body.get("serial") or "no serial number"), 64)
+                # spent in the same line of the journal that lets the agent in
+                case.journal.move(State.DISCOVERED, f"machine {serial}", token="", session=digest(session))
+                return 200, {"session": session, "clock": time.time()}
+        return 403, {"error": "the token is unknown, spent or too old"}
+
+    def _inventory(self, case: Case, body: Mapping[str, Any]) -> Answer:
+        try:
+            found = read_inventory(body)
+        except Refused as refused:
+            return self._stop(case, str(refused))
+        with case.journal.changing() as record:
+            if record.state not in _BEFORE_WRITING:
+                return 409, {"error": f"the node is {record.state}"}
+            seen = found.model_dump(mode="json", by_alias=True, exclude={"clock"})
+            if record.state is State.HELD and seen == record.inventory:
+                verdict = judge(case.node, found, record.serial, record.confirmed)
+                if not verdict.approved:
+                    return _wait(verdict)
+            count = f"{len(found.disks)} disks, {len(found.nics)} ports"
+            case.journal.move(State.INVENTORIED, count, inventory=seen)
+            if record.mode == "discover":
+                case.journal.move(State.SURVEYED, "what was found is in the state folder", session="")
+                return 200, {"action": "off", "reasons": ["discovered"]}
+            return self._judged(case, found)
+
+    def _judged(self, case: Case, found: Inventory) -> Answer:
+        record = case.journal.record
+        verdict = judge(case.node, found, record.serial, record.confirmed)
+        if verdict.approved:
+            case.journal.move(State.APPROVED, held={})
+            try:
+                orders = case.orders(verdict)
+            except RackwrightError as error:
+                return self._stop(case, error.message)
+            disks = ", ".join(one.serial for one in verdict.chosen) or "memory"
+            image = "" if case.image is None else case.image.sha256
+            case.journal.move(State.INSTALLING, f"on {disks}", phase="partition", percent=0, image=image)
+            diskless = case.node.install is not None and case.node.install.diskless
+            return 200, {"action": "ramdisk" if diskless else "install", "install": orders}
+        waiting = {serial: list(signs) for serial, signs in verdict.unconfirmed.items()}
+        case.journal.move(State.HELD, "; ".join(_reasons(verdict)), held=waiting)
+        return _wait(verdict)
+
+    def _progress(self, case: Case, body: Mapping[str, Any]) -> Answer:
+        percent, phase = body.get("percent"), printable(str(body.get("phase") or ""), 40)
+        if type(percent) is not int or not 0 <= percent <= 100:
+            return 400, {"error": "percent is a whole number from 0 to 100"}
+        with case.journal.changing() as record:
+            if record.state is not State.INSTALLING:
+                return 409, {"error": f"the node is {record.state}"}
+            if (record.phase, record.percent) != (phase, percent):
+                case.journal.note(phase=phase, percent=percent)
+        return 200, {}
+
+    def _done(self, case: Case, body: Mapping[str, Any]) -> Answer:
+        with case.journal.changing() as record:
+            if record.state is not State.INSTALLING or body.get("run") != record.run:
+                return 409, {"error": f"the node is {record.state}, in run {record.run}"}
+            host_key = _host_key(body.get("host_keys"))
+            if host_key is None:
+                return self._stop(case, "the host key that it made is not an ed25519 key")
+            case.journal.move(State.INSTALLED, "", host_key=host_key, session="", confirmed={}, percent=100)
+            return 200, {}
+
+    def _failed(self, case: Case, body: Mapping[str, Any]) -> Answer:
+        phase = printable(str(body.get("phase") or ""), 40)
+        reason = printable(str(body.get("error") or "without a reason"), 600)
+        return self._stop(case, f"{phase}: {reason}" if phase else reason)
+
+    def _stop(self, case: Case, reason: str) -> Answer:
+        with case.journal.changing() as record:
+            if record.state not in UNDER_WAY:
+                return 409, {"error": f"the node is {record.state}"}
+            case.journal.move(State.FAILED, reason)
+        return 200, {"action": "off", "reasons": [reason]}
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    held = [f"disk {serial} holds {', '.join(signs)}" for serial, signs in verdict.unconfirmed.items()]
+    return [*verdict.contradictions, *held]
+
+
+def _wait(verdict: Verdict) -> Answer:
+    return 200, {"action": "wait", "reasons": _reasons(verdict), "seconds": POLL_SECONDS}
+
+
+def _host_key(keys: Any) -> str | None:  # noqa: ANN401 - JSON data
+    """The public key in known_hosts' form, without its comment; None for one that is not an ed25519 key."""
+    given = keys.get("ed25519") if isinstance(keys, dict) else None
+    words = given[:_HOST_KEY_MAX].split() if isinstance(given, str) else []
+    try:
+        blob = base64.b64decode(words[1] if len(words) > 1 else "", validate=True)
+    except ValueError:
+        return None
+    good = words[:1] == [_ED25519] and len(blob) == len(_ED25519_BLOB) + 32 and blob.startswith(_ED25519_BLOB)
+    return f"{_ED25519} {words[1]}" if good else None

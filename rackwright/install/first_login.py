@@ -1,0 +1,47 @@
+"""The first login on a node that was just installed: only with the host key that it reported."""
+
+from __future__ import annotations
+
+from rackwright.bmc.open import connector
+from rackwright.errors import ConnectionFailed
+from rackwright.install.known_hosts import trust
+from rackwright.model.cluster import Cluster, Node
+from rackwright.ssh.command import run
+from rackwright.ssh.connection import connect
+
+_PROBE_SECONDS = 5.0
+_COMMAND_SECONDS = 60.0
+
+
+def answers(cluster: Cluster, node: Node) -> bool:
+    """Whether anything takes connections at the node's address, on the port of ssh."""
+    try:
+        opened = connector(cluster, node)(
+            str(cluster.management_address(node)), cluster.ssh.port, _PROBE_SECONDS
+        )
+    except OSError:
+        return False
+    opened.close()
+    return True
+
+
+def kernel_arguments(cluster: Cluster, node: Node, host_key: str) -> str | None:
+    """The kernel's command line of a node, which also shows that sudo works; None: no login yet."""
+    trust(cluster, node, host_key)
+    try:
+        client = connect(cluster, node)
+    except ConnectionFailed:
+        return None
+    try:
+        done = run(
+            client,
+            "cat /proc/cmdline",
+            sudo=True,
+            stdin=None,
+            timeout=_COMMAND_SECONDS * cluster.ssh.time_factor,
+        )
+    except (TimeoutError, ConnectionFailed):
+        return None
+    finally:
+        client.close()
+    return done.stdout if done.exit_status == 0 else None

@@ -1,0 +1,153 @@
+"""The shell scripts that all installers run: the check before the first write, and what makes the node at the end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from shlex import quote
+
+from rackwright.install.installers import network
+from rackwright.install.installers.request import ONCE, Request
+from rackwright.install.installers.signatures import confirmed
+from rackwright.model.install import Encryption, Volumes
+from rackwright.render import render
+
+ESP_MIB, BOOT_MIB = 512, 1024
+"""Sizes as in an installed image; here /boot is a separate file system in every layout."""
+DISK = "rackwright-disk-"
+"""Stands for a disk in answers until the check has found it: no device has this name, so nothing is written before."""
+
+
+@dataclass(frozen=True)
+class Finish:
+    """How the end differs between installers."""
+
+    target: str
+    """Where the installed system is mounted."""
+    scrub: str
+    """Shell that keeps the installer from leaving its logs and answers on the disk."""
+    clear: tuple[str, ...] = ()
+    """Network files of the installer's, which would contradict the declared ones."""
+    packages: str = ":"
+    """Shell that installs clevis, where the installer has not."""
+    initramfs: str = ":"
+    menu: bool = True
+    """Whether kernel arguments are kept in files that update-grub reads."""
+    copy_esp: bool = True
+    """Whether the installer fills one EFI partition alone."""
+    selinux: bool = False
+
+
+def guard(request: Request, **variables: object) -> str:
+    """The check of the disks; it also gives the installer the names that the disks have in this boot."""
+    install = request.install
+    disks = [
+        {"serial": disk.serial, "by_path": disk.by_path, "confirmed": confirmed(disk)}
+        for disk in request.disks
+    ]
+    return render(
+        "install/guard.sh.j2",
+        q=quote,
+        head=request.head,
+        ca=request.ca,
+        files_url=request.files_url,
+        once=ONCE,
+        installer=install.installer,
+        disks=disks,
+        placeholder=DISK,
+        mirror=install.mirror,
+        lvm=install.volumes is Volumes.LVM,
+        encrypted=install.encryption is not Encryption.NONE,
+        esp_mib=ESP_MIB,
+        boot_mib=BOOT_MIB,
+        **variables,
+    )
+
+
+def finish(request: Request, how: Finish) -> str:
+    """What makes the node: name, network, administrator, host key; and the report to the head."""
+    install, cluster, node = request.install, request.cluster, request.node
+    pin, settings = _pin(request)
+    files = [(path, text, f"{mode:o}") for path, (text, mode) in _files(request, how).items()]
+    return render(
+        "install/finish.sh.j2",
+        q=quote,
+        head=request.head,
+        files_url=request.files_url,
+        target=how.target,
+        files=files,
+        clear=how.clear,
+        networkd=node.os.network == "networkd",
+        user=cluster.ssh.user,
+        ssh_port=cluster.ssh.port,
+        admin_key=request.admin_key,
+        encrypted=install.encryption is not Encryption.NONE,
+        pin=pin,
+        pin_settings=settings,
+        packages=how.packages,
+        initramfs=how.initramfs,
+        menu=how.menu,
+        copy_esp=how.copy_esp,
+        mirror=install.mirror,
+        selinux=how.selinux,
+        scrub=how.scrub,
+        run=request.run,
+        serials=json.dumps([disk.serial for disk in request.disks]),
+    )
+
+
+def report_failure(request: Request) -> str:
+    """What runs where an installer gives up."""
+    return render("install/onerror.sh.j2", q=quote, head=request.head)
+
+
+def console(request: Request) -> list[str]:
+    """The last console is the one that /dev/console is."""
+    return [] if request.install.console is None else ["console=tty0", f"console={request.install.console}"]
+
+
+def first_boot(request: Request) -> list[str]:
+    """Kernel arguments of the installed system; the run tells it from an older one on the same disk."""
+    return [*console(request), *request.install.kernel_arguments, f"rackwright.run={request.run}"]
+
+
+def clevis(request: Request, initramfs: str) -> list[str]:
+    """Packages that unlock the root at boot; `initramfs` is the one for it."""
+    encryption = request.install.encryption
+    if encryption is Encryption.NONE:
+        return []
+    return ["clevis", "clevis-luks", initramfs, *(["clevis-tpm2"] if encryption is Encryption.TPM2 else [])]
+
+
+def _files(request: Request, how: Finish) -> dict[str, tuple[str, int]]:
+    cluster, node, user = request.cluster, request.node, request.cluster.ssh.user
+    address = cluster.management_address(node)
+    root_login = "prohibit-password" if user == "root" else "no"
+    sshd = f"Port {cluster.ssh.port}\nPermitRootLogin {root_login}\nPasswordAuthentication no\n"
+    found = {
+        "/etc/hostname": (f"{node.name}\n", 0o644),
+        "/etc/hosts": (
+            f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n{address} {node.fqdn} {node.name}\n",
+            0o644,
+        ),
+        **network.files(request),
+        "/etc/ssh/sshd_config.d/90-install.conf": (sshd, 0o600),
+    }
+    if cluster.ssh.become == "sudo" and user != "root":
+        found[f"/etc/sudoers.d/90-{user}"] = (f"{user} ALL=(ALL:ALL) NOPASSWD: ALL\n", 0o440)
+    if how.menu:
+        arguments = first_boot(request)
+        if (
+            request.install.encryption is Encryption.TANG
+        ):  # the initramfs asks the server before the root is there
+            arguments = [*arguments, *network.initramfs_arguments(network.port_of(request), node.name)]
+        line = f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {" ".join(arguments)}"\n'
+        found["/etc/default/grub.d/80-install.cfg"] = (line, 0o644)
+    return found
+
+
+def _pin(request: Request) -> tuple[str, str]:
+    """clevis's pin and its settings, as an installed image gets them; nothing in them is secret."""
+    if request.install.encryption is Encryption.TANG:
+        return "tang", json.dumps({"url": request.install.tang})
+    return "tpm2", json.dumps({"pcr_bank": "sha256", "pcr_ids": "7"})

@@ -1,0 +1,139 @@
+"""Why a machine must not be powered on and written: every reason at once, each from what was read and not assumed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rackwright.bmc.interface import BmcIdentity, Power
+from rackwright.install.record import Record
+from rackwright.model.cluster import Node
+
+_NO_SERIAL = re.compile(
+    r"(.)\1*|0?1234567890?|none|n/?a|null|unknown|not (specified|available|applicable|set)|default string"
+    r"|to be filled by o\.?e\.?m\.?|(system|chassis) serial (number|#)|serial ?number",
+    re.IGNORECASE,
+)
+"""What boards carry whose serial number was never set: many have the same, so that it names none of them."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was read of a machine before anything is done to it."""
+
+    identity: BmcIdentity
+    power: Power
+    secure_boot: bool | None
+    """As its BMC reports it; None: the BMC does not."""
+    answers: bool
+    """Whether something answers at the node's address, on its ssh port."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why, and what to do."""
+
+    message: str
+    hint: str
+
+
+def refusals(
+    node: Node, seen: Seen, record: Record, typed_serial: str | None, mode: str = "install"
+) -> list[Refusal]:
+    """Reasons against installing a node, or against discovering it, which writes nothing.
+
+    + typed_serial: what the operator typed to agree to reinstalling this node; None: nothing
+    """
+    if mode == "discover":
+        return [*_port(node, seen.identity), *_running(node, seen)]
+    found = [*_identity(node, seen.identity), *_running(node, seen), *_secure_boot(node, seen)]
+    if record.was_ready:
+        found += _was_ready(node, seen.identity, typed_serial)
+    return found
+
+
+def _identity(node: Node, identity: BmcIdentity) -> list[Refusal]:
+    """Whether the BMC is that of the declared machine; a MAC address that nothing else confirms is not enough."""
+    found = []
+    hint = "compare cables and addresses of the BMCs: two may be swapped, or the machine was replaced"
+    if node.serial is not None and identity.serial is not None and node.serial != identity.serial:
+        found.append(
+            Refusal(f"its BMC is that of machine {identity.serial}, declared is serial {node.serial}", hint)
+        )
+    if node.mac is not None and identity.macs and node.mac not in identity.macs:
+        macs = ", ".join(sorted(identity.macs))
+        found.append(Refusal(f"the machine of its BMC has the MACs {macs}, declared is {node.mac}", hint))
+    if identity.serial is None or _NO_SERIAL.fullmatch(identity.serial.strip()):
+        reported = "no serial number" if identity.serial is None else f"the serial number {identity.serial!r}"
+        found.append(
+            Refusal(
+                f"its BMC reports {reported}, which the booted machine cannot be told by",
+                "set it with the maker's tool: a MAC address alone is not trusted",
+            )
+        )
+    elif node.serial is None and (node.mac is None or not identity.macs):
+        found.append(
+            Refusal(
+                "neither its serial number nor a MAC that its BMC reports is declared: which machine it is cannot be known",
+                f"declare it: `serials: [{identity.serial}]`, if that is its label",
+            )
+        )
+    return found
+
+
+def _port(node: Node, identity: BmcIdentity) -> list[Refusal]:
+    if node.mac is None and not identity.macs:
+        return [
+            Refusal(
+                "neither its declaration nor its BMC has a MAC, by which its agent finds its network port",
+                "declare it: `macs:`, or the column mac of `machines`",
+            )
+        ]
+    return []
+
+
+def _running(node: Node, seen: Seen) -> list[Refusal]:
+    found = []
+    if seen.power is not Power.OFF:
+        found.append(
+            Refusal(
+                f"its power is {seen.power}, and a machine that may be running is never reset",
+                f"rackwright bmc power FILE soft --limit {node.name}, once nothing on it is needed",
+            )
+        )
+    if seen.answers:
+        found.append(
+            Refusal(
+                "something answers ssh at its address",
+                "it runs already, or another machine has its address",
+            )
+        )
+    return found
+
+
+def _secure_boot(node: Node, seen: Seen) -> list[Refusal]:
+    found = []
+    install = node.install
+    if install is not None and seen.secure_boot is not None and seen.secure_boot is not install.secure_boot:
+        state, wanted = ("on", "off") if seen.secure_boot else ("off", "on")
+        found.append(
+            Refusal(
+                f"Secure Boot is {state}, declared is {wanted}",
+                f"switch it {wanted} in the firmware, or declare `secure_boot: {str(seen.secure_boot).lower()}`",
+            )
+        )
+    return found
+
+
+def _was_ready(node: Node, identity: BmcIdentity, typed: str | None) -> list[Refusal]:
+    serial = node.serial or identity.serial
+    if typed is not None and typed == serial:
+        return []
+    if typed is not None:
+        return [Refusal(f"{typed} is not its serial number", "the label on the machine has it")]
+    return [
+        Refusal(
+            "it was installed and ready before",
+            f"to erase it, type its serial number: --reinstall {node.name}={serial or 'SERIAL'}",
+        )
+    ]

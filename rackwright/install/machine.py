@@ -1,0 +1,294 @@
+"""The installation of one machine, from its BMC's first answer to the first login.
+
+Every step that changes something is written to the journal before it is taken, so that a run that was killed goes on
+from there: the machine is looked at again, and never assumed to be where the journal left it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event
+
+from rackwright.bmc.interface import BmcClient, BootTarget, Power, PowerAction
+from rackwright.errors import BmcError, InstallError, RackwrightError
+from rackwright.install.interlocks import Refusal, Seen, refusals
+from rackwright.install.medium import Medium
+from rackwright.install.record import Journal, Record
+from rackwright.install.states import ON_THE_MACHINE, UNDER_WAY, State, may_follow
+from rackwright.install.tokens import digest, new_run, new_token
+from rackwright.model.cluster import Node
+from rackwright.model.install import BootNetwork
+
+
+class Refused(InstallError):  # noqa: N818 - reads as the sentence it is
+    """A machine that must not be installed; nothing was done to it."""
+
+    def __init__(self, node: str, found: list[Refusal]) -> None:
+        self.refusals = tuple(found)
+        reasons = "; ".join(one.message for one in found)
+        super().__init__(f"{node} is not installed: {reasons}.", hint=found[0].hint)
+
+
+class Interrupted(InstallError):  # noqa: N818
+    """The run was ended: the agent goes on alone, and the next run finds it."""
+
+
+@dataclass(frozen=True)
+class Tempo:
+    """How long things may take, in seconds; the lab emulates machines in software."""
+
+    poll: float = 2.0
+    power_on: float = 180.0
+    """From the order to the BMC's `on`."""
+    power_off: float = 300.0
+    """From the agent's last word to the BMC's `off`."""
+    bmc_silent: float = 600.0
+    """How long a BMC may fail to answer before the run gives the node up; the agent works without it."""
+    installing: float = 4 * 3600.0
+    first_boot: float = 1800.0
+
+
+@dataclass
+class Machine:
+    """One machine and all that its installation needs."""
+
+    node: Node
+    journal: Journal
+    bmc: BmcClient
+    network: BootNetwork
+    medium: Medium
+    """How the agent gets into the machine."""
+    answers: Callable[[], bool]
+    """Whether ssh answers at the node's address."""
+    logged_in: Callable[[str], str | None]
+    """The kernel's command line over ssh, with the host key that the machine made; None: not yet."""
+    notice: Callable[[State, str], None]
+    tempo: Tempo = field(default_factory=Tempo)
+    stop: Event = field(default_factory=Event)
+    """Set when the run is to end: nothing more is done to the machine."""
+    _silent_since: float | None = None
+    _helped_since: float | None = None
+    _seen_at_work: bool = False
+    """Whether this process has watched the agent, so that nothing else can be running."""
+
+    def run(self, mode: str, typed_serial: str | None) -> State:
+        """Install or discover the machine, or go on with it; the state it ends in.
+
+        Raises Refused, Interrupted and BmcError, after which the next run goes on.
+        """
+        if not self._goes_on(mode):
+            self._precheck(mode, typed_serial)
+            self._arm()
+        state = self._watch()
+        if state in (State.INSTALLED, State.FIRST_BOOT):
+            state = self._start(state)
+        if state is State.READY and self.journal.record.media:
+            self._disarm()
+        return state
+
+    def _goes_on(self, mode: str) -> bool:
+        """Whether an earlier run left the machine where this one can go on."""
+        record = self.journal.record
+        if record.state not in UNDER_WAY or record.mode != mode:
+            return False
+        if record.state in ON_THE_MACHINE and self.bmc.power() is Power.OFF:
+            self._fail(f"the machine was found off in {record.state}, at {record.percent} %")
+            self._disarm()
+            return False
+        self.notice(record.state, f"goes on with run {record.run}")
+        if record.state in ON_THE_MACHINE:
+            self.medium.resume(record.media)
+        return True
+
+    def _precheck(self, mode: str, typed_serial: str | None) -> None:
+        identity, before = self.bmc.identity(), self.journal.record
+        seen = Seen(identity, self.bmc.power(), self.bmc.secure_boot(), self.answers())
+        if before.media and before.state not in UNDER_WAY and before.serial == identity.serial:
+            self._disarm()  # the run that inserted it was killed, or the BMC failed to eject it
+        if found := refusals(self.node, seen, before, typed_serial, mode):
+            raise Refused(self.node.name, found)
+        run = new_run()
+        label = " ".join(filter(None, (identity.maker, identity.model, identity.serial)))
+        mac = self.node.mac or next(iter(identity.macs), "")
+        self._move(State.PRECHECKED, label, run=run, mode=mode, serial=identity.serial or "", mac=mac)
+
+    def _arm(self) -> None:
+        record, token = self.journal.record, new_token()
+        try:
+            media = self.medium.make(record, token)
+            until = time.time() + 60 * self.network.token_minutes
+            self._move(State.ARMED, f"run {record.run}", token=digest(token), token_until=until, media=media)
+            if (power := self.bmc.power()) is not Power.OFF:
+                raise InstallError(
+                    f"{self.node.name} was off, and its power is {power} now: it is left alone."
+                )
+            self.medium.insert(self.bmc, media)
+            self.bmc.set_power(PowerAction.ON)
+        except (RackwrightError, OSError) as error:
+            reason = error.message if isinstance(error, RackwrightError) else str(error)
+            self._fail(reason)
+            self._disarm()
+            if isinstance(error, OSError):
+                raise InstallError(reason) from error
+            raise
+
+    def _watch(self) -> State:
+        """Wait for the agent, and look whether the machine still has power."""
+        begun, off_since = time.monotonic(), None
+        was_on = self.journal.record.state is not State.ARMED
+        shown = (State.ARMED, 0)
+        while True:
+            record = self.journal.record
+            if (now := (record.state, record.percent // 25)) != shown:
+                shown = now
+                at = f"{record.phase} {record.percent} %" if record.phase else record.reason
+                self.notice(record.state, at if record.state is State.INSTALLING else record.reason)
+            if record.state in (State.FAILED, State.FIRST_BOOT, State.READY):
+                break
+            self._seen_at_work = self._seen_at_work or record.state in ON_THE_MACHINE
+            power = self._power(record.state)
+            was_on = was_on or power is Power.ON
+            if power is not Power.UNKNOWN:  # a BMC that does not answer says nothing of the power
+                off_since = (off_since or time.monotonic()) if power is Power.OFF else None
+            off_for = time.monotonic() - off_since if off_since is not None else None
+            if self._ended(record, off_for, was_on, time.monotonic() - begun):
+                break
+            self._pause()
+        state = self.journal.record.state
+        if state is not State.FIRST_BOOT:
+            self._disarm()
+        return state
+
+    def _ended(self, record: Record, off_for: float | None, was_on: bool, waited: float) -> bool:
+        """Whether there is nothing more to wait for; what went wrong is in the journal then."""
+        state = record.state
+        if state in (State.INSTALLED, State.SURVEYED):
+            return off_for is not None or self._agent_is_gone(record)
+        if off_for is not None and off_for > 2 * self.tempo.poll and was_on:
+            self._fail(f"the machine lost its power in {state}, at {record.percent} %", only=state)
+        elif off_for is not None and off_for > self.tempo.power_on and not was_on:
+            self._fail(f"the machine is still off {off_for:.0f} s after it was ordered on", only=state)
+        elif state is State.ARMED and record.token_until <= time.time():
+            self._fail(
+                f"the agent did not call within {self.network.token_minutes} min: its console shows why "
+                f"(rackwright bmc console); the machine is left as it is",
+                only=state,
+            )
+        elif state is State.HELD and time.time() - record.since > 60 * self.network.hold_minutes:
+            self._fail(f"not confirmed within {self.network.hold_minutes} min: {record.reason}", only=state)
+        elif waited > self.tempo.installing:
+            self._fail(f"not installed within {self.tempo.installing / 3600:g} h, in {state}", only=state)
+        return self.journal.record.state is State.FAILED
+
+    def _agent_is_gone(self, record: Record) -> bool:
+        """Whether a machine whose agent is done, and which is not off, need not be waited for.
+
+        The agent powers it off; one that cannot is helped, but only where nothing else can be running.
+        """
+        if self._in_memory and record.state is State.INSTALLED:
+            return True
+        if time.time() - record.since <= self.tempo.power_off:
+            return False
+        if self.answers():
+            return True  # it was started by hand meanwhile
+        self._helped_since, now = self._helped_since or time.monotonic(), time.monotonic()
+        if not self._seen_at_work or now - self._helped_since > self.tempo.power_off:
+            self._disarm()
+            raise InstallError(
+                f"{self.node.name} is {record.state} and not off, and what runs on it is not known.",
+                hint=f"rackwright bmc power FILE off --limit {self.node.name}, and run again",
+            )
+        try:
+            self.bmc.set_power(PowerAction.OFF)
+        except BmcError as error:
+            self.notice(record.state, error.message)
+        return False
+
+    def _power(self, state: State) -> Power:
+        """The power, or UNKNOWN while the BMC does not answer, which is no reason to stop for some minutes."""
+        try:
+            power = self.bmc.power()
+        except BmcError as error:
+            self._silent_since = self._silent_since or time.monotonic()
+            if time.monotonic() - self._silent_since > self.tempo.bmc_silent:
+                if state not in ON_THE_MACHINE:
+                    raise  # it is written: the next run goes on
+                self._fail(error.message, only=state)
+            return Power.UNKNOWN
+        self._silent_since = None
+        return power
+
+    def _start(self, state: State) -> State:
+        """Boot the machine from its disk, and wait for the first login."""
+        record = self.journal.record
+        if self._in_memory:
+            if state is State.INSTALLED:
+                self._move(State.FIRST_BOOT)
+            elif self.bmc.power() is Power.OFF:
+                return self._fail("the machine was found off, and with it what it had in memory")
+        else:
+            if state is State.INSTALLED:
+                self._insist(lambda: self.bmc.set_boot(BootTarget.DISK, once=False))
+                self._move(State.FIRST_BOOT)
+            self._insist(self._power_on)
+        deadline = time.monotonic() + self.tempo.first_boot
+        while time.monotonic() < deadline:
+            line = self.logged_in(record.host_key)
+            if line is not None and f"rackwright.run={record.run}" in line.split():
+                self._move(State.READY, f"ssh with the host key of run {record.run}")
+                return State.READY
+            if line is not None:
+                return self._fail(
+                    "it boots another installation than the one that was written: look at its boot order"
+                )
+            self._pause()
+        return self._fail(
+            f"no login within {self.tempo.first_boot / 60:g} min: rackwright bmc console shows why"
+        )
+
+    def _power_on(self) -> None:
+        if self.bmc.power() is Power.OFF:
+            self.bmc.set_power(PowerAction.ON)
+
+    def _insist(self, order: Callable[[], None]) -> None:
+        """Give an order that may be given twice, again and again while the BMC fails; BmcError after some minutes."""
+        deadline = time.monotonic() + self.tempo.bmc_silent
+        while True:
+            try:
+                return order()
+            except BmcError as error:
+                if time.monotonic() > deadline:
+                    raise
+                self.notice(self.journal.record.state, error.message)
+            self._pause()
+
+    def _disarm(self) -> None:
+        """Take the boot medium away, and the order to boot from it; a BMC that fails to is reported, not fatal."""
+        try:
+            self.medium.remove(self.bmc)
+        except (BmcError, OSError) as error:
+            self.notice(self.journal.record.state, f"the boot medium is still in its drive: {error}")
+            return
+        if self.journal.record.media:
+            self.journal.note(media="")
+
+    @property
+    def _in_memory(self) -> bool:
+        return self.node.install is not None and self.node.install.diskless
+
+    def _pause(self) -> None:
+        if self.stop.wait(self.tempo.poll):
+            raise Interrupted(f"{self.node.name} is left as it is, {self.journal.record.state}.")
+
+    def _fail(self, reason: str, *, only: State | None = None) -> State:
+        """Note a failure; `only`: unless the agent has got further in this moment."""
+        with self.journal.changing() as record:
+            if may_follow(record.state, State.FAILED) and only in (None, record.state):
+                self._move(State.FAILED, reason)
+        return State.FAILED
+
+    def _move(self, state: State, reason: str = "", **data: object) -> None:
+        self.journal.move(state, reason, **data)
+        self.notice(state, reason)

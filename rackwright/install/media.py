@@ -1,0 +1,158 @@
+"""What a machine boots its agent from: an ISO for its BMC's virtual CD or its firmware's HTTP boot, files for PXE.
+
+The one-time token is in an archive beside the agent's, never on the kernel's command line. Of what is served by PXE
+only the network itself keeps the token; a medium for virtual CDs goes over TLS to one BMC.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rackwright.errors import ImageError
+from rackwright.install import cpio
+from rackwright.install.agent.guard import AUTHORITY, CONFIG
+from rackwright.install.agent_image import ESP, GRUB_NET, INITRAMFS, KERNEL, SHIM
+from rackwright.lab.process import run
+
+CONSOLE = "ttyS0,115200"
+LABEL = "RACKWRIGHT"
+_SITE = "site.img"
+_SECONDS = 120.0
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+
+# Debian's signed grub for networks reads grub/grub.cfg of the server that it came from. `exit` goes on with the
+# firmware's next boot entry: a machine that is not armed boots as if nothing were served.
+_NETBOOT = """\
+set timeout=0
+if [ -s $prefix/mac/$net_default_mac ]; then
+    source $prefix/mac/$net_default_mac
+else
+    echo "rackwright: no machine with the MAC address $net_default_mac is to be installed"
+    exit
+fi
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """A machine that may boot the agent from the network now."""
+
+    mac: str
+    config: bytes = field(repr=False)
+    authority: bytes
+    console: str = CONSOLE
+
+
+def make_iso(agent: Path, config: bytes, ca: bytes, target: Path, console: str = CONSOLE) -> None:
+    """Write the ISO that boots the agent image `agent` with this config.json; readable by its owner alone.
+
+    It has a UEFI boot entry only, and starts under Secure Boot: shim, grub and the kernel are Debian's signed ones.
+    """
+    require_xorriso()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as staging:
+        folder = Path(staging)  # 0700
+        (folder / _SITE).write_bytes(site_archive(config, ca))
+        (folder / "grub.cfg").write_text(grub_config(_run_of(config), console))
+        (folder / "info").write_text("rackwright\n")  # by this file grub finds its CD
+        grafts = {
+            ".disk/info": folder / "info",
+            "boot/grub/grub.cfg": folder / "grub.cfg",
+            _SITE: folder / _SITE,
+            **{name: agent / name for name in (KERNEL, INITRAMFS, ESP)},
+        }
+        argv = ["xorriso", "-as", "mkisofs", "-quiet", "-R", "-V", LABEL, "-graft-points"]
+        argv += ["-e", ESP, "-no-emul-boot", "-o", str(folder / "iso")]
+        run(
+            [*argv, *(f"{name}={path}" for name, path in grafts.items())],
+            timeout=_SECONDS,
+            shown=f"xorriso {target}",
+        )
+        (folder / "iso").chmod(0o600)
+        os.replace(folder / "iso", target)
+
+
+def netboot_files(agent: Path, folder: Path, armed: Sequence[Armed]) -> None:
+    """Files for PXE and for HTTP boot of shimx64.efi: the agent for exactly these machines, and nothing for others.
+
+    Called again with fewer machines, it removes the tokens of the others first.
+    """
+    wrong = [one.mac for one in armed if not _MAC.fullmatch(one.mac)]
+    if wrong:
+        raise ImageError(
+            f"not a MAC address in lower case: {', '.join(wrong)}", hint="e.g. 02:00:5e:10:00:01"
+        )
+    macs = folder / "grub/mac"
+    macs.mkdir(parents=True, exist_ok=True)
+    wanted = {name for one in armed for name in (one.mac, f"{one.mac}.img")}
+    for path in macs.iterdir():
+        if path.name not in wanted:
+            path.unlink()
+    for name in (KERNEL, INITRAMFS, SHIM, GRUB_NET):
+        _copy(agent / name, folder / name)
+    _put(folder / "grub/grub.cfg", _NETBOOT.encode())
+    for one in armed:
+        site = f"/grub/mac/{one.mac}.img"
+        _put(macs / f"{one.mac}.img", site_archive(one.config, one.authority))
+        _put(macs / one.mac, grub_config(_run_of(one.config), one.console, site).encode())
+
+
+def site_archive(config: bytes, ca: bytes) -> bytes:
+    """The archive with what one machine is given."""
+    return cpio.archive(
+        [
+            cpio.Entry("rackwright", None, 0o700),
+            cpio.Entry(CONFIG.strip("/"), config, 0o600),
+            cpio.Entry(AUTHORITY.strip("/"), ca, 0o600),
+        ]
+    )
+
+
+def grub_config(run_id: str, console: str = CONSOLE, site: str = f"/{_SITE}") -> str:
+    """grub.cfg of a medium; nothing on the kernel's command line is secret."""
+    return (
+        "set default=0\nset timeout=0\n"
+        "menuentry 'rackwright' {\n"
+        f"\tlinux /{KERNEL} console={console} quiet rackwright.run={run_id}\n"
+        f"\tinitrd /{INITRAMFS} {site}\n"
+        "}\n"
+    )
+
+
+def require_xorriso() -> None:
+    """ImageError where the program that writes ISOs is missing."""
+    if shutil.which("xorriso") is None:
+        raise ImageError("xorriso is missing: apt-get install xorriso")
+
+
+def _run_of(config: bytes) -> str:
+    run_id = str(json.loads(config)["run"])
+    if not re.fullmatch(r"[a-z0-9]{1,16}", run_id):
+        raise ImageError(f"{run_id!r} is not the id of a run", hint="e.g. k3x9ab12")
+    return run_id
+
+
+def _copy(source: Path, target: Path) -> None:
+    """A file of the agent's, unless it is there already."""
+    if (
+        target.exists()
+        and target.stat().st_size == source.stat().st_size
+        and target.stat().st_mtime_ns == source.stat().st_mtime_ns
+    ):
+        return
+    unfinished = target.with_name(f".{target.name}.new")
+    shutil.copy2(source, unfinished)
+    unfinished.replace(target)
+
+
+def _put(target: Path, content: bytes) -> None:
+    unfinished = target.with_name(f".{target.name}.new")
+    unfinished.write_bytes(content)
+    unfinished.replace(target)

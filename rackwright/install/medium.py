@@ -1,0 +1,99 @@
+"""How the agent gets into a machine: as a CD that its BMC shows, or over the boot network."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rackwright.bmc.interface import BmcClient, BootTarget
+from rackwright.install.desk import Case
+from rackwright.install.media import CONSOLE, make_iso
+from rackwright.install.record import Record, folder
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.install import BootNetwork
+
+
+class Medium(Protocol):
+    """One machine's boot medium."""
+
+    def make(self, record: Record, token: str) -> str:
+        """Make it, with the token in it; what it is called on our server."""
+
+    def insert(self, bmc: BmcClient, media: str) -> None:
+        """Have the machine boot from it, once."""
+
+    def resume(self, media: str) -> None:
+        """Serve a medium that an earlier process made."""
+
+    def remove(self, bmc: BmcClient) -> None:
+        """Take it out of the machine and delete it; the next boots are the firmware's own."""
+
+
+@dataclass
+class VirtualMedia:
+    """A CD that the BMC fetches from our server, at a random path, and shows the machine."""
+
+    cluster: Cluster
+    node: Node
+    network: BootNetwork
+    case: Case
+    agent: Path
+    """Folder of the agent image."""
+    authority: bytes
+    """PEM of the CA that the agent is to trust."""
+
+    def make(self, record: Record, token: str) -> str:
+        """The image of the CD; 192 random bits in its path keep it from others on the BMCs' network."""
+        media = f"/media/{secrets.token_urlsafe(24)}.iso"
+        text = json.dumps(config(self.cluster, self.node, self.network, record, token)).encode()
+        self._file.parent.mkdir(mode=0o700, exist_ok=True)
+        console = self.node.install.console if self.node.install is not None else None
+        make_iso(self.agent, text, self.authority, self._file, console or CONSOLE)
+        self.resume(media)
+        return media
+
+    def insert(self, bmc: BmcClient, media: str) -> None:
+        bmc.insert_media(f"https://{self.network.bmc_server}:{self.network.port}{media}")
+        bmc.set_boot(BootTarget.CD, once=True)
+
+    def resume(self, media: str) -> None:
+        self.case.media[media] = self._file
+
+    def remove(self, bmc: BmcClient) -> None:
+        self.case.media.clear()
+        self._file.unlink(missing_ok=True)
+        try:
+            bmc.eject_media()
+        finally:  # each is worth doing without the other
+            bmc.set_boot(BootTarget.NONE, once=False)
+
+    @property
+    def _file(self) -> Path:
+        return folder(self.cluster.name) / "media" / f"{self.node.name}.iso"
+
+
+def config(
+    cluster: Cluster, node: Node, network: BootNetwork, record: Record, token: str
+) -> dict[str, object]:
+    """config.json of the agent."""
+    boot = cluster.networks[network.network]
+    address = node.address_on(network.network)
+    prefix = boot.subnet().prefixlen
+    return {
+        "version": 1,
+        "server": f"https://{network.server}:{network.port}",
+        "token": token,
+        "node": node.name,
+        "run": record.run,
+        "serial": (node.serial if record.mode == "install" else None) or record.serial or None,
+        "mode": record.mode,
+        "network": {
+            "mac": node.mac or record.mac,
+            "address": None if address is None else f"{address}/{prefix}",
+            "gateway": None if boot.gateway is None else str(boot.gateway),
+            "vlan": node.install.vlan if node.install is not None else None,
+        },
+    }

@@ -1,0 +1,23 @@
+"""Recovery keys of encrypted nodes: what opens the root where its TPM or Tang server does not."""
+
+from __future__ import annotations
+
+from rackwright.errors import InstallError, SecretsError
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.install import Encryption
+from rackwright.secrets.store import store_of
+
+SECRET = "install_recovery_key"
+
+
+def recovery_key(cluster: Cluster, node: Node) -> str | None:
+    """The passphrase of the node's disks, from the secrets store; None where they are not encrypted."""
+    if node.install is None or node.install.encryption is Encryption.NONE:
+        return None
+    try:
+        return store_of(cluster).get(SECRET).reveal()
+    except SecretsError as error:
+        raise InstallError(
+            f"The disks of {node.name} are to be encrypted, and there is no recovery key: {error.message}",
+            hint=f"rackwright secrets put {SECRET} FILE < recovery-key",
+        ) from error

@@ -1,0 +1,243 @@
+"""Installs or discovers many machines at once, within the declared limits, and goes on where a killed run stopped."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from threading import Condition, Event
+from typing import Any
+
+from rackwright.bmc.interface import BmcClient
+from rackwright.boundary import printable
+from rackwright.errors import InstallError, RackwrightError
+from rackwright.install import agent_image, first_login
+from rackwright.install.authority import Credentials, credentials
+from rackwright.install.desk import Case, Desk
+from rackwright.install.image import RootImage, read_image
+from rackwright.install.machine import Interrupted, Machine, Tempo
+from rackwright.install.medium import VirtualMedia
+from rackwright.install.orders import orders
+from rackwright.install.record import Journal
+from rackwright.install.recovery import recovery_key
+from rackwright.install.server import Server
+from rackwright.install.settings import boot_network, listeners, public_key
+from rackwright.install.states import State
+from rackwright.install.verdict import Verdict
+from rackwright.model.cluster import Cluster, Node
+from rackwright.model.install import BootWay
+from rackwright.ssh.side_by_side import side_by_side
+
+Notice = Callable[[str, State, str], None]
+"""Called with node, state and reason whenever a node gets further."""
+_WAIT = 0.5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one node."""
+
+    node: str
+    state: State
+    reason: str
+    seconds: float
+    hint: str | None = None
+    refused: bool = False
+    """Whether it was left alone: nothing was done to it in this run."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the operator asked for."""
+
+    mode: str
+    """install or discover."""
+    nodes: tuple[Node, ...]
+    serials: Mapping[str, str] = field(default_factory=dict)
+    """Node to the serial number that was typed to agree to its reinstallation."""
+    tempo: Tempo = field(default_factory=Tempo)
+
+
+class Turns:
+    """Lets nodes begin: so many at once, and so many of each rack; none once the run is to end."""
+
+    def __init__(self, cluster: Cluster, at_once: int, rack_percent: int) -> None:
+        sizes = Counter(node.rack for node in cluster.nodes)
+        self._room = {
+            rack: max(1, size * rack_percent // 100) for rack, size in sizes.items() if rack is not None
+        }
+        self._at_once, self._running = at_once, 0
+        self._condition = Condition()
+        self.stopped = Event()
+
+    def stop(self) -> None:
+        """Let no further node begin, and those that are under way end their watch."""
+        self.stopped.set()
+        with self._condition:
+            self._condition.notify_all()
+
+    @contextmanager
+    def turn(self, node: Node) -> Iterator[None]:
+        """Wait until the node may begin, and keep its place until it has ended; Interrupted where it may not."""
+        with self._condition:
+            self._condition.wait_for(lambda: self.stopped.is_set() or self._may_begin(node.rack))
+            if self.stopped.is_set():
+                raise Interrupted(f"{node.name} was not begun.")
+            self._running += 1
+            if node.rack is not None:
+                self._room[node.rack] -= 1
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._running -= 1
+                if node.rack is not None:
+                    self._room[node.rack] += 1
+                self._condition.notify_all()
+
+    def _may_begin(self, rack: str | None) -> bool:
+        return self._running < self._at_once and (rack is None or self._room[rack] > 0)
+
+
+class Installation:
+    """One run over many nodes."""
+
+    def __init__(
+        self, cluster: Cluster, asked: Asked, open_bmc: Callable[[Node], BmcClient], notice: Notice
+    ) -> None:
+        self._cluster, self._asked, self._open, self._notice = cluster, asked, open_bmc, notice
+        self._network = boot_network(cluster)
+        self._desk = Desk()
+        self._images: dict[Path, RootImage] = {}
+        self._key = public_key(cluster) if asked.mode == "install" else ""
+        self._turns = Turns(cluster, self._network.at_once, self._network.rack_percent)
+
+    def prepare(self, log: Callable[[str], None]) -> None:
+        """Refuse what cannot work before the first machine is touched; build the agent's image where it is missing."""
+        wrong = [f"{node.name}: {message}" for node in self._asked.nodes if (message := self._unfit(node))]
+        if not wrong and self._asked.mode == "install":
+            wrong = list(dict.fromkeys(filter(None, map(self._lacks, self._asked.nodes))))
+        if wrong:
+            raise InstallError("; ".join(one.removesuffix(".") for one in wrong) + ".")
+        self._agent = agent_image.ensure(log)
+
+    def _unfit(self, node: Node) -> str | None:
+        if node.bmc is None:
+            return "no BMC is declared"
+        if self._asked.mode == "discover":
+            return None
+        if node.install is None:
+            return "no installation is declared (`install:`)"
+        if node.install.installer is not None:
+            return f"{node.install.installer} is the distribution's own installer: `rackwright install render` writes its answers"
+        if node.install.boot is not BootWay.VIRTUAL_MEDIA:
+            return f"`boot: {node.install.boot}` is not carried out by this version; use virtual-media"
+        return None
+
+    def _lacks(self, node: Node) -> str | None:
+        """What is missing to write the node's orders: its image, its recovery key, an operating system that images suit."""
+        folder = None if node.install is None else node.install.image
+        try:
+            if folder is not None and folder not in self._images:
+                self._images[folder] = read_image(folder)
+            image = None if folder is None else self._images[folder]
+            if image is not None and image.os != str(node.os):
+                return f"{node.name} is declared with {node.os}, and {folder} has {image.os}"
+            self._orders(node, "", image, Verdict((), (), {}))
+        except RackwrightError as error:
+            return error.message + (f" ({error.hint})" if error.hint is not None else "")
+        return None
+
+    def run(self) -> list[Outcome]:
+        """Install the nodes; one that fails does not keep the others. Returns when every node has ended."""
+        keys = credentials(self._cluster.name, frozenset((self._network.server, self._network.bmc_server)))
+        with ExitStack() as stack:
+            server = Server(self._desk, listeners(self._cluster), keys.chain)
+            stack.callback(server.close)
+            pool = stack.enter_context(side_by_side(len(self._asked.nodes)))
+            # Ctrl-C ends the wait and begins no other node: agents go on alone, and the next run finds them
+            stack.callback(self._turns.stop)
+            futures: list[Future[Outcome]] = [
+                pool.submit(self._one, node, keys) for node in self._asked.nodes
+            ]
+            while not all(future.done() for future in futures):
+                time.sleep(_WAIT)
+            return [future.result() for future in futures]
+
+    def _one(self, node: Node, keys: Credentials) -> Outcome:
+        with self._turns.turn(node):
+            begun = time.monotonic()
+            journal = Journal(self._cluster.name, node.name)
+            before = journal.record
+            try:
+                with journal.claim():
+                    state = self._carry_out(node, journal, keys)
+                return Outcome(node.name, state, journal.record.reason, time.monotonic() - begun)
+            except RackwrightError as error:
+                message, hint = error.message, error.hint
+            except Exception as error:  # noqa: BLE001 - it ends this node alone
+                message, hint = printable(f"{type(error).__name__}: {error}", 300), None
+            after = journal.record
+            untouched = (after.run, after.state) == (before.run, before.state)
+            self._notice(node.name, after.state, message)
+            return Outcome(node.name, after.state, message, time.monotonic() - begun, hint, refused=untouched)
+
+    def _carry_out(self, node: Node, journal: Journal, keys: Credentials) -> State:
+        install = node.install
+        image = self._images.get(install.image) if install is not None and install.image is not None else None
+        case = Case(
+            node, journal, lambda verdict: self._orders(node, journal.record.run, image, verdict), image
+        )
+        medium = VirtualMedia(self._cluster, node, self._network, case, self._agent, keys.ca)
+        bmc = self._open(node)
+        self._desk.open(case)
+        try:
+            machine = Machine(
+                node=node,
+                journal=journal,
+                bmc=bmc,
+                network=self._network,
+                medium=medium,
+                answers=partial(first_login.answers, self._cluster, node),
+                logged_in=partial(first_login.kernel_arguments, self._cluster, node),
+                notice=partial(self._notice, node.name),
+                tempo=self._asked.tempo,
+                stop=self._turns.stopped,
+            )
+            return machine.run(self._asked.mode, self._asked.serials.get(node.name))
+        finally:
+            self._desk.close(node.name)
+            bmc.close()
+
+    def _orders(self, node: Node, run: str, image: RootImage | None, verdict: Verdict) -> dict[str, Any]:
+        if image is None:
+            raise InstallError(f"{node.name} has no image.")
+        recovery = recovery_key(self._cluster, node)
+        return orders(self._cluster, node, run, image, self._key, verdict, recovery)
+
+
+def confirm(cluster: Cluster, node: Node, disk_serial: str) -> Sequence[str]:
+    """Let the running installation of a held node erase a disk; what it holds is returned, and bound to this run.
+
+    InstallError where the node is not held, or for another disk.
+    """
+    journal = Journal(cluster.name, node.name)
+    record = journal.record
+    if record.state is not State.HELD:
+        raise InstallError(f"{node.name} is not held: it is {record.state}.")
+    if disk_serial not in record.held:
+        waiting = ", ".join(record.held) or "none: it differs from its declaration"
+        raise InstallError(
+            f"{node.name} does not wait for a confirmation of disk {disk_serial}.",
+            hint=f"disks that wait: {waiting}",
+        )
+    signs = record.held[disk_serial]
+    journal.note(confirm={disk_serial: list(signs)}, of=record.run)
+    if journal.record.confirmed.get(disk_serial) != signs:
+        raise InstallError(f"{node.name} is not held any more: it is {journal.record.state}.")
+    return signs

@@ -1,0 +1,77 @@
+"""What this control node needs for installations: its public key, and sockets that agents reach."""
+
+from __future__ import annotations
+
+import socket
+from ipaddress import IPv4Address
+
+import paramiko
+
+from rackwright.errors import InstallError
+from rackwright.model.cluster import Cluster
+from rackwright.model.install import BootNetwork
+
+
+def boot_network(cluster: Cluster) -> BootNetwork:
+    """The declared boot network; InstallError where there is none."""
+    if cluster.boot_network is None:
+        raise InstallError(
+            f"{cluster.path} does not declare where machines without an operating system reach this control node.",
+            hint="e.g. `boot_network: {server: 10.1.0.5}`",
+        )
+    return cluster.boot_network
+
+
+def public_key(cluster: Cluster) -> str:
+    """The key that the administrator's account of new nodes takes, as authorized_keys has it."""
+    path = cluster.ssh.key
+    try:
+        key = (
+            paramiko.PKey.from_path(path)
+            if path is not None
+            else next(iter(paramiko.Agent().get_keys()), None)
+        )
+    except (OSError, ValueError, TypeError, paramiko.SSHException) as error:
+        raise InstallError(
+            f"The ssh key {path} cannot be read: {error}.", hint="see ssh.key in the cluster file"
+        ) from error
+    if key is None:
+        raise InstallError(
+            "The ssh agent has no key that new nodes could take.",
+            hint="add one with ssh-add, or declare ssh.key",
+        )
+    return f"{key.get_name()} {key.get_base64()} rackwright"
+
+
+def listeners(cluster: Cluster) -> list[socket.socket]:
+    """Listening sockets on the addresses that agents and BMCs reach; of a lab rack that is up, inside its network."""
+    network = boot_network(cluster)
+    opened: list[socket.socket] = []
+    try:
+        for address in dict.fromkeys((network.server, network.bmc_server)):
+            opened.append(_listener(cluster, address, network.port))
+    except BaseException:
+        for one in opened:
+            one.close()
+        raise
+    return opened
+
+
+def _listener(cluster: Cluster, address: IPv4Address, port: int) -> socket.socket:
+    found: socket.socket | None = None
+    if any(node.lab is not None for node in cluster.nodes):
+        from rackwright.lab import names, netns  # a real site never loads the lab
+
+        found = netns.socket_inside(names.namespace(cluster.name))
+    opened = found or socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((str(address), port))
+        opened.listen(512)
+    except OSError as error:
+        opened.close()
+        raise InstallError(
+            f"Agents cannot be served at {address}, port {port}: {error.strerror}.",
+            hint="`boot_network.server` is an address of this control node, and another install may be running",
+        ) from error
+    return opened

@@ -1,0 +1,29 @@
+"""One-time tokens and sessions: random, and known to the head by their SHA-256 alone."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+
+
+def new_token() -> str:
+    """192 bits."""
+    return secrets.token_urlsafe(24)
+
+
+def new_run() -> str:
+    """Name of a run, which people read and type: 8 characters."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(8))
+
+
+def digest(token: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def matches(token: str, kept: str) -> bool:
+    """Whether a token is the one of which the digest was kept; an empty digest matches none."""
+    return bool(kept) and hmac.compare_digest(digest(token), kept)

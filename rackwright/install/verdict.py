@@ -1,0 +1,171 @@
+"""Whether a machine is the declared one, which disks are to be written, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rackwright.install.inventory import Disk, Inventory
+from rackwright.model.cluster import Node
+from rackwright.model.install import DiskRule, Install
+
+UNFINISHED = "rw-unfinished-"
+"""Begins the names of partitions that an installation has not finished."""
+_MEMORY_SHARE = 0.93
+"""Firmware, kernel and crash kernel keep some of what is installed; a missing module is more than that."""
+_MEMORY_KEPT_KIB = 256 * 1024
+"""What they keep of a small machine."""
+_SIZE_TOLERANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A disk that gets the operating system."""
+
+    disk: Disk
+    serial: str
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether all that it holds is what an installation of ours left half-written."""
+        return _only_unfinished(self.disk)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of comparing an inventory with the declaration."""
+
+    contradictions: tuple[str, ...]
+    """Why this is not the declared machine, or not in the declared state: the node is held."""
+    chosen: tuple[Chosen, ...]
+    unconfirmed: Mapping[str, tuple[str, ...]]
+    """Serial of each chosen disk that holds something to what it holds."""
+
+    @property
+    def approved(self) -> bool:
+        """Whether the disks may be written."""
+        return not self.contradictions and not self.unconfirmed
+
+
+def judge(node: Node, found: Inventory, bmc_serial: str, confirmed: Mapping[str, tuple[str, ...]]) -> Verdict:
+    """Compare what the agent found with what is declared.
+
+    + bmc_serial: of the machine, as its BMC printed it before it was powered on; empty: the BMC had none
+    + confirmed: serial of a disk to the signatures that the operator saw when confirming it
+    """
+    wrong = [*_machine(node, found, bmc_serial), *_size(node, found)]
+    chosen: tuple[Chosen, ...] = ()
+    install = node.install
+    if install is not None and not install.diskless:
+        disks, mistakes = choose(install, found)
+        wrong += mistakes
+        chosen = disks if not mistakes else ()
+    unconfirmed = {
+        one.serial: one.disk.signatures
+        for one in chosen
+        if one.disk.signatures and not one.unfinished and confirmed.get(one.serial) != one.disk.signatures
+    }
+    return Verdict(tuple(wrong), chosen, unconfirmed)
+
+
+def _machine(node: Node, found: Inventory, bmc_serial: str) -> list[str]:
+    wrong = []
+    serial = found.dmi.product_serial or ""
+    if node.serial is not None and serial != node.serial:
+        wrong.append(f"its serial number is {serial or 'not set'}, declared is {node.serial}")
+    if bmc_serial and serial != bmc_serial:
+        wrong.append(
+            f"its serial number is {serial or 'not set'}, and that of the machine of its BMC is {bmc_serial}"
+        )
+    if node.mac is not None and node.mac not in found.macs:
+        wrong.append(
+            f"it has no port with the MAC {node.mac}: {', '.join(sorted(found.macs)) or 'none at all'}"
+        )
+    if not found.efi:
+        wrong.append("it was not booted by UEFI")
+    install = node.install
+    if install is not None and found.secure_boot is not install.secure_boot and found.efi:
+        state = {True: "on", False: "off", None: "not known"}[found.secure_boot]
+        wrong.append(f"Secure Boot is {state}, declared is {'on' if install.secure_boot else 'off'}")
+    return wrong
+
+
+def _size(node: Node, found: Inventory) -> list[str]:
+    wrong = []
+    sku = node.sku
+    if found.cpus != sku.cpus:
+        wrong.append(f"it has {found.cpus} CPUs, and {sku.name} has {sku.cpus}")
+    least = min(sku.memory_mib * 1024 * _MEMORY_SHARE, sku.memory_mib * 1024 - _MEMORY_KEPT_KIB)
+    if found.memory_kib < least:
+        wrong.append(
+            f"it has {found.memory_kib // 1024} MiB of memory, and {sku.name} has {sku.memory_mib} MiB"
+        )
+    gpus = sku.gpus.count if sku.gpus is not None and not node.simulates_gpus else 0
+    if found.gpus != gpus and not (sku.gpus is not None and sku.gpus.display_pci_id is not None):
+        wrong.append(f"it has {found.gpus} NVIDIA GPUs, and {sku.name} has {gpus}")
+    return wrong
+
+
+def choose(install: Install, found: Inventory) -> tuple[tuple[Chosen, ...], list[str]]:
+    """The disks that the rule names, and why they cannot be used; without reasons there are as many as declared."""
+    rule, wrong = install.disk, []
+    matching = _matching(rule, found)
+    if len(matching) != install.disks:
+        there = ", ".join(disk.label for disk in found.disks) or "none"
+        wrong.append(
+            f"{_named(rule)} matches {len(matching)} disks, and {install.disks} are wanted; found: {there}"
+        )
+    for disk in matching:
+        if disk.error is not None:
+            wrong.append(f"what {disk.label} holds is not known: {disk.error}")
+        if disk.read_only:
+            wrong.append(f"{disk.label} is read-only")
+        if not disk.serial:
+            wrong.append(f"{disk.path} has no serial number, by which it could be confirmed")
+        elif [one.serial for one in found.disks].count(disk.serial) > 1:
+            wrong.append(f"several disks have the serial number {disk.serial}")
+    return tuple(Chosen(disk, disk.serial or "") for disk in matching), wrong
+
+
+def _matching(rule: DiskRule, found: Inventory) -> list[Disk]:
+    if rule.serials:
+        return [disk for disk in found.disks if disk.serial in rule.serials]
+    if rule.by_path:
+        return [disk for disk in found.disks if not set(rule.by_path).isdisjoint(disk.by_path)]
+    return [
+        disk
+        for disk in found.disks
+        if disk.model is not None and disk.model == rule.model and _fits(disk, rule.size_gb)
+    ]
+
+
+def _fits(disk: Disk, size_gb: int | None) -> bool:
+    return size_gb is None or abs(disk.size_bytes - size_gb * 10**9) <= size_gb * 10**9 * _SIZE_TOLERANCE
+
+
+def _named(rule: DiskRule) -> str:
+    if rule.serials:
+        return f"the serial number {' or '.join(rule.serials)}"
+    if rule.by_path:
+        return f"the path {' or '.join(rule.by_path)}"
+    return f"the model {rule.model}" + (f" of {rule.size_gb} GB" if rule.size_gb is not None else "")
+
+
+def _only_unfinished(disk: Disk) -> bool:
+    """Whether each partition has an unfinished name; what is on them was written after they got it.
+
+    Signatures are `DEVICE:TYPE:LABEL`, and a label may have colons: a type in a label is none.
+    """
+    parts = [(*sign.split(":", 2), "", "")[:3] for sign in disk.signatures]
+    names = [(device, name) for device, kind, name in parts if kind == "partlabel"]
+    partitions = {device for device, _ in names}
+    return (
+        bool(names)
+        and all(name.startswith(UNFINISHED) for _, name in names)
+        # of the disk itself: the partition table that holds these partitions, and nothing else
+        and all(
+            device in partitions or (device == disk.path and kind in ("gpt", "PMBR", "dos"))
+            for device, kind, _ in parts
+        )
+        and disk.path not in partitions
+    )

@@ -1,0 +1,323 @@
+"""What is installed on which disk: every declaration that could mean another disk is a mistake."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.clusterfile.base_file import problems_of
+from tests.unit.clusterfile.machine_files import BMC, HEADER, INSTALL, MACS, load, machines
+
+RULE = "disk: {by_path: [pci-0000:00:17.0-ata-1]}"
+NO_DISK = (
+    "nodes[1].install.disk",
+    "It is not declared on which disk w1 gets its operating system.",
+    "a rule by `by_path`, `model` or `serials`, or the column disk of `machines`",
+)
+NVME = """\
+    nvme:
+      - {count: 2, size_gb: 480, use: boot, slots: ['0000:01:00.0', '0000:02:00.0']}
+      - {count: 2, size_gb: 3840, slots: ['0000:05:00.0', '0000:06:00.0']}
+"""
+DRIVES = ("    memory_mib: 65536\n", f"    memory_mib: 65536\n{NVME}")
+OWN = ("  sku: cpu-16c-64g\n", "  sku: own-node\n")
+
+
+def install(settings):
+    return (INSTALL, f"    install: {{{settings}}}\n")
+
+
+def mistakes(folder, *edits):
+    return [(one.path, one.message, one.hint) for one in problems_of(folder, machines(*edits))]
+
+
+CASES = [
+    (
+        [install(RULE)],
+        "nodes[1].install",
+        "Neither an image nor an installer is declared.",
+        "e.g. `image: images/worker`, which `rackwright image build --format root` makes",
+    ),
+    (
+        [install(f"image: x, installer: preseed, {RULE}")],
+        "nodes[1].install",
+        "Both an image and an installer are declared.",
+        "keep one of them",
+    ),
+    (
+        [
+            install(f"installer: preseed, {RULE}"),
+            ("  os: debian-13\n", "  os: debian-13\n  install: {image: x}\n"),
+        ],
+        "nodes[1].install",
+        "Both an image and an installer are declared.",
+        "keep one of them",
+    ),
+    (
+        [install(f"installer: kickstart, {RULE}")],
+        "nodes[1].install.installer",
+        "debian-13 has no installer that reads kickstart.",
+        "`installer: preseed`",
+    ),
+    ([install("image: x")], *NO_DISK),
+    (
+        [install("image: x, disk: {serials: [S1]}")],
+        "nodes[1].install.disk.serials",
+        "A disk has one serial number, and the group has 4 nodes.",
+        "list them in `machines`, in the column disk",
+    ),
+    (
+        [install("image: x, disk: {by_path: [pci-1], model: AB}")],
+        "nodes[1].install.disk",
+        "The disk is declared in more than one kind of rule.",
+        "keep one of serials, by_path, model",
+    ),
+    (
+        [install("image: x, disk: {size_gb: 480}")],
+        "nodes[1].install.disk",
+        "`size_gb` narrows a rule by `model`.",
+        "add `model:`",
+    ),
+    (
+        [install(f"image: x, mirror: true, {RULE}")],
+        "nodes[1].install.disk",
+        "1 disk is declared, and the operating system takes 2.",
+        "two different disks, or remove `mirror`",
+    ),
+    (
+        [install("image: x, mirror: true, disk: {by_path: [pci-1-a, pci-1-a]}")],
+        "nodes[1].install.disk",
+        "1 disk is declared, and the operating system takes 2.",
+        "two different disks, or remove `mirror`",
+    ),
+    (
+        [install("image: x, disk: {by_path: [pci-1-a, pci-1-b]}")],
+        "nodes[1].install.disk",
+        "2 disks are declared, and the operating system takes 1.",
+        "one disk, or `mirror: true` for both",
+    ),
+    (
+        [install("image: x, disk: {by_path: [a1, a2, a3]}")],
+        "nodes[1].install.disk.by_path",
+        "The list may have at most 2 entries.",
+        None,
+    ),
+    (
+        [install("image: x, disk: {by_path: [/dev/disk/by-path/x]}")],
+        "nodes[1].install.disk.by_path[0]",
+        "Not a name below /dev/disk/by-path: letters, digits and `:._+-`.",
+        "e.g. `pci-0000:00:17.0-ata-1`",
+    ),
+    (
+        [install("image: x, disk: {serials: [/dev/sda]}")],
+        "nodes[1].install.disk.serials[0]",
+        "Not the serial number of a disk.",
+        "`lsblk -dno PATH,SERIAL,MODEL` prints them",
+    ),
+    (
+        [install(f"image: x, encryption: tang, {RULE}")],
+        "nodes[1].install",
+        "A Tang server goes with `encryption: tang`, and that with a server.",
+        "e.g. `tang: http://10.1.0.5`",
+    ),
+    (
+        [install(f"image: x, tang: 'http://10.1.0.5', {RULE}")],
+        "nodes[1].install",
+        "A Tang server goes with `encryption: tang`, and that with a server.",
+        "e.g. `tang: http://10.1.0.5`",
+    ),
+    (
+        [install("image: x, diskless: true, mirror: true")],
+        "nodes[1].install",
+        "A diskless node has neither an array, an installer nor encryption.",
+        "remove them",
+    ),
+    (
+        [install("image: x, diskless: true, volumes: lvm")],
+        "nodes[1].install",
+        "A diskless node has no volumes.",
+        "remove `volumes:`",
+    ),
+    (
+        [install(f"image: x, kernel_arguments: ['a b'], {RULE}")],
+        "nodes[1].install.kernel_arguments[0]",
+        "Not an argument of the kernel: a name, or name=value without spaces and quotes.",
+        "e.g. `iommu=pt`",
+    ),
+    (
+        [install(f"image: x, console: tty1, {RULE}")],
+        "nodes[1].install.console",
+        "Not a serial console: the device and its speed.",
+        "e.g. `ttyS0,115200`",
+    ),
+    (
+        [install(f"image: x, bond: ['02:00:00:00:00:99'], {RULE}")],
+        "nodes[1].install.bond",
+        "A port has one MAC address, and the group has 4 nodes.",
+        "declare the bond in a group for each node",
+    ),
+    (
+        [("boot_network: {server: 10.1.0.5}\n\n", "")],
+        "nodes[1].install",
+        "It is not declared where machines without an operating system reach this control node.",
+        "e.g. `boot_network: {server: 10.1.0.5}`",
+    ),
+    (
+        [(f"    macs: [{MACS}]\n", "")],
+        "nodes[1].install",
+        "The MAC address of w1 is not declared.",
+        "add `macs:` or `machines:`",
+    ),
+    (
+        [(BMC, "")],
+        "nodes[1].install",
+        "w1 has no BMC, which boots the installer.",
+        "e.g. `bmc: {address: 10.20.0.11}`, or remove `install:`",
+    ),
+    (
+        [(BMC, "    bmc: {address: 10.9.0.11, protocol: ipmi}\n")],
+        "nodes[1].install",
+        "IPMI has neither virtual media nor HTTP boot.",
+        "`boot: pxe`",
+    ),
+    (
+        [OWN, DRIVES, install("image: x, disk: {by_path: ['pci-0000:05:00.0-nvme-1']}")],
+        "nodes[1].install.disk.by_path",
+        "pci-0000:05:00.0-nvme-1 is one of the 2 drives that own-node has for scratch.",
+        "the slot of the boot drive; `ls -l /dev/disk/by-path` prints them",
+    ),
+    (
+        [OWN, DRIVES, install("image: x, disk: {model: Big, size_gb: 3840}")],
+        "nodes[1].install.disk.size_gb",
+        "own-node has 2 drives of 3840 GB for scratch, which the rule matches too.",
+        "declare the slot: `by_path`",
+    ),
+    (
+        [OWN, DRIVES, install("image: x, disk: {model: Small, size_gb: 470}")],
+        "nodes[1].install.disk.size_gb",
+        "own-node has 2 drives of 480 GB, and the rule is for 1.",
+        "declare the slot: `by_path`",
+    ),
+]
+
+
+@pytest.mark.parametrize(("edits", "path", "message", "hint"), CASES)
+def test_a_mistake_is_named_once_with_its_place_and_hint(tmp_path, edits, path, message, hint):
+    assert mistakes(tmp_path, *edits) == [(path, message, hint)]
+
+
+def test_a_container_is_not_installed(tmp_path):
+    lab = ("  os: debian-13\n", "  os: debian-13\n  platform: container\n  lab: {cpus: 1, memory_mib: 512}\n")
+    assert mistakes(tmp_path, lab) == [
+        ("nodes[1].install", "A container is not installed.", "remove `install:`")
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "image: x, diskless: true",
+        "image: x, mirror: true, volumes: lvm, disk: {by_path: [pci-1-a, pci-1-b]}",
+        "image: x, encryption: tpm2, disk: {model: INTEL SSDSC2KB480G8}",
+        "installer: preseed, disk: {model: Small, size_gb: 480}",
+    ],
+)
+def test_what_is_correct(tmp_path, settings):
+    assert mistakes(tmp_path, install(settings)) == []
+
+
+def test_two_drives_for_the_system_are_a_mirror(tmp_path):
+    rule = install("image: x, mirror: true, disk: {model: Small, size_gb: 480}")
+    assert mistakes(tmp_path, OWN, DRIVES, rule) == []
+
+
+def test_the_list_has_one_disk_of_a_mirror(tmp_path):
+    (tmp_path / "m.csv").write_text(f"{HEADER}w1,,,D1,,\nw2,,,D2 E2,,\nw3,,,D3 E3,,\nw4,,,D4 E4,,\n")
+    edits = (BMC, f"{BMC}    machines: m.csv\n"), install("image: x, mirror: true")
+    assert mistakes(tmp_path, *edits) == [
+        (
+            "nodes[1].machines",
+            "m.csv:2: 1 disk is declared, and the operating system takes 2.",
+            "two different disks, or remove `mirror`",
+        )
+    ]
+
+
+def test_bmcs_of_the_list_bring_the_defaults_with_them(tmp_path):
+    """What `defaults` declares concerns each group with a BMC, wherever its address is: its disk has to be declared."""
+    rows = "".join(f"w{number},,,,10.9.0.1{number},\n" for number in range(1, 5))
+    (tmp_path / "m.csv").write_text(HEADER + rows)
+    defaults = ("  os: debian-13\n", "  os: debian-13\n  machines: m.csv\n  install: {image: x}\n")
+    assert mistakes(tmp_path, defaults, (BMC, ""), (INSTALL, "")) == [NO_DISK]
+    (tmp_path / "m.csv").write_text(f"{HEADER}w1,,,,10.9.0.11,\n")
+    assert load(tmp_path, machines(defaults, (BMC, ""), install(RULE), ("  - nodes: w[1-4]", "  - nodes: w1"),
+        (f"[{MACS}]", "['02:00:00:00:00:01']"), ("r[1-2]", "r1"), ("s[1-2]", "s1"))).by_name["w1"].install  # fmt: skip
+
+
+def test_one_disk_in_two_groups(tmp_path):
+    group = (
+        "\n  - {nodes: %s, roles: [worker], addresses: {mgmt: 10.1.0.%d}, macs: ['02:00:00:00:01:%d'], "
+        "bmc: {address: 10.9.0.%d}, install: {image: x, disk: {serials: [S1]}}}"
+    )
+    groups = "".join(group % (f"x{number}", number, number, number) for number in (20, 21))
+    assert mistakes(tmp_path, ("\nroles:\n", f"{groups}\n\nroles:\n")) == [
+        ("nodes[3].install.disk.serials", "x21 would have the disk S1, which x20 has.", None)
+    ]
+
+
+LAYOUT = "roles:\n  storage_layout:\n    disks: {fast: %s}\n    filesystems: {/scratch: {type: xfs, on: fast}}\n    on: [worker]\n"
+
+
+@pytest.mark.parametrize(
+    ("disk", "rule", "shown"),
+    [
+        ("{slot: '0000:05:00.0'}", "{by_path: ['pci-0000:05:00.0-nvme-1']}", "fast (slot 0000:05:00.0)"),
+        (
+            "{slot: 'pci-0000:00:17.0-ata-1'}",
+            "{by_path: ['pci-0000:00:17.0-ata-1']}",
+            "fast (slot pci-0000:00:17.0-ata-1)",
+        ),
+        ("{slot: '0000:05:00.0'}", "{by_path: ['pci-0000:50:00.0-nvme-1']}", None),
+        ("{slot: 'pci-0000:00:17.0-ata-1'}", "{by_path: ['pci-0000:00:17.0-ata-11']}", None),
+        ("{slot: '0000:05:00.0'}", "{model: Small}", None),
+    ],
+)
+def test_the_system_is_not_put_on_the_disks_of_a_role(tmp_path, disk, rule, shown):
+    edits = ("\nroles:\n", "\n" + LAYOUT % disk), install(f"image: x, disk: {rule}")
+    wrong = (
+        "nodes[1].install.disk",
+        f"w1 would get its operating system on {shown}, which the role storage_layout has for data.",
+        "declare another disk, here or under the role",
+    )
+    assert mistakes(tmp_path, *edits) == ([] if shown is None else [wrong])
+
+
+def test_nor_on_a_disk_of_theirs_by_its_serial(tmp_path):
+    serials = "{serials: {w1: D9, w2: D2, w3: D8, w4: D7}}"
+    (tmp_path / "m.csv").write_text(f"{HEADER}w1,,,D1,,\nw2,,,D2,,\nw3,,,D3,,\nw4,,,D4,,\n")
+    edits = (BMC, f"{BMC}    machines: m.csv\n"), install("image: x"), ("\nroles:\n", "\n" + LAYOUT % serials)
+    assert mistakes(tmp_path, *edits) == [
+        (
+            "nodes[1].install.disk",
+            "w2 would get its operating system on fast (serial D2), which the role storage_layout has for data.",
+            "declare another disk, here or under the role",
+        )
+    ]
+
+
+def test_nor_on_a_drive_that_the_sku_has_for_data(tmp_path):
+    """By the role's `sku_disks`: the SKU has these drives for something other than scratch here."""
+    layout = (
+        "\nroles:\n  storage_layout:\n    sku_disks: {fast: data}\n    on: [worker]\n"
+        "    arrays: {pool: {level: 0, disks: [fast]}}\n    filesystems: {/scratch: {type: xfs, on: pool}}\n"
+    )
+    drives = (DRIVES[0], DRIVES[1].replace("size_gb: 3840,", "size_gb: 3840, use: data,"))
+    rule = install("image: x, disk: {by_path: ['pci-0000:06:00.0-nvme-1']}")
+    found = mistakes(tmp_path, OWN, drives, ("\nroles:\n", layout), rule)
+    assert [message for _, message, _ in found] == [
+        "w1 would get its operating system on fast1 (slot 0000:06:00.0), which the role storage_layout has for data."
+    ]
+
+
+def test_a_diskless_node_may_have_data_anywhere(tmp_path):
+    edits = ("\nroles:\n", "\n" + LAYOUT % "{slot: '0000:05:00.0'}"), install("image: x, diskless: true")
+    assert mistakes(tmp_path, *edits) == []
