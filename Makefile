@@ -19,7 +19,7 @@ TIMED := .ci/timed
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check lint types fast-tests unit-tests slurm-rack plain-rack other-racks bench setup system clean
-.PHONY: proof proof-status proof-pages system-vm system-fabric
+.PHONY: proof proof-status proof-pages system-vm system-fabric system-baremetal
 
 demo: setup system
 	$(BIN)/rackwright lab up inventory/lab.yaml
@@ -59,7 +59,7 @@ other-racks: setup system
 
 # Suites of tests that are too long for `make test`; results go to docs/proof.json and the pages made from it.
 # Part of it: make proof SUITE=dkms; SMOKE=1; SMOKE=1 SINCE=origin/main. AGAIN=1 repeats what has passed.
-proof: setup system system-vm system-fabric
+proof: setup system system-vm system-fabric system-baremetal
 	$(BIN)/python -m tests.proof run $(SUITE) $(if $(SMOKE),--smoke) $(if $(SINCE),--since $(SINCE)) $(if $(AGAIN),--again)
 
 # The age of each suite's last result.
@@ -93,6 +93,9 @@ system-vm:
 
 system-fabric:
 	.ci/bootstrap fabric
+
+system-baremetal:
+	.ci/bootstrap baremetal
 
 clean:
 	rm -rf $(VENV) .cache build dist reports

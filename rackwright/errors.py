@@ -13,6 +13,7 @@ RackwrightError            exit 1
 ├── ImageError             an image could not be built
 ├── InstallError           a machine could not be discovered or installed, or must not be
 ├── BmcError               a BMC could not be reached, refused us or cannot do what was asked
+├── FirmwareError          firmware could not be compared or updated, or must not be
 └── LabError               the lab rack could not be built, found or changed
 """
 
@@ -125,6 +126,10 @@ class BmcError(RackwrightError):
 
 class InstallError(RackwrightError):
     """A machine could not be discovered or installed, or must not be."""
+
+
+class FirmwareError(RackwrightError):
+    """Firmware or BIOS settings could not be changed, or must not be."""
 
 
 class LabError(RackwrightError):

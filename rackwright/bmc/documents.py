@@ -97,7 +97,7 @@ def mac(value: Any) -> str | None:  # noqa: ANN401 - JSON data
 
 
 def condition(doc: Document) -> Condition:
-    """The state of a part by its `Status`; a part that is not there is absent, whatever its health."""
+    """The state of a part by its `Status`; a part that is not there is absent, even with a health."""
     status = sub(doc, "Status")
     state = (text(status, "State") or "").lower()
     if state in _NOT_THERE:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rackwright.bmc.updates import BmcUpdates
 
 
 class Power(StrEnum):
@@ -121,6 +124,8 @@ class BmcHealth:
     power_watts: float | None = None
     sel_full: int | None = None
     """Percent of the event log's room that is used; None where it is not reported."""
+    sel_wraps: bool = False
+    """Whether a full log drops its oldest entries; otherwise it drops new ones, as IPMI's does."""
     unread: tuple[str, ...] = ()
     """Resources that the BMC failed to read, so that parts may be missing here."""
 
@@ -167,6 +172,12 @@ class BmcClient(Protocol):
     def insert_media(self, url: str) -> None:
         """Put a write-protected CD from this URL into the virtual drive; what is there is ejected."""
 
+    def trust_media(self, pem: str) -> bool:
+        """Have the BMC check the certificate of the server that images come from, against this CA.
+
+        False where this BMC cannot: it then fetches images over HTTPS without a check, or refuses to.
+        """
+
     def eject_media(self) -> None:
         """Empty the virtual drives for CDs."""
 
@@ -199,6 +210,9 @@ class BmcClient(Protocol):
 
     def console_command(self) -> list[str] | None:
         """The command line that opens the serial console, no secret in it; usable until `close`."""
+
+    def updates(self) -> BmcUpdates:
+        """Firmware of every component, and updates of it; usable until `close`."""
 
     def close(self) -> None:
         """Log out. Never raises: a BMC that has gone away ends its sessions by itself."""

@@ -26,6 +26,7 @@ from rackwright.bmc.interface import (
     PowerAction,
 )
 from rackwright.bmc.target import NoAnswer, Target
+from rackwright.bmc.updates import BmcUpdates
 from rackwright.boundary import last_line
 from rackwright.errors import BmcError
 
@@ -90,6 +91,10 @@ class IpmiClient:
         """IPMI has no virtual drives."""
         raise self._cannot("insert virtual media")
 
+    def trust_media(self, pem: str) -> bool:
+        """IPMI has no virtual drives."""
+        return False
+
     def eject_media(self) -> None:
         """IPMI has no virtual drives."""
         raise self._cannot("eject virtual media")
@@ -141,6 +146,10 @@ class IpmiClient:
     def console_command(self) -> list[str] | None:
         """Serial over LAN; the file with the password lives until `close`."""
         return [*self._ipmitool(), "sol", "activate"]
+
+    def updates(self) -> BmcUpdates:
+        """IPMI has no standard for updates."""
+        raise self._cannot("list or update firmware")
 
     def close(self) -> None:
         """Remove the password's file."""

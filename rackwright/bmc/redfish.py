@@ -19,9 +19,10 @@ from rackwright.bmc.redfish_console import console_argv
 from rackwright.bmc.redfish_health import read_health
 from rackwright.bmc.redfish_identity import read_firmware, read_identity
 from rackwright.bmc.redfish_log import read_log
-from rackwright.bmc.redfish_media import cd_drives, drives, media_of
+from rackwright.bmc.redfish_media import cd_drives, drives, media_of, same_certificate
 from rackwright.bmc.redfish_session import RedfishSession
 from rackwright.bmc.redfish_tree import Tree
+from rackwright.bmc.redfish_update import RedfishUpdates
 from rackwright.errors import BmcError
 
 _POWER = {
@@ -104,6 +105,19 @@ class RedfishClient:
         self._empty(there)  # with two CDs it would be the firmware's choice which one boots
         self._changes.insert(path, url)
 
+    def trust_media(self, pem: str) -> bool:
+        """Have the BMC check the server of images against this CA."""
+        path, drive = next(iter(cd_drives(drives(self._tree)).items()), ("", {}))
+        certificates = link(drive, "Certificates")
+        if certificates is None or not isinstance(drive.get("VerifyCertificate"), bool):
+            return False
+        if not any(same_certificate(one, pem) for one in self._tree.members(certificates)):
+            body = {"CertificateString": pem, "CertificateType": "PEM"}
+            self._session.exchange("POST", certificates, body)
+        if drive["VerifyCertificate"] is False:
+            self._changes.patch(path, {"VerifyCertificate": True}, text(drive, "@odata.etag") or "")
+        return True
+
     def eject_media(self) -> None:
         """Empty the virtual drives for CDs."""
         self._empty(cd_drives(drives(self._tree)))
@@ -171,6 +185,10 @@ class RedfishClient:
         """The command line that opens the serial console."""
         system = self._tree.system()
         return console_argv(self._session.target, system, self._tree.managers(system))
+
+    def updates(self) -> RedfishUpdates:
+        """Firmware of every component, and updates of it."""
+        return RedfishUpdates(self._session, self._tree)
 
     def close(self) -> None:
         """Log out."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from rackwright.bmc.documents import Document, condition, document, link, listed, number, sub, text
 from rackwright.bmc.interface import BmcHealth, Condition, Part
-from rackwright.bmc.redfish_log import log_fullness
+from rackwright.bmc.redfish_log import log_room
 from rackwright.bmc.redfish_tree import Tree
 
 _PARTS_MAX = 48
@@ -37,13 +37,15 @@ def read_health(tree: Tree) -> BmcHealth:
         temperatures += temperatures_of(thermal) or _new_temperatures(tree, chassis)
         drawn = [watts_of(power), new_watts_of(metrics)]
         watts += [one for one in drawn if one is not None][:1]
+    full, wraps = log_room(tree, system)
     return BmcHealth(
         overall=overall_of(system),
         power_supplies=tuple(supplies),
         fans=tuple(fans),
         temperatures=tuple(temperatures),
         power_watts=sum(watts) if watts else None,
-        sel_full=log_fullness(tree, system),
+        sel_full=full,
+        sel_wraps=wraps,
         unread=tuple(tree.unread),
     )
 

@@ -11,7 +11,7 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from email.message import Message
 from typing import Any
@@ -75,7 +75,7 @@ class RedfishHttp:
         self._kept: http.client.HTTPSConnection | None = None
 
     def request(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:  # noqa: ANN401
-        """One answer, whatever its status; a busy BMC is asked again for a while."""
+        """One answer of any status; a busy BMC is asked again for a while."""
         path = self._local(path)
         for left in range(_BUSY_TRIES, -1, -1):
             answer = self._redirected(method, path, body, headers)
@@ -87,6 +87,26 @@ class RedfishHttp:
             f"{self.target} is too busy for {method} {path}: it answered 503 {_BUSY_TRIES + 1 - left} times.",
             hint="run again in a few minutes; a BMC that stays busy needs a reset, e.g. by its web page",
         )
+
+    def upload(self, path: str, body: Iterable[bytes], headers: Mapping[str, str], seconds: float) -> Answer:
+        """Send a long body, once: a POST over a fresh connection, with `seconds` for all of it."""
+        path = self._local(path)
+        self.close()
+        connection = self._opened("POST", path)
+        if isinstance(connection.sock, BoundedSocket):
+            connection.sock.deadline = time.monotonic() + seconds
+        try:
+            connection.request("POST", path, body, {"Accept": "application/json", **headers})
+            return self._read(connection, "POST", path)
+        except (http.client.HTTPException, OSError, ValueError) as error:
+            late = f"it did not finish within {seconds:.0f} s"
+            why = late if isinstance(error, TimeoutError) else _cause(error)
+            raise NoAnswer(
+                f"{self.target} did not take what was sent to {path}: {why}.",
+                hint="run again; if it stays so, reset the BMC itself, e.g. by its web page",
+            ) from None
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Close the connection; the BMC is not asked for anything."""

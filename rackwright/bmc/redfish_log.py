@@ -42,14 +42,15 @@ def read_log(tree: Tree, limit: int) -> list[LogEntry]:
     return entries_of(_newest(tree, link(service, "Entries"), limit))[:limit]
 
 
-def log_fullness(tree: Tree, system: Document) -> int | None:
-    """Percent of the log's room that is used."""
+def log_room(tree: Tree, system: Document) -> tuple[int | None, bool]:
+    """Percent of the log's room that is used, and whether a full log drops its oldest entries."""
     service = log_service(tree, system)
+    wraps = text(service, "OverWritePolicy") == "WrapsWhenFull"
     room = number(service, "MaxNumberOfRecords")
     if room is None or room < 1:
-        return None
+        return None, wraps
     used = number(tree.optional(link(service, "Entries")), "Members@odata.count")
-    return None if used is None or used < 0 else min(100, round(100 * used / room))
+    return None if used is None or used < 0 else min(100, round(100 * used / room)), wraps
 
 
 def log_service(tree: Tree, system: Document) -> Document:

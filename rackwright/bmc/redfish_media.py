@@ -52,5 +52,11 @@ def cd_drives(found: dict[str, Document]) -> dict[str, Document]:
     return dict(sorted(((path, doc) for path, doc in found.items() if is_cd(doc)), key=order))
 
 
+def same_certificate(doc: Document, pem: str) -> bool:
+    """Whether a document holds this certificate, however its lines are broken."""
+    there = doc.get("CertificateString")
+    return isinstance(there, str) and "".join(there.split()) == "".join(pem.split())
+
+
 def _can_insert(doc: Document) -> bool:
     return bool(sub(doc, "Actions", "#VirtualMedia.InsertMedia"))

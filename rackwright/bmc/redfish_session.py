@@ -6,7 +6,7 @@ The password is sent once: a BMC that refuses it is not asked again, since some 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rackwright.bmc.documents import Document, document, link, sub
@@ -74,6 +74,13 @@ class RedfishSession:
             answer = self._http.request(method, path, body, {**(headers or {}), **self._login})
         if judged or answer.status_code in (401, 403, 404, 409) or answer.status_code >= 500:
             self._check(answer, method, path)
+        return answer
+
+    def upload(self, path: str, body: Iterable[bytes], headers: Mapping[str, str], seconds: float) -> Answer:
+        """Send a long body, once; call it soon after another request, as a login that has expired is not renewed."""
+        self._log_in()
+        answer = self._http.upload(path, body, {**headers, **self._login}, seconds)
+        self._check(answer, "POST", path)
         return answer
 
     def close(self) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rackwright.bmc.fleet import ask_all
 from rackwright.bmc.interface import BmcClient, BmcHealth, BmcIdentity, Condition, LogEntry, Part, Power
 from rackwright.errors import BmcError, ExitCode
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.ranges import fold
 from rackwright.status import Status
 
 _LOG_READ = 50
@@ -83,7 +84,8 @@ class FleetStatus:
 def read_fleet(cluster: Cluster, nodes: Sequence[Node]) -> FleetStatus:
     """Ask every BMC; a node without one is out of scope."""
     answers = ask_all(cluster, nodes, read)
-    return FleetStatus(cluster.name, tuple(status_of(node, answers.get(node.name)) for node in nodes))
+    found = [status_of(node, answers.get(node.name)) for node in nodes]
+    return FleetStatus(cluster.name, tuple(_with_twins(one, found) for one in found))
 
 
 def read(client: BmcClient) -> Reading:
@@ -104,11 +106,12 @@ def status_of(node: Node, answer: Reading | BmcError | None) -> NodeStatus:
 
 def _judged(reading: Reading) -> Iterator[Finding]:
     health = reading.health
-    # fans of a node that is off stand still
-    parts = health.power_supplies if reading.power is Power.OFF else health.parts
-    broken = [one for one in parts if one.state in _BY_CONDITION]
+    broken = [one for one in health.parts if one.state in _BY_CONDITION]
     for part in broken:
-        yield Finding(_BY_CONDITION[part.state], f"{_described(part)} is {part.state}")
+        if part in health.fans and reading.power is Power.OFF:  # it may only stand still
+            yield Finding(Status.WARN, f"{_described(part)} is {part.state} while the node is off")
+        else:
+            yield Finding(_BY_CONDITION[part.state], f"{_described(part)} is {part.state}")
     if health.overall in _BY_CONDITION and _BY_CONDITION[health.overall] not in {
         _BY_CONDITION[one.state] for one in broken
     }:
@@ -119,8 +122,27 @@ def _judged(reading: Reading) -> Iterator[Finding]:
         yield Finding(Status.UNKNOWN, "the BMC does not report whether the node has power")
     for path in health.unread:
         yield Finding(Status.UNKNOWN, f"the BMC failed to read {path}")
-    if health.sel_full is not None and health.sel_full >= _LOG_NEARLY_FULL:
-        yield Finding(Status.WARN, f"the event log is {health.sel_full} % full")
+    if health.sel_full is not None and health.sel_full >= _LOG_NEARLY_FULL and not health.sel_wraps:
+        yield Finding(
+            Status.WARN, f"the event log is {health.sel_full} % full; a full one takes no new entries"
+        )
+
+
+def _with_twins(one: NodeStatus, found: Sequence[NodeStatus]) -> NodeStatus:
+    """With a finding where BMCs of other nodes report the same serial: one machine answers at both addresses."""
+    serial = one.reading.identity.serial if one.reading is not None else None
+    twins = [
+        other.node
+        for other in found
+        if other.node != one.node and other.reading is not None and other.reading.identity.serial == serial
+    ]
+    if serial is None or not twins:
+        return one
+    twin = Finding(
+        Status.FAIL,
+        f"serial {serial} is reported for {fold([one.node, *twins])}: one machine, several BMC addresses",
+    )
+    return replace(one, findings=(twin, *one.findings))
 
 
 def _other_machine(node: Node, reading: Reading) -> Iterator[Finding]:

@@ -103,8 +103,8 @@ def fault(
     args: Annotated[
         list[str] | None,
         typer.Argument(
-            help="For slow: milliseconds and percent lost; for clock:jump: seconds; for disk:fail and "
-            "link:down: which one, counted from 0."
+            help="For slow: milliseconds and percent lost; for clock:jump and bmc:slow: seconds; for disk:fail and "
+            "link:down: which one, counted from 0; for bmc:error: the status; for bmc:swap: the other node."
         ),
     ] = None,
     file: FileOption = DEFAULT_FILE,
@@ -153,7 +153,7 @@ def restore(node: Node, name: Snapshot = "default", file: FileOption = DEFAULT_F
 def heal(node: Node, file: FileOption = DEFAULT_FILE) -> None:
     """Undo every fault of a node and wait until it is ready."""
     _rack(file).heal(node)
-    _log.print(f"{node}: ready")
+    _log.print(f"{node}: healed")
 
 
 def _boot_images(cluster: Cluster) -> dict[str, Path]:
@@ -173,17 +173,20 @@ def _show(result: RackStatus) -> None:
     if not result.nodes:
         out.print(f"rack {result.name} is not up")
         return
-    table = Table(
-        "node", "address", "image", "kind", "state", "faults", "limits", "MiB", box=None, pad_edge=False
-    )
+    columns = ["node", "address", "image", "kind", "state", "faults", "limits", "MiB"]
+    racked = any(one.bmc for one in result.nodes)
+    table = Table(*columns, *(("BMC",) if racked else ()), box=None, pad_edge=False)
     for one in result.nodes:
         broken = ", ".join(" ".join([kind, *args]) for kind, args in one.faults.items())
         memory = "" if one.memory_mib is None else str(one.memory_mib)
-        table.add_row(one.name, one.address, one.image, one.kind, one.state, broken, one.limits, memory)
+        cells = (one.name, one.address, one.image, one.kind, one.state, broken, one.limits, memory)
+        table.add_row(*cells, *((one.bmc,) if racked else ()))
     out.print(table)
     out.print(f"rack {result.name}: {_counts(result)}; mirror: {result.mirror}")
 
 
 def _counts(result: RackStatus) -> str:
     states = Counter(node.state for node in result.nodes)
-    return ", ".join(f"{states[state]} {state}" for state in ("ready", "not ready", "off") if states[state])
+    return ", ".join(
+        f"{states[state]} {state}" for state in ("ready", "not ready", "on", "off") if states[state]
+    )

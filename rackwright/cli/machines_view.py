@@ -39,17 +39,21 @@ def show_plan(console: Console, nodes: Sequence[Node], verb: str) -> None:
         table.add_column(column, overflow="fold")
     for node in nodes:
         install = node.install
-        table.add_row(
+        boot = (
+            "-"
+            if install is None
+            else f"{install.boot}, Secure Boot {'on' if install.secure_boot else 'off'}"
+        )
+        cells = (
             node.name,
             "-" if node.bmc is None else f"{node.bmc.address} {node.bmc.protocol}",
             node.serial or "as its BMC says",
             node.mac or "-",
             "-" if install is None else str(install.image or install.installer or "-"),
             "-" if install is None else _disks(node),
-            "-"
-            if install is None
-            else f"{install.boot}, Secure Boot {'on' if install.secure_boot else 'off'}",
+            boot,
         )
+        table.add_row(*map(Text, cells))
     console.print(table)
 
 
@@ -71,7 +75,10 @@ def show_outcomes(console: Console, outcomes: Sequence[Outcome]) -> None:
     for one in outcomes:
         state = "left alone" if one.refused else str(one.state)
         table.add_row(
-            one.node, Text(state, style=_STYLE.get(one.state, "")), f"{one.seconds:.0f} s", one.reason
+            one.node,
+            Text(state, style=_STYLE.get(one.state, "")),
+            f"{one.seconds:.0f} s",
+            Text(one.reason),  # it may quote what an agent found: no markup
         )
     console.print(table)
     for one in outcomes:
@@ -89,9 +96,9 @@ def exit_code(outcomes: Sequence[Outcome], wanted: State) -> ExitCode:
 def show_survey(console: Console, node: str, lines: Sequence[Line]) -> None:
     """What was found beside what is declared."""
     table = Table(title=node, title_justify="left")
-    for column in ("", "declared", "found"):
+    for column in ("", "declared", "found", ""):
         table.add_column(column, overflow="fold")
     for line in lines:
-        style = {True: "green", False: "red", None: ""}[line.agrees]
-        table.add_row(line.what, line.declared or "-", Text(line.found, style=style))
+        style, word = {True: ("green", "agrees"), False: ("red", "differs"), None: ("", "")}[line.agrees]
+        table.add_row(line.what, Text(line.declared or "-"), Text(line.found, style=style), word)
     console.print(table)

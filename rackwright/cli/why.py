@@ -18,6 +18,7 @@ from rackwright.why.ask import why
 _TITLES = {
     "scheduler": "in the scheduler",
     "health": "health checks, now",
+    "bmc": "reported by its BMC",
     "declaration": "differs from the cluster file",
     "changes": "changed by rackwright",
     "kernel": "logged by the kernel",
@@ -31,8 +32,9 @@ def why_command(
 ) -> None:
     """Explain the state of a node. Changes nothing.
 
-    In this order: who drained it and why, failed health checks with what they saw, what differs from
-    the cluster file, what rackwright changed last, what the kernel logged, and what to do next.
+    In this order: who drained it and why, failed health checks with what they saw, what its BMC reports
+    if the node does not answer, what differs from the cluster file, what rackwright changed last, what the
+    kernel logged, and what to do next.
     Exit status 0: all parts are known, 4: a part is UNKNOWN.
     """
     cluster = load_cluster(file)

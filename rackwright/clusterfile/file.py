@@ -15,6 +15,7 @@ from rackwright.clusterfile.counted import AddressRule, PortRule, PositionRule
 from rackwright.clusterfile.machine_sections import BmcSection, InstallSection
 from rackwright.clusterfile.storage_section import FilesystemSection
 from rackwright.documents.yaml_data import Data
+from rackwright.model.firmware import Baseline
 from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.install import BootNetworkSection, MachineSerial
 from rackwright.model.options import Frozen
@@ -245,6 +246,10 @@ class ClusterFile(Frozen):
     )
     boot_network: BootNetworkSection | None = Field(
         default=None, description="Where machines without an operating system reach this control node."
+    )
+    firmware: dict[str, Baseline] = Field(
+        default_factory=dict,
+        description="SKU to the firmware and BIOS settings of its nodes; see `rackwright firmware`.",
     )
     burnin: Burnin = Burnin()
     waves: Waves = Waves()

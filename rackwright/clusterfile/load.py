@@ -10,6 +10,7 @@ from rackwright.clusterfile.assemble import assemble_nodes
 from rackwright.clusterfile.boot_network import read_boot_network
 from rackwright.clusterfile.fabrics import read_fabrics
 from rackwright.clusterfile.file import ClusterSection, Defaults
+from rackwright.clusterfile.firmware import read_firmware
 from rackwright.clusterfile.gpu_stack import read_gpu_stack
 from rackwright.clusterfile.groups import Group, read_groups
 from rackwright.clusterfile.install_disks import check_install_disks
@@ -102,6 +103,7 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
     mirrors = read_mirrors(report, sections.get("mirrors", {}))
     burnin = read_burnin(report, sections.get("burnin", {}))
     boot_network = read_boot_network(report, sections.get("boot_network"), networks)
+    firmware = read_firmware(report, sections.get("firmware", {}), skus, folder)
     waves = read_section(report, Waves, sections.get("waves", {}), ("waves",)) or Waves()
     gpu_stack = read_gpu_stack(report, sections.get("gpu_stack"), path)
     options = RoleOptionsReader(report, sections.get("roles", {}))
@@ -127,6 +129,7 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
         waves=waves,
         gpu_stack=gpu_stack,
         boot_network=boot_network,
+        firmware=firmware,
         nodes=nodes,
     )
     _check(report, cluster, groups, options, locked=locked, warn=warn)

@@ -23,4 +23,17 @@ MACHINE_PATTERNS: dict[str, tuple[str, str]] = {
         "Not a user of a BMC: letters, digits, `.`, `_` and `-`, at most 32 characters.",
         "admin",
     ),
+    r"^[0-9A-Za-z][0-9A-Za-z._+~:()/, -]{0,95}$": (
+        "Not a version of firmware: letters, digits, spaces and `._+~:()/,-`, at most 96 characters.",
+        "U58 v2.44 (01/17/2025)",
+    ),
+    r"^[0-9A-Za-z*?][0-9A-Za-z*?._+:()/, #-]{0,127}$": (
+        "Not the id or name of a component: letters, digits, spaces, `._+:()/,#-`, and the wildcards `*` and `?`.",
+        "HGX_FW_GPU_*",
+    ),
+    r"^[0-9A-Za-z_][0-9A-Za-z_.:#-]{0,127}$": (
+        "Not the name of a BIOS attribute: letters, digits and `_.:#-`, as the maker's attribute registry has it.",
+        "ProcVirtualization",
+    ),
+    r"^[ -~]{0,256}$": ("Not a value of a BIOS attribute: ASCII characters, at most 256.", "Enabled"),
 }

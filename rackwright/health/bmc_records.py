@@ -67,9 +67,10 @@ class BmcSection(Record):
     faults: list[str] = words()
     faults_why: str | None = word_or_none()
 
-    def read(self, why: str | None) -> None:
-        """Unreadable with the reason that the probe gives for a part."""
+    def need(self, part: str) -> None:
+        """Unreadable with the reason that the probe gives where this part was not read."""
         if self.why is not None:
             raise Unreadable(f"the BMC does not answer: {self.why}")
+        why: str | None = getattr(self, part + "_why")
         if why is not None:
             raise Unreadable(why)

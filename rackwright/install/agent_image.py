@@ -43,7 +43,7 @@ _LOADERS = {
     GRUB_NET: "usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed",
 }
 _VERSION = 1
-"""Of the way in which the initramfs is made."""
+"""Of the build itself: a new number gives new keys."""
 _PROGRAMS = ("chroot", "mcopy", "mformat", "mmd", "mmdebstrap", "unshare", "zstd")
 _BASE = "base.img"
 _ESP_SECTORS = 16384

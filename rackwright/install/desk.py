@@ -50,6 +50,8 @@ class Desk:
 
     def __init__(self) -> None:
         self._cases: dict[str, Case] = {}
+        self.of_other_runs: frozenset[str] = frozenset()
+        """Digests of tokens and sessions of nodes that are under way and not in this run: their agents have to wait."""
 
     def open(self, case: Case) -> None:
         """Answer the agent of one more node."""
@@ -77,6 +79,8 @@ class Desk:
 
     def answer(self, path: str, token: str, body: Mapping[str, Any]) -> Answer:
         """The answer to one call."""
+        if digest(token) in self.of_other_runs:
+            return 503, {"error": "its node is under way, and not in this run: include it in the next one"}
         if path == "/v1/hello":
             return self._hello(token, body)
         case = self._holder(token)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from rackwright.bmc.interface import BmcIdentity, Power
 from rackwright.install.record import Record
+from rackwright.install.serials import names_a_machine
 from rackwright.model.cluster import Node
-
-_NO_SERIAL = re.compile(
-    r"(.)\1*|0?1234567890?|none|n/?a|null|unknown|not (specified|available|applicable|set)|default string"
-    r"|to be filled by o\.?e\.?m\.?|(system|chassis) serial (number|#)|serial ?number",
-    re.IGNORECASE,
-)
-"""What boards carry whose serial number was never set: many have the same, so that it names none of them."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,7 @@ def _identity(node: Node, identity: BmcIdentity) -> list[Refusal]:
     if node.mac is not None and identity.macs and node.mac not in identity.macs:
         macs = ", ".join(sorted(identity.macs))
         found.append(Refusal(f"the machine of its BMC has the MACs {macs}, declared is {node.mac}", hint))
-    if identity.serial is None or _NO_SERIAL.fullmatch(identity.serial.strip()):
+    if not names_a_machine(identity.serial):
         reported = "no serial number" if identity.serial is None else f"the serial number {identity.serial!r}"
         found.append(
             Refusal(

@@ -93,7 +93,7 @@ class Machine:
         record = self.journal.record
         if record.state not in UNDER_WAY or record.mode != mode:
             return False
-        if record.state in ON_THE_MACHINE and self.bmc.power() is Power.OFF:
+        if record.state in ON_THE_MACHINE and self._power(record.state) is Power.OFF:
             self._fail(f"the machine was found off in {record.state}, at {record.percent} %")
             self._disarm()
             return False

@@ -56,6 +56,7 @@ class VirtualMedia:
         return media
 
     def insert(self, bmc: BmcClient, media: str) -> None:
+        bmc.trust_media(self.authority.decode())  # BMCs that cannot be given a CA fetch it without a check
         bmc.insert_media(f"https://{self.network.bmc_server}:{self.network.port}{media}")
         bmc.set_boot(BootTarget.CD, once=True)
 

@@ -17,17 +17,17 @@ from rackwright.bmc.interface import BmcClient
 from rackwright.boundary import printable
 from rackwright.errors import InstallError, RackwrightError
 from rackwright.install import agent_image, first_login
-from rackwright.install.authority import Credentials, credentials
+from rackwright.install.authority import credentials
+from rackwright.install.boot_ways import BootWays
 from rackwright.install.desk import Case, Desk
 from rackwright.install.image import RootImage, read_image
 from rackwright.install.machine import Interrupted, Machine, Tempo
-from rackwright.install.medium import VirtualMedia
 from rackwright.install.orders import orders
-from rackwright.install.record import Journal
+from rackwright.install.record import Journal, read
 from rackwright.install.recovery import recovery_key
 from rackwright.install.server import Server
 from rackwright.install.settings import boot_network, listeners, public_key
-from rackwright.install.states import State
+from rackwright.install.states import UNDER_WAY, State
 from rackwright.install.verdict import Verdict
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.install import BootWay
@@ -135,8 +135,8 @@ class Installation:
             return "no installation is declared (`install:`)"
         if node.install.installer is not None:
             return f"{node.install.installer} is the distribution's own installer: `rackwright install render` writes its answers"
-        if node.install.boot is not BootWay.VIRTUAL_MEDIA:
-            return f"`boot: {node.install.boot}` is not carried out by this version; use virtual-media"
+        if node.install.boot is BootWay.HTTP:
+            return f"`boot: {node.install.boot}` is not carried out by this version; use virtual-media or pxe"
         return None
 
     def _lacks(self, node: Node) -> str | None:
@@ -156,27 +156,49 @@ class Installation:
     def run(self) -> list[Outcome]:
         """Install the nodes; one that fails does not keep the others. Returns when every node has ended."""
         keys = credentials(self._cluster.name, frozenset((self._network.server, self._network.bmc_server)))
+        cases = self._open_desk()
         with ExitStack() as stack:
             server = Server(self._desk, listeners(self._cluster), keys.chain)
             stack.callback(server.close)
-            pool = stack.enter_context(side_by_side(len(self._asked.nodes)))
+            ways = BootWays(self._cluster, self._network, self._agent, keys.ca)
+            stack.enter_context(ways.serving(self._asked.nodes))
+            pool = stack.enter_context(side_by_side(len(cases)))
             # Ctrl-C ends the wait and begins no other node: agents go on alone, and the next run finds them
             stack.callback(self._turns.stop)
-            futures: list[Future[Outcome]] = [
-                pool.submit(self._one, node, keys) for node in self._asked.nodes
-            ]
-            while not all(future.done() for future in futures):
+            futures: dict[str, Future[Outcome]] = {
+                case.node.name: pool.submit(self._one, case, ways) for case in cases
+            }
+            while not all(future.done() for future in futures.values()):
                 time.sleep(_WAIT)
-            return [future.result() for future in futures]
+            return [futures[node.name].result() for node in self._asked.nodes]
 
-    def _one(self, node: Node, keys: Credentials) -> Outcome:
+    def _open_desk(self) -> list[Case]:
+        """The nodes' cases, of those that are under way first: their agents may ask as soon as the server listens."""
+        cases, others = [self._case(node) for node in self._asked.nodes], set()
+        for case in cases:
+            if case.journal.record.state in UNDER_WAY:
+                self._desk.open(case)
+        for node in self._cluster.nodes:
+            record = read(self._cluster.name, node.name)
+            if node not in self._asked.nodes and record.state in UNDER_WAY:
+                others |= {record.token, record.session}
+        self._desk.of_other_runs = frozenset(others - {""})
+        return sorted(cases, key=lambda case: case.journal.record.state not in UNDER_WAY)
+
+    def _case(self, node: Node) -> Case:
+        install, journal = node.install, Journal(self._cluster.name, node.name)
+        image = self._images.get(install.image) if install is not None and install.image is not None else None
+        return Case(
+            node, journal, lambda verdict: self._orders(node, journal.record.run, image, verdict), image
+        )
+
+    def _one(self, case: Case, ways: BootWays) -> Outcome:
+        node, journal = case.node, case.journal
         with self._turns.turn(node):
-            begun = time.monotonic()
-            journal = Journal(self._cluster.name, node.name)
-            before = journal.record
+            begun, before = time.monotonic(), journal.record
             try:
                 with journal.claim():
-                    state = self._carry_out(node, journal, keys)
+                    state = self._carry_out(case, ways)
                 return Outcome(node.name, state, journal.record.reason, time.monotonic() - begun)
             except RackwrightError as error:
                 message, hint = error.message, error.hint
@@ -187,22 +209,17 @@ class Installation:
             self._notice(node.name, after.state, message)
             return Outcome(node.name, after.state, message, time.monotonic() - begun, hint, refused=untouched)
 
-    def _carry_out(self, node: Node, journal: Journal, keys: Credentials) -> State:
-        install = node.install
-        image = self._images.get(install.image) if install is not None and install.image is not None else None
-        case = Case(
-            node, journal, lambda verdict: self._orders(node, journal.record.run, image, verdict), image
-        )
-        medium = VirtualMedia(self._cluster, node, self._network, case, self._agent, keys.ca)
+    def _carry_out(self, case: Case, ways: BootWays) -> State:
+        node = case.node
         bmc = self._open(node)
         self._desk.open(case)
         try:
             machine = Machine(
                 node=node,
-                journal=journal,
+                journal=case.journal,
                 bmc=bmc,
                 network=self._network,
-                medium=medium,
+                medium=ways.of(case),
                 answers=partial(first_login.answers, self._cluster, node),
                 logged_in=partial(first_login.kernel_arguments, self._cluster, node),
                 notice=partial(self._notice, node.name),
@@ -211,7 +228,8 @@ class Installation:
             )
             return machine.run(self._asked.mode, self._asked.serials.get(node.name))
         finally:
-            self._desk.close(node.name)
+            if case.journal.record.state not in UNDER_WAY:
+                self._desk.close(node.name)  # else its agent works on, and asks
             bmc.close()
 
     def _orders(self, node: Node, run: str, image: RootImage | None, verdict: Verdict) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from ipaddress import IPv4Address
 
 import paramiko
@@ -55,6 +56,16 @@ def listeners(cluster: Cluster) -> list[socket.socket]:
             one.close()
         raise
     return opened
+
+
+def inside_network(cluster: Cluster, argv: Sequence[str]) -> list[str]:
+    """The command that runs a program on the boot network: for a lab rack that is up, inside its namespace."""
+    if any(node.lab is not None for node in cluster.nodes):
+        from rackwright.lab import names, netns, network  # a real site never loads the lab
+
+        if netns.rack_is_up(cluster.name):
+            return network.inside(names.namespace(cluster.name), argv)
+    return list(argv)
 
 
 def _listener(cluster: Cluster, address: IPv4Address, port: int) -> socket.socket:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from rackwright.install.inventory import Inventory
-from rackwright.install.verdict import choose
+from rackwright.install.serials import declarable
+from rackwright.install.verdict import Chosen, choose
 from rackwright.model.cluster import Node
+from rackwright.model.disks import SERIAL
 
 _GB = 10**9
 
@@ -100,10 +102,16 @@ def machine_list(found: Sequence[tuple[Node, Inventory]]) -> str:
         disks = ""
         if node.install is not None and not node.install.diskless:
             chosen, wrong = choose(node.install, inventory)
-            disks = "" if wrong else " ".join(one.serial for one in chosen)
+            # a disk whose serial number the list cannot hold stays chosen by its rule
+            disks = "" if wrong or not _listable(chosen) else " ".join(one.serial for one in chosen)
         bmc = "" if node.bmc is None else str(node.bmc.address)
-        writer.writerow((node.name, _mac(node, inventory), inventory.dmi.product_serial or "", disks, bmc))
+        serial = declarable(inventory.dmi.product_serial) or ""
+        writer.writerow((node.name, _mac(node, inventory), serial, disks, bmc))
     return text.getvalue()
+
+
+def _listable(chosen: Sequence[Chosen]) -> bool:
+    return all(SERIAL.fullmatch(one.serial) and " " not in one.serial for one in chosen)
 
 
 def _mac(node: Node, found: Inventory) -> str:
@@ -117,18 +125,24 @@ def _mac(node: Node, found: Inventory) -> str:
 
 
 def fragment(found: Sequence[tuple[Node, Inventory]], list_name: str, day: date) -> str:
-    """The part of a cluster file that declares these machines: a SKU for each kind, and a group for its nodes."""
-    kinds: dict[tuple[object, ...], list[tuple[Node, Inventory]]] = {}
+    """The part of a cluster file that declares these machines: a SKU for each kind, and groups of its nodes."""
+    kinds: dict[tuple[object, ...], Inventory] = {}
+    groups: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for node, inventory in found:
-        kinds.setdefault(_kind(inventory), []).append((node, inventory))
+        kind = _kind(inventory)
+        kinds.setdefault(kind, inventory)
+        roles = tuple(sorted(role.value for role in node.roles))
+        groups.setdefault((list(kinds).index(kind) + 1, roles), []).append(node.name)
     lines = ["# found by `rackwright discover`: check it, then move it into the cluster file", "skus:"]
-    for number, members in enumerate(kinds.values(), 1):
-        lines += _sku(f"found-{number}", members[0][1], day)
+    for number, inventory in enumerate(kinds.values(), 1):
+        lines += _sku(f"found-{number}", inventory, day)
     lines += ["nodes:"]
-    for number, members in enumerate(kinds.values(), 1):
-        names = ",".join(node.name for node, _ in members)
-        roles = ", ".join(sorted(role.value for role in members[0][0].roles))
-        lines += [f"  - nodes: {names}", f"    roles: [{roles}]", f"    sku: found-{number}"]
+    for (number, roles), names in groups.items():
+        lines += [
+            f"  - nodes: {','.join(names)}",
+            f"    roles: [{', '.join(roles)}]",
+            f"    sku: found-{number}",
+        ]
         lines += [f"    machines: {list_name}"]
     return "\n".join(lines) + "\n"
 

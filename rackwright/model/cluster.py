@@ -16,6 +16,7 @@ from pydantic import Field, SerializeAsAny
 
 from rackwright.model.bmc import Bmc
 from rackwright.model.fabric import Fabric
+from rackwright.model.firmware import Baseline
 from rackwright.model.gpu_stack import GpuStack
 from rackwright.model.install import BootNetwork, Install
 from rackwright.model.options import Frozen, RoleOptions
@@ -160,6 +161,8 @@ class Cluster(Frozen):
     gpu_stack: GpuStack | None = None
     boot_network: BootNetwork | None = None
     """Where machines without an operating system reach this control node."""
+    firmware: dict[str, Baseline] = Field(default_factory=dict)
+    """Declared firmware and BIOS settings, by the name of the SKU."""
     nodes: tuple[Node, ...]
 
     @cached_property

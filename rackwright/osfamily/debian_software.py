@@ -29,6 +29,7 @@ SOFTWARE = {
     "rsync": Names(("rsync",)),
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
+    "bmc": Names(("ipmitool",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     # rdma is in iproute2; names as the archives of Debian 12 and 13 have them (read 2026-11-25), Ubuntu takes Debian's
     "rdma": Names(

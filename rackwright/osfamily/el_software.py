@@ -26,6 +26,7 @@ SOFTWARE = {
     "rsync": Names(("rsync",)),
     "e2fsprogs": Names(("e2fsprogs",)),
     "drives": Names(("nvme-cli",)),
+    "bmc": Names(("ipmitool",)),
     "bluefield": Names(("mstflint",)),  # mstconfig, which reads a card's mode
     # NVIDIA's inbox documentation for RHEL 9.4 and 9.5, "Important Packages and Their Installation", names them all
     # (read 2026-11-25); rdma is in iproute

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rackwright.bmc.open import Open, opener
 from rackwright.boundary import Refused, printable
 from rackwright.engine.journal import runs
 from rackwright.engine.run import plan
@@ -19,6 +20,7 @@ from rackwright.model.platforms import Capability, why_node_lacks
 from rackwright.plan.node_plan import NodePlan
 from rackwright.ssh import Pool, RootShell
 from rackwright.why import parts
+from rackwright.why.bmc import bmc_part
 from rackwright.why.last import Last, read_last
 from rackwright.why.next_step import next_step
 from rackwright.why.parts import LINE_MAX_CHARACTERS, Part
@@ -60,11 +62,12 @@ def why(
     *,
     shell: RootShell | None = None,
     planner: Planner | None = None,
+    open_bmc: Open | None = None,
 ) -> Explanation:
-    """Everything that is known about a node. Never raises for what a node or the workload manager does."""
+    """Everything that is known about a node. Never raises for what a node, its BMC or the workload manager does."""
     if shell is None:
         with Pool(cluster) as pool:
-            return why(cluster, node, file, shell=pool, planner=planner)
+            return why(cluster, node, file, shell=pool, planner=planner, open_bmc=open_bmc)
     scheduler, drain = _scheduler(cluster, node, shell)
     found = health(cluster, limit=node.name, shell=shell).nodes[0]
     last, unread = _last(node, shell) if found.why is None else (None, None)
@@ -72,14 +75,16 @@ def why(
     simulated = "its GPUs are simulated: " if node.simulates_gpus else ""
     checked = parts.health_part(found, last, unread)
     policy = last.policy.clean_passes if last is not None else None
+    unreached = bmc_part(node, lambda: open_bmc or opener(cluster)) if found.why is not None else None
     told = (
         scheduler,
         checked if not simulated else _noted(checked, simulated),
+        *([unreached] if unreached is not None else []),
         differs,
         _changes(cluster, node),
         parts.kernel_part(found.document, found.why, _no_kernel(node)),
     )
-    step = next_step(str(file), node.name, drain, found, differs.data.get("changes"), policy)
+    step = next_step(str(file), node.name, drain, found, differs.data.get("changes"), policy, unreached)
     return Explanation(
         cluster.name, node.name, tuple(part.shown() for part in told), printable(step, LINE_MAX_CHARACTERS)
     )

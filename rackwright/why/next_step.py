@@ -6,7 +6,7 @@ from rackwright.health.guard.found import Outcome, found_in
 from rackwright.health.run import NodeHealth
 from rackwright.health.verdict import Action
 from rackwright.status import Status
-from rackwright.why.parts import Drain
+from rackwright.why.parts import Drain, Part
 from rackwright.workload.states import DrainedBy
 
 
@@ -17,10 +17,14 @@ def next_step(
     health: NodeHealth,
     changes: int | None,
     clean_passes: int | None,
+    bmc: Part | None = None,
 ) -> str:
-    """A sentence. `drain` None: the workload manager did not answer; `changes` None: the plan is not known."""
+    """A sentence. `drain` None: the workload manager did not answer; `changes` None: the plan is not known.
+
+    + bmc: what the BMC of a node says that does not answer itself
+    """
     if health.why is not None:
-        return f"reach the node first: {health.why}"
+        return _out_of_reach(health.why, bmc)
     found = found_in(health.results)
     if found.outcome is Outcome.BAD:
         worst = found.results[0]
@@ -44,6 +48,16 @@ def next_step(
         return "nothing that is known asks for anything; what is UNKNOWN above might"
     minor = [one for one in health.results if one.status is Status.FAIL]  # none of them drains
     return f"at leisure: {minor[0].remedy}" if minor else "nothing: it is in service and as declared"
+
+
+def _out_of_reach(why: str, bmc: Part | None) -> str:
+    """What its BMC knows comes first: a node that is off, or stopped by its hardware, is not reached by trying again."""
+    told = {} if bmc is None else bmc.data
+    hard = [one for one in told.get("results", ()) if one["action"] != Action.NONE.value]
+    repair = f"{hard[0]['action']}: {hard[0]['remedy']}" if hard else ""
+    if told.get("power") == "off":
+        return f"{repair} Then power it on." if repair else "power it on: its BMC reports that it is off"
+    return repair or f"reach the node first: {why}"
 
 
 def _after(file: str, node: str, drain: Drain | None, clean_passes: int | None) -> str:

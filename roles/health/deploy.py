@@ -8,6 +8,7 @@ from pyinfra.context import host
 from rackwright.data import site_of
 from rackwright.health.guard import places
 from rackwright.operations import files, packages, settings, trees
+from rackwright.osfamily.names import names
 from rackwright.roles.health import texts
 from rackwright.roles.health.options import HealthRoleOptions
 from rackwright.workload.lookup import runs_jobs
@@ -19,6 +20,12 @@ def health(options: HealthRoleOptions) -> None:
     site = site_of()
     # Debian's python3-minimal cannot read nvidia-smi's XML.
     packages.installed(name="Install what the probe needs", packages=("python3",))
+    if texts.asks_bmc(site.node):
+        packages.installed(
+            name="Install what asks the BMC",
+            packages=names(site.node.family, "bmc").packages,
+            start_daemons=False,
+        )
     for path, mode in host.loop(texts.FOLDERS.items()):  # type: ignore[no-untyped-call]
         files.directory(name=f"Make {path}", path=path, mode=mode)
     trees.tree(
@@ -27,6 +34,14 @@ def health(options: HealthRoleOptions) -> None:
     wanted = texts.files_of(site.cluster, site.node, options)
     for path, (content, mode) in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content, mode=mode)
+    if texts.asks_bmc(site.node):
+        settings.setting(
+            name="Load the device of the BMC",
+            target="module ipmi_devintf",
+            read=texts.BMC_DEVICE,
+            want="there",
+            write=texts.LOAD_BMC_DEVICE,
+        )
     for stage in host.loop(texts.STAGES):  # type: ignore[no-untyped-call]
         path = texts.drop_in(site.node, stage)
         if path is not None and path not in wanted:

@@ -11,6 +11,7 @@ from rackwright.health.declare import expected_of
 from rackwright.health.guard import places
 from rackwright.health.guard.main import REFUSED
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.platforms import Capability, has
 from rackwright.node_programs import HEALTH_CHECK, package_files
 from rackwright.render import render
 from rackwright.roles.health.options import HealthRoleOptions
@@ -26,6 +27,10 @@ FOLDERS = {
     places.MODULES: "755",
 }
 """Mode by path; root owns them all."""
+BMC_MODPROBE = "/etc/modprobe.d/rackwright-health.conf"
+BMC_DEVICE = "{ test -e /sys/module/ipmi_devintf || ! modinfo ipmi_devintf >/dev/null 2>&1; } && echo there"
+"""What makes /dev/ipmi0 is loaded, or the kernel has no such module."""
+LOAD_BMC_DEVICE = "modprobe ipmi_devintf"
 
 
 @cache
@@ -63,6 +68,8 @@ def files_of(cluster: Cluster, node: Node, options: HealthRoleOptions) -> dict[s
         places.EXPECTED: (expected(cluster, node), "644"),
         places.POLICY: (policy(options), "644"),
     }
+    if asks_bmc(node):
+        found[BMC_MODPROBE] = (render("health/modprobe.conf.j2"), "644")
     for stage in STAGES:
         path = drop_in(node, stage)
         if path is not None and drops_in(node, options, stage):
@@ -71,6 +78,11 @@ def files_of(cluster: Cluster, node: Node, options: HealthRoleOptions) -> dict[s
                 "755",
             )
     return found
+
+
+def asks_bmc(node: Node) -> bool:
+    """Whether the probe may find a BMC: on every machine of metal, as some have one without declaring it."""
+    return has(node.platform, Capability.HARDWARE)
 
 
 def drop_in(node: Node, stage: str) -> str | None:

@@ -842,6 +842,36 @@ SUITES = (
         limit_seconds=5400,
     ),
     Suite(
+        name="baremetal",
+        proves="Three machines that have a BMC and blank disks become an accepted cluster by one command, with Secure Boot on, and a "
+        "second run changes nothing; a running or installed machine is erased only by its serial numbers, power cuts and "
+        "a killed head are survived, wrong BMCs are left alone, and sushy-tools' BMCs do as well as the lab's own.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/baremetal.yaml",
+            "rackwright/accept",
+            "rackwright/bmc",
+            "rackwright/burnin",
+            "rackwright/catalog",
+            "rackwright/cli",
+            "rackwright/image",
+            "rackwright/install",
+            "rackwright/result_store.py",
+            "rackwright/verify",
+            "rackwright/workload",
+            "roles",
+            "templates",
+            "tests/racks/bare_metal",
+            "tests/racks/host_state.py",
+            "tests/racks/provisioned",
+            "tests/racks/sushy",
+        ),
+        tests=("tests/racks/bare_metal", "tests/racks/sushy", "tests/racks/provisioned", "-m", "lab"),
+        smoke=("tests/racks/bare_metal", "tests/racks/provisioned", "-m", "lab and smoke"),
+        limit_seconds=10800,
+    ),
+    Suite(
         name="vagrant",
         proves="`vagrant up` makes the virtual machines of `inventory/vagrant.yaml` with libvirt under emulation, "
         "`rackwright accept` accepts them, they verify after a halt, stock pyinfra reaches them, and the machine's own "

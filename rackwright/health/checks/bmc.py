@@ -63,7 +63,7 @@ def sensors(
     if isinstance(section, Finding):
         yield section
         return
-    section.read(section.sensors_why)
+    section.need("sensors")
     found = [
         one
         for one in section.sensors
@@ -155,7 +155,7 @@ def bmc_chassis(expected: Expected, document: Document) -> Iterator[Finding]:
     if isinstance(section, Finding):
         yield section
         return
-    section.read(section.faults_why)
+    section.need("faults")
     for fault in section.faults:
         yield fail(fault)
     yield good("none")
@@ -171,7 +171,7 @@ def bmc_log_room(expected: Expected, document: Document) -> Iterator[Finding]:
     if isinstance(section, Finding):
         yield section
         return
-    section.read(section.log_why)
+    section.need("log")
     log = section.log
     most, much = expected.limit("bmc_log_full_percent"), expected.limit("bmc_log_warn_percent")
     if log.overflow:
@@ -196,7 +196,7 @@ def bmc_power(expected: Expected, document: Document) -> Iterator[Finding]:
     if isinstance(section, Finding):
         yield section
         return
-    section.read(section.power_why)
+    section.need("power")
     power = section.power
     if not power.dcmi:
         yield aside("the BMC has no DCMI")
@@ -218,7 +218,7 @@ def events(
     if isinstance(section, Finding):
         yield section
         return
-    section.read(section.events_why)
+    section.need("events")
     now = section.clock if section.clock is not None else document.taken_at
     told = [Event(one.at, f"{one.sensor}: {one.event}", one.asserted) for one in section.events]
     found = [one for one in bmc_words.standing(told) if bmc_words.critical(one.words) == kind]

@@ -13,6 +13,7 @@ from typing import Any
 
 from rackwright.health.probe.source import Source, Unavailable, integer, number, pairs, patience
 
+UTC = timezone.utc  # noqa: UP017 - Python 3.9
 TOOL = "/usr/bin/ipmitool"
 DEVICES = ("/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0")
 """Where ipmitool looks for its driver."""
@@ -160,9 +161,7 @@ def seconds_of(text: str) -> float | None:
     if found.group(7):
         hour = hour % 12 + (12 if found.group(7) == "PM" else 0)
     try:
-        when = datetime(
-            year + 2000 if year < 100 else year, month, day, hour, minute, second, tzinfo=timezone.utc
-        )  # noqa: UP017
+        when = datetime(year + 2000 if year < 100 else year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
     return when.timestamp()

@@ -24,11 +24,11 @@ _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
 class Refused(AgentError):  # noqa: N818 - reads as the sentence it is
-    """The head answered and does not want to hear more."""
+    """The head refused: asking again would not help."""
 
 
 class _Busy(OSError):  # noqa: N818
-    """The head answered that it cannot serve now."""
+    """The head cannot serve now."""
 
 
 class Head:

@@ -49,7 +49,7 @@ class Work:
         self.phase = "inventory"
 
     def step(self, phase: str, percent: int = 0) -> None:
-        """Tell the head how far the work is; a head that does not hear it is met again later."""
+        """Report progress; the work goes on where that fails."""
         if phase != self.phase:
             log(phase)
         self.phase = phase
@@ -97,7 +97,7 @@ class Work:
         return bool(action == "ramdisk")
 
     def failed(self, reason: str) -> None:
-        """Tell the head; the disks keep the names of unfinished ones."""
+        """Report a failure; the partitions keep their unfinished names."""
         log(f"failed in {self.phase}: {reason}")
         try:
             body = {"error": reason[:2000], "phase": self.phase}
@@ -173,7 +173,7 @@ def work() -> bool:
         return own.carry_out(own.decision())
     except AgentError as error:
         own.failed(str(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is, the head has to hear of it
+    except Exception as error:  # noqa: BLE001 - the head learns of every failure
         own.failed(f"{type(error).__name__}: {error}")
     return False
 

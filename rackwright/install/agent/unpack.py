@@ -34,7 +34,7 @@ def unpack(
     exclude: Sequence[str] = (),
     progress: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Unpack the blocks into a folder; `progress` hears of each percent.
+    """Unpack the blocks into a folder; `progress` is called at each percent.
 
     AgentError where the image is not the announced one, does not fit, or cannot be unpacked.
     """

@@ -29,8 +29,8 @@ class Machine:
         self.disks = [folder / f"disk{number}.qcow2" for number in range(disks)]
         self._process: subprocess.Popen[bytes] | None = None
         self._boots = 0
-        self.more: list[str] = []
-        """Further words of qemu's command line."""
+        self.network = f"tap,ifname={TAP},script=no,downscript=no"
+        """What its port is connected to."""
         for disk in self.disks:
             subprocess.run(
                 ["qemu-img", "create", "-q", "-f", "qcow2", disk, f"{gib}G"], check=True, timeout=60
@@ -115,11 +115,10 @@ class Machine:
             *("-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={firmware}"),
             *("-drive", f"if=pflash,unit=1,format=raw,file={self.folder}/variables.fd"),
             *("-device", "virtio-rng-pci"),
-            *("-netdev", f"tap,id=net,ifname={TAP},script=no,downscript=no"),
-            *("-device", f"virtio-net-pci,netdev=net,mac={MAC},romfile="),
+            *("-netdev", f"{self.network},id=net"),
+            *("-device", f"virtio-net-pci,netdev=net,mac={MAC},romfile=,bootindex=9"),
             *("-chardev", f"socket,id=s,path={self.folder}/serial,server=on,wait=off,logfile={self.console}"),
             *("-serial", "chardev:s"),
-            *self.more,
         ]
         if self.secure_boot:
             words += ["-global", "driver=cfi.pflash01,property=secure,value=on"]

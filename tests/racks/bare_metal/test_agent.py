@@ -67,7 +67,7 @@ class Bench:
     """A head, a medium and a machine on one wire."""
 
     def __init__(self, folder: Path, namespace: str, agent: Path, image: Path) -> None:
-        self.folder, self.namespace, self._agent = folder, namespace, agent
+        self.folder, self.namespace, self.agent = folder, namespace, agent
         self.ca, chain = certificates.make(folder, wire.HEAD)
         listener = socket_inside(namespace)
         assert listener is not None
@@ -78,6 +78,10 @@ class Bench:
 
     def arm(self, **changes: Any) -> None:
         """Make the medium."""
+        media.make_iso(self.agent, self.config(**changes), self.ca, self.medium)
+
+    def config(self, **changes: Any) -> bytes:
+        """config.json of the machine."""
         network = {"mac": MAC, "address": f"{wire.NODE}/{wire.PREFIX}", "gateway": None, "vlan": None}
         config = {
             "version": 1,
@@ -90,7 +94,7 @@ class Bench:
             "network": network,
             **changes,
         }
-        media.make_iso(self._agent, json.dumps(config).encode(), self.ca, self.medium)
+        return json.dumps(config).encode()
 
     def install(self, document: dict[str, Any], count: int, **changes: Any) -> dict[str, Any]:
         """An order for the first disks of an inventory, as they are."""
@@ -258,6 +262,27 @@ def test_another_machine_does_nothing(bench: Bench, machines: ExitStack):
     assert "serial number is 'SN-11', and node1 is declared as 'SN-OTHER'" in machine.said()
     assert bench.head.hello is None
     assert _digest(machine.disks[0]) == before
+
+
+def test_a_machine_without_a_medium_boots_over_the_network(bench: Bench, machines: ExitStack):
+    """qemu's own DHCP and TFTP, which lead 10.77.0.1 to this machine's loopback."""
+    machine = Machine(bench.folder, bench.namespace, 0)
+    machines.callback(machine.off)
+    listener = socket_inside(bench.namespace)
+    assert listener is not None
+    listener.bind(("127.0.0.1", PORT))
+    listener.listen(64)
+    head = Head(listener, bench.folder / "server.pem")
+    served = bench.folder / "served"
+    dynamic = {"mac": MAC, "address": None, "gateway": None, "vlan": None}
+    config = bench.config(network=dynamic, token=head.token, mode="discover")
+    media.netboot_files(bench.agent, served, [media.Armed(MAC, config, bench.ca)])
+    machine.network = f"user,net=10.77.0.0/24,host={wire.HEAD},tftp={served},bootfile=shimx64.efi"
+    machine.start()
+    machine.wait_off(_BOOT_SECONDS)
+    head.close()
+    assert [nic["mac"] for nic in head.inventories[0]["nics"]] == [MAC]
+    assert "the head ends it: the test is over" in machine.said()
 
 
 def test_the_token_is_in_no_text_that_the_boot_loader_reads(bench: Bench):

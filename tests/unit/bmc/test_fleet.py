@@ -124,7 +124,11 @@ def _reading(**change) -> Reading:
             "FAIL",
             "FAN3 (0 RPM) is critical",
         ),
-        (_reading(fans=(Part("FAN3", Condition.CRITICAL, 0.0, "RPM"),), power=Power.OFF), "PASS", None),
+        (
+            _reading(fans=(Part("FAN3", Condition.CRITICAL, 0.0, "RPM"),), power=Power.OFF),
+            "WARN",
+            "FAN3 (0 RPM) is critical while the node is off",
+        ),
         (_reading(power_supplies=(Part("PSU2", Condition.WARNING),)), "WARN", "PSU2 is warning"),
         (_reading(power_supplies=(Part("PSU2", Condition.ABSENT),)), "PASS", None),
         (_reading(overall=Condition.CRITICAL), "FAIL", "the BMC reports the machine as critical"),
@@ -135,7 +139,8 @@ def _reading(**change) -> Reading:
             "the BMC does not report whether the node has power",
         ),
         (_reading(unread=("/x",)), "UNKNOWN", "the BMC failed to read /x"),
-        (_reading(sel_full=90), "WARN", "the event log is 90 % full"),
+        (_reading(sel_full=90), "WARN", "the event log is 90 % full; a full one takes no new entries"),
+        (_reading(sel_full=100, sel_wraps=True), "PASS", None),
         (_reading(sel_full=89), "PASS", None),
         (
             _reading(identity=BmcIdentity(serial="SN2", macs=("02:00:00:00:00:02",))),
@@ -156,6 +161,15 @@ def test_a_declared_mac_that_is_none_of_its_ports(site):
     assert (str(found.status), found.text) == (
         "WARN",
         "the declared MAC 02:00:00:00:00:02 is none of its ports: 02:00:00:00:00:03",
+    )
+
+
+def test_one_machine_behind_two_addresses(rackwright, site):
+    system = site[2].documents["/redfish/v1/Systems/1"]
+    system.update(SerialNumber="RW00001")
+    out = rackwright("status")[1]
+    assert (
+        "FAIL  gpu[1-2]  serial RW00001 is reported for gpu[1-2]: one machine, several BMC addresses" in out
     )
 
 

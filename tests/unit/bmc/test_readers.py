@@ -1,4 +1,4 @@
-"""The readers, alone: whatever a BMC answers, they return or raise BmcError."""
+"""The readers, alone: on any answer of a BMC, they return or raise BmcError."""
 
 from __future__ import annotations
 

@@ -195,6 +195,7 @@ def test_health(dialect):
     assert found.fans == fans
     assert found.temperatures == temperatures
     assert (found.power_watts, found.sel_full, found.unread) == (watts, full, ())
+    assert found.sel_wraps is (name != "hgx")
 
 
 def test_the_event_log_newest_first(dialect):
@@ -331,6 +332,31 @@ def test_a_bmc_that_asks_for_the_protocol_of_an_image(bmc):
     bmc.fault(path, lambda handler: len(bmc.changes()) == 1 and fake.answer(handler, 400, missing), "POST")
     bmc.client().insert_media("https://10.77.0.1/one.iso")
     assert bmc.changes()[-1][2] == {"Image": "https://10.77.0.1/one.iso", "TransferProtocolType": "HTTPS"}
+
+
+CA = "-----BEGIN CERTIFICATE-----\nAAAA\nBBBB\n-----END CERTIFICATE-----\n"
+
+
+def test_the_ca_of_the_server_of_images(bmc):
+    path = "/redfish/v1/Systems/System.Embedded.1/VirtualMedia/1"
+    bmc.documents[path].update(VerifyCertificate=False, Certificates={"@odata.id": f"{path}/Certificates"})
+    bmc.documents[f"{path}/Certificates"] = {"Members": []}
+    client = bmc.client()
+    assert client.trust_media(CA) is True
+    assert bmc.changes() == [
+        ("POST", f"{path}/Certificates", {"CertificateString": CA, "CertificateType": "PEM"}),
+        ("PATCH", path, {"VerifyCertificate": True}),
+    ]
+    there = {"@odata.id": f"{path}/Certificates/1", "CertificateString": CA.replace("\n", "\r\n")}
+    bmc.documents[f"{path}/Certificates"]["Members"] = [there]
+    assert client.trust_media(CA) is True
+    assert len(bmc.changes()) == 2
+
+
+def test_a_bmc_that_cannot_check_the_server_of_images(dialect):
+    _, bmc = dialect
+    assert bmc.client().trust_media(CA) is False
+    assert bmc.changes() == []
 
 
 def test_secure_boot(bmc):

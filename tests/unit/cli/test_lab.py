@@ -39,7 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
         ),
         ("fault worker1 disk:fail", ("fault", "worker1", "disk:fail"), "worker1: disk:fail\n"),
         ("fault worker1 link:down 2", ("fault", "worker1", "link:down", "2"), "worker1: link:down 2\n"),
-        ("heal worker1", ("heal", "worker1"), "worker1: ready\n"),
+        ("heal worker1", ("heal", "worker1"), "worker1: healed\n"),
         ("reboot head1", ("reboot", "head1"), "head1: ready\n"),
         ("power worker2 cycle", ("power", "worker2", "cycle"), "worker2: power cycle\n"),
         ("snapshot worker1", ("snapshot", "worker1", "default"), "worker1: snapshot default\n"),

@@ -48,6 +48,8 @@ def head(machine, tmp_path, monkeypatch):
     for one in made:
         one.machine.stop.set()
         one.end()
+    for agent in machine.agents:
+        agent.join(10)
 
 
 def nothing_left(machine, head):
@@ -663,6 +665,7 @@ def test_it_is_killed_before_it_could_take_the_medium_away(head, machine):
     with pytest.raises(Killed):
         one.run()
     one.end()
+    machine.agents[0].join(10)
     machine.state = Power.ON  # another one powers it on: it is left alone, but for the medium
     again = head()
     with pytest.raises(Refused):

@@ -230,7 +230,8 @@ def test_what_also_holds_something_else_does(signatures):
 
 
 def test_a_diskless_node_is_judged_without_its_disks():
-    node = changed(NODE, diskless=True, disk=DiskRule())
-    verdict = judge(node, inventory(1, disk(signatures=[GPT], read_only=True)), "SN-1", {})
-    assert verdict.approved
-    assert not verdict.chosen
+    for rule in (DiskRule(), NODE.install.disk):
+        node = changed(NODE, diskless=True, disk=rule)
+        verdict = judge(node, inventory(1, disk(signatures=[GPT], read_only=True)), "SN-1", {})
+        assert verdict.approved
+        assert not verdict.chosen

@@ -16,6 +16,7 @@ from rackwright.health.guard import places
 from rackwright.health.guard.memory import Policy
 from rackwright.model.cluster import LabSize
 from rackwright.model.types import NodeRole, Platform
+from rackwright.osfamily.known import os_release
 from rackwright.roles.health import texts
 from rackwright.roles.health.options import HealthRoleOptions
 from rackwright.roles.health.verify import CHECKS
@@ -135,6 +136,35 @@ def test_modules_of_other_versions_are_removed_and_no_others(tmp_path):
     subprocess.run(["sh", "-c", here], check=True)
     assert [path.name for path in tmp_path.iterdir()] == [own.name]
     assert (own / "rackwright").is_dir()
+
+
+@pytest.mark.parametrize("family", ["debian-13", "rocky-9"])
+def test_a_machine_of_metal_gets_what_asks_its_bmc(family):
+    found = changes(site(platform=Platform.BARE_METAL, lab=None, os=os_release(family)), WORKER)
+    assert found["ipmitool"].kind == "package"
+    assert "softdep ipmi_ssif post: ipmi_devintf\n" in found[texts.BMC_MODPROBE].content
+    assert found["module ipmi_devintf"].after == "there"
+
+
+def test_a_container_gets_nothing_that_asks_a_bmc():
+    found = changes(SITE, WORKER)
+    assert not {"ipmitool", texts.BMC_MODPROBE, "module ipmi_devintf"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "known", "printed"),
+    [(True, True, "there\n"), (False, False, "there\n"), (False, True, "")],
+)
+def test_a_kernel_without_the_bmcs_driver_is_left_alone(loaded, known, printed, tmp_path):
+    (tmp_path / "modinfo").write_text(f"#!/bin/sh\nexit {0 if known else 1}\n")
+    (tmp_path / "modinfo").chmod(0o755)
+    module = tmp_path if loaded else tmp_path / "none"
+    command = texts.BMC_DEVICE.replace("/sys/module/ipmi_devintf", str(module))
+    path = f"{tmp_path}:/usr/bin:/bin"
+    done = subprocess.run(
+        ["sh", "-c", command], check=False, capture_output=True, text=True, env={"PATH": path}
+    )
+    assert done.stdout == printed
 
 
 def test_a_head_that_runs_no_jobs_has_no_drop_ins():
