@@ -1,7 +1,7 @@
 """A BMC over IPMI 2.0 (RMCP+), driven with ipmitool.
 
 The password is in a file of a private folder, which ipmitool reads (`-f`): it is in no command line and no environment.
-Cipher suite 17 (SHA-256, AES) alone is used, never 0, which needs no password at all.
+Cipher suite 17 (SHA-256, AES) is used, or 3 (SHA-1, AES) where it is declared; never 0, which needs no password at all.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _PING = bytes.fromhex("0600ff06000011be80000000")
 class IpmiClient:
     """One BMC; for one thread. See `interface.BmcClient`."""
 
-    def __init__(self, target: Target, *, within: float | None = None, cipher_suite: int = 17) -> None:
+    def __init__(self, target: Target, *, within: float | None = None) -> None:
         self._target = target
         self._ends = time.monotonic() + within if within is not None else float("inf")
-        self._suite = cipher_suite
+        self._suite = target.bmc.cipher_suite
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __repr__(self) -> str:
@@ -242,7 +242,9 @@ class IpmiClient:
         if "invalid authentication algorithm" in err or "cipher suite" in err.lower():
             return BmcError(
                 f"{self._target} refuses cipher suite {self._suite} of IPMI ({asked}).",
-                hint="update its firmware; older suites are not used, since their hashes are broken",
+                hint="update its firmware, or declare `cipher_suite: 3`, which old BMCs know; its SHA-1 is weaker"
+                if self._suite != 3
+                else "declare `cipher_suite: 17`; weaker suites than 3 are not used",
             )
         if self._is_there():
             return BmcError(

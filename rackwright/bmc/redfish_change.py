@@ -134,7 +134,7 @@ class Changes:
         except BmcError:
             raise
         except sushy_errors.HTTPError as error:
-            raise self._refused(what, str(error.detail or f"HTTP status {error.status_code}")) from None
+            raise self._refused(what, _words(error)) from None
         except sushy_errors.SushyError as error:
             raise self._refused(what, str(error)) from None
         except (
@@ -152,3 +152,11 @@ class Changes:
             f"{what}: {why.rstrip('. ')}",
             hint="`rackwright bmc status FILE` prints its firmware; its maker's notes say what it accepts",
         )
+
+
+def _words(error: Any) -> str:  # noqa: ANN401 - sushy has no types
+    """The BMC's reason; sushy finds it where messages have `Severity`, and newer ones have `MessageSeverity` alone."""
+    detail = str(error.detail or f"HTTP status {error.status_code}")
+    infos = error.extended_info if isinstance(error.extended_info, list) else []
+    words = [one["Message"] for one in infos if isinstance(one, dict) and isinstance(one.get("Message"), str)]
+    return detail if not words or detail in words else "; ".join(one.rstrip(". ") for one in words[:3])

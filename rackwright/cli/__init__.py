@@ -52,6 +52,7 @@ _COMMANDS = {
     "burnin": "Measure the workers alone and together against floors.",
     "accept": "Validate, apply, verify and burn in; one verdict and a report.",
     "bmc": "Nodes through their BMCs: power, health, console, log.",
+    "firmware": "Firmware and BIOS of nodes: compare, update, set.",
     "path": "Print the folder of the shipped deploys, templates or roles.",
     "image": "Build disk and OCI images with a group's packages installed.",
     "drill": "Break a lab rack; see that its alerts reach someone.",

@@ -45,7 +45,8 @@ def install_command(
     """Install nodes: boot an agent through their BMCs, write the declared image to the declared disk, log in.
 
     A machine that is on, that answers ssh, or whose BMC is another machine's, is left alone. A disk that holds anything is
-    held until its serial number is typed. Run again to go on with what was interrupted.
+    held until its serial number is typed. Run again to go on with what was interrupted; without --limit, nodes that are
+    ready are left out.
 
     Exit status: 0 every node is ready, 1 a node failed, 3 a node was left alone.
     """
@@ -53,8 +54,23 @@ def install_command(
     if erase:
         _erase(cluster, erase)
         return
-    nodes = [node for node in pick(cluster, limit) if node.install is not None or limit is not None]
-    raise typer.Exit(carry_out(cluster, nodes, confirm, typed_serials(cluster, reinstall, nodes)))
+    if limit is not None:
+        nodes = list(pick(cluster, limit))
+        raise typer.Exit(carry_out(cluster, nodes, confirm, typed_serials(cluster, reinstall, nodes)))
+    serials = typed_serials(cluster, reinstall, cluster.nodes)
+    raise typer.Exit(carry_out_missing(cluster, confirm, serials))
+
+
+def carry_out_missing(cluster: Cluster, confirm: str | None, serials: dict[str, str]) -> int:
+    """Install the nodes whose disks do not hold what a finished run wrote, and those to be reinstalled; the exit status."""
+    from rackwright.install.record import read  # with its room's modules, which --help does not need
+
+    declared = [node for node in cluster.nodes if node.install is not None]
+    missing = [node for node in declared if node.name in serials or not read(cluster.name, node.name).stands]
+    if declared and not missing:
+        say("every node that declares an installation is ready", err=True)
+        return 0
+    return carry_out(cluster, missing, confirm, serials)
 
 
 def carry_out(cluster: Cluster, nodes: Sequence[Node], confirm: str | None, serials: dict[str, str]) -> int:

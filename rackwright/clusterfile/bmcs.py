@@ -11,11 +11,12 @@ from rackwright.clusterfile.machine_list import Machine
 from rackwright.clusterfile.machine_sections import BmcSection
 from rackwright.clusterfile.report import Report
 from rackwright.documents.document import DataPath
-from rackwright.model.bmc import Bmc, BmcProtocol
+from rackwright.model.bmc import Bmc, BmcProtocol, CipherSuite
 from rackwright.model.cluster import Network
 from rackwright.model.types import NetworkPurpose
 
 USER, PASSWORD, SECONDS = "admin", "bmc_password", 30
+CIPHER_SUITE: CipherSuite = 17
 _LAST = 2**32
 
 
@@ -120,5 +121,6 @@ def resolve_bmc(
         password=values.get("password", PASSWORD),
         ca=None if ca is None else folder / ca.expanduser(),
         certificate=certificate or values.get("certificate"),
+        cipher_suite=values.get("cipher_suite", CIPHER_SUITE),
         timeout_seconds=values.get("timeout_seconds", SECONDS),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from rackwright.clusterfile.counted import AddressRule
-from rackwright.model.bmc import BmcProtocol, BmcUserName, CertificateDigest
+from rackwright.model.bmc import BmcProtocol, BmcUserName, CertificateDigest, CipherSuite
 from rackwright.model.install import DiskRule, InstallSettings
 from rackwright.model.options import Frozen
 from rackwright.model.strings import SecretName
@@ -35,6 +35,10 @@ class BmcSection(Frozen):
     certificate: CertificateDigest | None = Field(
         default=None,
         description="SHA-256 of the BMC's own certificate, for a group of one node; others have it in `machines`.",
+    )
+    cipher_suite: CipherSuite | None = Field(
+        default=None,
+        description="Of IPMI; 17 (SHA-256) if left out. 3 (SHA-1) is for BMCs that know no better.",
     )
     timeout_seconds: int | None = Field(
         default=None, ge=1, le=600, description="Of one request; 30 if left out. Some BMCs take that long."

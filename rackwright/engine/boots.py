@@ -79,14 +79,19 @@ class Boots:
         dial: Dial = connect,
         here: Path = BOOT_ID,
         poll_seconds: float = POLL_SECONDS,
+        order: Callable[[str], None] | None = None,
     ) -> None:
-        """`timeout_seconds`: from the order to the end of the boot, as the clock on the wall has it."""
+        """`timeout_seconds`: from the order to the end of the boot, as the clock on the wall has it.
+
+        `order`: has a node reboot in another way than by systemd; it raises NotBooted.
+        """
         self._cluster = cluster
         self._shell = shell
         self._timeout = timeout_seconds
         self._dial = dial
         self._here = here
         self._poll = poll_seconds
+        self._order = order or self._by_systemd
         self._given_up = threading.Event()
 
     def before(self, names: Iterable[str]) -> dict[str, Before]:
@@ -105,6 +110,10 @@ class Boots:
                 )
         finally:
             self._given_up.set()  # Ctrl-C does not wait for nodes that boot
+
+    def give_up(self) -> None:
+        """Wait for no boot any longer, of a `reboot` in another thread."""
+        self._given_up.set()
 
     def _before(self, name: str) -> Before:
         node = self._cluster.by_name[name]
@@ -141,7 +150,7 @@ class Boots:
             return NotBooted(f"{problem}; {console}", gone=problem.gone)
         return None
 
-    def _order(self, name: str) -> None:
+    def _by_systemd(self, name: str) -> None:
         try:
             said = self._ask(name, _REBOOT)
         except ConnectionFailed as error:  # it may have gone down already: the new boot will tell

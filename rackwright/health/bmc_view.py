@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from rackwright.bmc.interface import BmcHealth, Condition, LogEntry, Part
+from rackwright.bmc.interface import BmcHealth, Condition, LogEntry, Part, Power
 from rackwright.boundary import printable
 from rackwright.health import bmc_words
 from rackwright.health.bmc_words import Event, critical
@@ -35,17 +35,25 @@ def judge_bmc(
     log: Sequence[LogEntry],
     *,
     now: datetime,
+    power: Power = Power.ON,
     limits: Mapping[str, float] | None = None,
 ) -> tuple[HealthResult, ...]:
     """Every result about one node, by check.
 
     + log: newest first, as a client returns it
+    + power: fans of a node that is off may stand still
     + limits: what the site sets otherwise (`HealthOptions.limits`)
     """
     values = {name: one.value for name, one in LIMITS.items()} | dict(limits or {})
+    fans = list(_parts(health, health.fans, "fans", values))
+    if power is Power.OFF:
+        fans = [
+            warn(f"{one.evidence}, while the node is off") if one.status is Status.FAIL else one
+            for one in fans
+        ]
     found: dict[str, list[Finding]] = {
         "bmc-supplies": list(_parts(health, health.power_supplies, "power supplies", values)),
-        "bmc-fans": list(_parts(health, health.fans, "fans", values)),
+        "bmc-fans": fans,
         "bmc-temperatures": list(_parts(health, health.temperatures, "temperatures", values)),
         "bmc-log-room": [_room(health, values)],
         "bmc-power": [_power(health)],
@@ -87,6 +95,8 @@ def _room(health: BmcHealth, limits: Mapping[str, float]) -> Finding:
     percent = health.sel_full
     if percent is None:
         return aside("the BMC does not report how large its event log is")
+    if health.sel_wraps:
+        return good(f"{percent} %; a full log drops its oldest entries")
     if percent >= limits["bmc_log_full_percent"]:
         return fail(f"{percent} % full")
     return warn(f"{percent} % full") if percent >= limits["bmc_log_warn_percent"] else good(f"{percent} %")

@@ -16,7 +16,7 @@ from rackwright.boundary import Refused, printable
 from rackwright.errors import RackwrightError
 from rackwright.install.image import RootImage
 from rackwright.install.inventory import Inventory, read_inventory
-from rackwright.install.record import Journal
+from rackwright.install.record import Journal, Record
 from rackwright.install.states import UNDER_WAY, State
 from rackwright.install.tokens import digest, matches, new_token
 from rackwright.install.verdict import Verdict, judge
@@ -124,7 +124,7 @@ class Desk:
                 return 409, {"error": f"the node is {record.state}"}
             seen = found.model_dump(mode="json", by_alias=True, exclude={"clock"})
             if record.state is State.HELD and seen == record.inventory:
-                verdict = judge(case.node, found, record.serial, record.confirmed)
+                verdict = _verdict(case.node, found, record)
                 if not verdict.approved:
                     return _wait(verdict)
             count = f"{len(found.disks)} disks, {len(found.nics)} ports"
@@ -136,7 +136,7 @@ class Desk:
 
     def _judged(self, case: Case, found: Inventory) -> Answer:
         record = case.journal.record
-        verdict = judge(case.node, found, record.serial, record.confirmed)
+        verdict = _verdict(case.node, found, record)
         if verdict.approved:
             case.journal.move(State.APPROVED, held={})
             try:
@@ -184,6 +184,10 @@ class Desk:
                 return 409, {"error": f"the node is {record.state}"}
             case.journal.move(State.FAILED, reason)
         return 200, {"action": "off", "reasons": [reason]}
+
+
+def _verdict(node: Node, found: Inventory, record: Record) -> Verdict:
+    return judge(node, found, record.serial, record.confirmed, record.uuid)
 
 
 def _reasons(verdict: Verdict) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rackwright.bmc.interface import BmcIdentity, Power
 from rackwright.install.record import Record
-from rackwright.install.serials import names_a_machine
+from rackwright.install.serials import machine_uuid, names_a_machine
 from rackwright.model.cluster import Node
 
 
@@ -56,19 +56,21 @@ def _identity(node: Node, identity: BmcIdentity) -> list[Refusal]:
     if node.mac is not None and identity.macs and node.mac not in identity.macs:
         macs = ", ".join(sorted(identity.macs))
         found.append(Refusal(f"the machine of its BMC has the MACs {macs}, declared is {node.mac}", hint))
-    if not names_a_machine(identity.serial):
+    by_serial = names_a_machine(identity.serial)
+    if not by_serial and machine_uuid(identity.uuid) is None:
         reported = "no serial number" if identity.serial is None else f"the serial number {identity.serial!r}"
         found.append(
             Refusal(
-                f"its BMC reports {reported}, which the booted machine cannot be told by",
+                f"its BMC reports {reported} and no UUID, which the booted machine cannot be told by",
                 "set it with the maker's tool: a MAC address alone is not trusted",
             )
         )
-    elif node.serial is None and (node.mac is None or not identity.macs):
+    elif not (by_serial and node.serial is not None) and (node.mac is None or not identity.macs):
+        declare = f"`serials: [{identity.serial}]`, if that is its label" if by_serial else "`macs:`"
         found.append(
             Refusal(
                 "neither its serial number nor a MAC that its BMC reports is declared: which machine it is cannot be known",
-                f"declare it: `serials: [{identity.serial}]`, if that is its label",
+                f"declare it: {declare}",
             )
         )
     return found
@@ -119,14 +121,17 @@ def _secure_boot(node: Node, seen: Seen) -> list[Refusal]:
 
 
 def _was_ready(node: Node, identity: BmcIdentity, typed: str | None) -> list[Refusal]:
-    serial = node.serial or identity.serial
-    if typed is not None and typed == serial:
+    reported = identity.serial if names_a_machine(identity.serial) else None
+    name, what, where = node.serial or reported, "serial number", "the label on the machine has it"
+    if name is None and machine_uuid(identity.uuid) is not None:
+        name, what, where = identity.uuid, "UUID", "`rackwright bmc status FILE --json` prints it"
+    if typed is not None and typed == name:
         return []
     if typed is not None:
-        return [Refusal(f"{typed} is not its serial number", "the label on the machine has it")]
+        return [Refusal(f"{typed} is not its {what}", where)]
     return [
         Refusal(
             "it was installed and ready before",
-            f"to erase it, type its serial number: --reinstall {node.name}={serial or 'SERIAL'}",
+            f"to erase it, type its {what}: --reinstall {node.name}={name or 'SERIAL'}",
         )
     ]

@@ -105,14 +105,15 @@ class Machine:
     def _precheck(self, mode: str, typed_serial: str | None) -> None:
         identity, before = self.bmc.identity(), self.journal.record
         seen = Seen(identity, self.bmc.power(), self.bmc.secure_boot(), self.answers())
-        if before.media and before.state not in UNDER_WAY and before.serial == identity.serial:
+        if before.media and before.state not in UNDER_WAY and before.is_of(identity):
             self._disarm()  # the run that inserted it was killed, or the BMC failed to eject it
         if found := refusals(self.node, seen, before, typed_serial, mode):
             raise Refused(self.node.name, found)
         run = new_run()
-        label = " ".join(filter(None, (identity.maker, identity.model, identity.serial)))
+        label = " ".join(filter(None, (identity.maker, identity.model, identity.serial or identity.uuid)))
         mac = self.node.mac or next(iter(identity.macs), "")
-        self._move(State.PRECHECKED, label, run=run, mode=mode, serial=identity.serial or "", mac=mac)
+        names = {"serial": identity.serial or "", "uuid": identity.uuid or "", "mac": mac}
+        self._move(State.PRECHECKED, label, run=run, mode=mode, **names)
 
     def _arm(self) -> None:
         record, token = self.journal.record, new_token()

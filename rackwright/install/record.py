@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from rackwright.bmc.interface import BmcIdentity
 from rackwright.errors import InstallError
 from rackwright.install.states import UNDER_WAY, State, may_follow
 from rackwright.state_folder import state_folder
@@ -44,6 +45,8 @@ class Record:
     """Of the last change of state, printable."""
     serial: str = ""
     """Of the machine, as its BMC printed it before it was powered on."""
+    uuid: str = ""
+    """Likewise; it tells the machine where there is no serial number."""
     mac: str = ""
     """Of the port by which the agent reaches the head."""
     token: str = ""
@@ -79,6 +82,7 @@ class Record:
             "token_until",
             "session",
             "serial",
+            "uuid",
             "mac",
             "image",
             "inventory",
@@ -95,6 +99,12 @@ class Record:
         # another process may write its confirmation when this run has ended and the next has begun
         if "confirm" in event and event["of"] == self.run and self.state in UNDER_WAY:
             self.confirmed = self.confirmed | _signatures(event["confirm"])
+
+    def is_of(self, identity: BmcIdentity) -> bool:
+        """Whether the last run worked on the machine that a BMC is of now."""
+        if identity.serial is not None:
+            return self.serial == identity.serial
+        return bool(identity.uuid) and (self.serial, self.uuid) == ("", identity.uuid)
 
     def lose(self) -> None:
         """A line that cannot be read: it may have ended a run, spent the token, or said that the node was ready."""

@@ -1,8 +1,9 @@
-"""Serial numbers that name one machine, and those that were never set."""
+"""Serial numbers and UUIDs that name one machine, and those that were never set."""
 
 from __future__ import annotations
 
 import re
+from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,6 +16,13 @@ _NEVER_SET = re.compile(
 )
 """What many boards carry alike."""
 _SERIAL: TypeAdapter[str] = TypeAdapter(MachineSerial)
+_UUIDS_NEVER_SET = frozenset(
+    (
+        UUID("03000200-0400-0500-0006-000700080009"),  # AMI's firmware, in both orders of its bytes
+        UUID("00020003-0004-0005-0006-000700080009"),
+        UUID("12345678-1234-5678-90ab-cddeefaabbcc"),
+    )
+)
 
 
 def names_a_machine(serial: str | None) -> bool:
@@ -30,3 +38,18 @@ def declarable(serial: str | None) -> str | None:
         return _SERIAL.validate_python(serial)
     except ValidationError:
         return None
+
+
+def machine_uuid(text: str | None) -> UUID | None:
+    """The UUID that the firmware or a BMC prints; None where it is not one, or was never set."""
+    try:
+        found = UUID(text or "")
+    except ValueError:
+        return None
+    return None if len(set(found.bytes)) == 1 or found in _UUIDS_NEVER_SET else found
+
+
+def same_uuid(one: str | None, other: str | None) -> bool:
+    """Whether two UUIDs name one machine; some BMCs print the first three fields with their bytes reversed."""
+    first, second = machine_uuid(one), machine_uuid(other)
+    return first is not None and second is not None and second in (first, UUID(bytes=first.bytes_le))

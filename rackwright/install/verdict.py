@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rackwright.install.inventory import Disk, Inventory
+from rackwright.install.serials import names_a_machine, same_uuid
 from rackwright.model.cluster import Node
 from rackwright.model.install import DiskRule, Install
 
@@ -47,13 +48,22 @@ class Verdict:
         return not self.contradictions and not self.unconfirmed
 
 
-def judge(node: Node, found: Inventory, bmc_serial: str, confirmed: Mapping[str, tuple[str, ...]]) -> Verdict:
+def judge(
+    node: Node,
+    found: Inventory,
+    bmc_serial: str,
+    confirmed: Mapping[str, tuple[str, ...]],
+    bmc_uuid: str = "",
+) -> Verdict:
     """Compare what the agent found with what is declared.
 
     + bmc_serial: of the machine, as its BMC printed it before it was powered on; empty: the BMC had none
     + confirmed: serial of a disk to the signatures that the operator saw when confirming it
+    + bmc_uuid: likewise, which counts where there is no serial number
     """
     wrong = [*_machine(node, found, bmc_serial), *_size(node, found)]
+    if not names_a_machine(bmc_serial or None):
+        wrong = [*_uuid(found, bmc_uuid), *wrong]
     chosen: tuple[Chosen, ...] = ()
     install = node.install
     if install is not None and not install.diskless:
@@ -88,6 +98,14 @@ def _machine(node: Node, found: Inventory, bmc_serial: str) -> list[str]:
         state = {True: "on", False: "off", None: "not known"}[found.secure_boot]
         wrong.append(f"Secure Boot is {state}, declared is {'on' if install.secure_boot else 'off'}")
     return wrong
+
+
+def _uuid(found: Inventory, bmc_uuid: str) -> list[str]:
+    """Whether the machine that was booted is that of the BMC, where only its UUID can tell."""
+    uuid = found.dmi.product_uuid
+    if not bmc_uuid or same_uuid(uuid, bmc_uuid):
+        return []
+    return [f"its UUID is {uuid or 'not set'}, and that of the machine of its BMC is {bmc_uuid}"]
 
 
 def _size(node: Node, found: Inventory) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
@@ -25,6 +25,8 @@ class BmcProtocol(StrEnum):
         return 443 if self is BmcProtocol.REDFISH else 623
 
 
+CipherSuite = Literal[3, 17]
+"""Of IPMI 2.0: 17 has SHA-256; 3 has SHA-1, and is all that many BMCs of before 2015 know."""
 CertificateDigest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256 of a certificate in DER, lower case without colons."""
 BmcUserName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
@@ -43,5 +45,7 @@ class Bmc(Frozen):
     """PEM file of the CAs that may have signed its certificate; absolute once resolved."""
     certificate: str | None = None
     """SHA-256 of its own certificate, which is then the only one accepted, whoever signed it."""
+    cipher_suite: CipherSuite = 17
+    """Of IPMI; others are never used."""
     timeout_seconds: int = 30
     """Of one request."""

@@ -140,7 +140,8 @@ class InstallSettings(Frozen):
     boot: BootWay = Field(default=BootWay.VIRTUAL_MEDIA, description="How the machine gets the installer.")
     console: Console | None = Field(default="ttyS0,115200", description="Serial console of the kernel.")
     kernel_arguments: tuple[KernelArgument, ...] = Field(
-        default=(), description="For the first boot; the role kernel declares those that stay."
+        default=(),
+        description="Of the installed kernel, from its first boot on; the role kernel declares those of a running node.",
     )
     vlan: int | None = Field(
         default=None,

@@ -50,7 +50,7 @@ def _asked(node: Node, client: BmcClient, now: datetime) -> Part:
     unread: list[str] = []
     health = _read(client.health, unread)
     log = _read(lambda: client.event_log(EVENTS_READ), unread)
-    results = _judged(node, health, log, now)
+    results = _judged(node, power, health, log, now)
     events = critical_entries(log or ())
     lines = [
         f"power is {power.value}",
@@ -71,13 +71,18 @@ def _asked(node: Node, client: BmcClient, now: datetime) -> Part:
 
 
 def _judged(
-    node: Node, health: BmcHealth | None, log: Sequence[LogEntry] | None, now: datetime
+    node: Node, power: Power, health: BmcHealth | None, log: Sequence[LogEntry] | None, now: datetime
 ) -> list[HealthResult]:
     """What is wrong, of what was read; the hardest action first."""
     if health is None and log is None:
         return []
     told = judge_bmc(
-        node.name, health or BmcHealth(Condition.UNKNOWN), log or (), now=now, limits=options_of(node).limits
+        node.name,
+        health or BmcHealth(Condition.UNKNOWN),
+        log or (),
+        now=now,
+        power=power,
+        limits=options_of(node).limits,
     )
     return sorted((one for one in told if one.status in OBJECTS), key=lambda one: -one.action.rank)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rackwright.firmware.names import PREFIX as FIRMWARE
 from rackwright.health.guard.found import Outcome, found_in
 from rackwright.health.run import NodeHealth
 from rackwright.health.verdict import Action
@@ -24,7 +25,7 @@ def next_step(
     + bmc: what the BMC of a node says that does not answer itself
     """
     if health.why is not None:
-        return _out_of_reach(health.why, bmc)
+        return _out_of_reach(file, node, health.why, bmc)
     found = found_in(health.results)
     if found.outcome is Outcome.BAD:
         worst = found.results[0]
@@ -33,6 +34,8 @@ def next_step(
         return f"{word}{worst.remedy}{after}"
     if drain is not None and drain.by is DrainedBy.PERSON:
         return f"ask who drained it; then `{drain.resume}`"
+    if drain is not None and (drain.run or "").startswith(FIRMWARE):
+        return f"`rackwright firmware check {file} --limit {node}`; if that run is over, run its command again"
     if drain is not None and drain.by is DrainedBy.ROLLOUT:
         return f"`rackwright runs {drain.run}`; if that run is over, `rackwright resume {drain.run}`"
     if found.outcome is Outcome.UNKNOWN:
@@ -50,13 +53,14 @@ def next_step(
     return f"at leisure: {minor[0].remedy}" if minor else "nothing: it is in service and as declared"
 
 
-def _out_of_reach(why: str, bmc: Part | None) -> str:
+def _out_of_reach(file: str, node: str, why: str, bmc: Part | None) -> str:
     """What its BMC knows comes first: a node that is off, or stopped by its hardware, is not reached by trying again."""
     told = {} if bmc is None else bmc.data
     hard = [one for one in told.get("results", ()) if one["action"] != Action.NONE.value]
     repair = f"{hard[0]['action']}: {hard[0]['remedy']}" if hard else ""
     if told.get("power") == "off":
-        return f"{repair} Then power it on." if repair else "power it on: its BMC reports that it is off"
+        on = f"`rackwright bmc power {file} on --limit {node}`"
+        return f"{repair} Then {on}." if repair else f"it is off: {on}"
     return repair or f"reach the node first: {why}"
 
 

@@ -67,6 +67,9 @@ def missing() -> list[str]:
 class PrivateLibvirt:
     """A libvirtd and the namespaces it runs in."""
 
+    first_process = _FIRST_PROCESS
+    """What runs in them, as a script of sh; `folder` and `bound` are filled in."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -80,7 +83,7 @@ class PrivateLibvirt:
         etc.joinpath("qemu.conf").write_text(_QEMU)
         etc.joinpath("libvirtd.conf").write_text(_DAEMON)
         Path(f"{self.folder}/var/lib/libvirt/images").mkdir()
-        script = _FIRST_PROCESS.format(bound=" ".join(_BOUND), folder=self.folder)
+        script = self.first_process.format(bound=" ".join(_BOUND), folder=self.folder)
         with (self.folder / "libvirtd.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [

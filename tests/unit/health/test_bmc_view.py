@@ -57,6 +57,7 @@ def test_a_sound_one_passes():
         (changed(sel_full=96), "bmc-log-room", Status.FAIL, "96 % full"),
         (changed(sel_full=81), "bmc-log-room", Status.WARN, "81 % full"),
         (changed(sel_full=None), "bmc-log-room", Status.OUT_OF_SCOPE, "the BMC does not report how large its event log is"),
+        (changed(sel_full=100, sel_wraps=True), "bmc-log-room", Status.PASS, "100 %; a full log drops its oldest entries"),
         (changed(power_watts=None), "bmc-power", Status.OUT_OF_SCOPE, "the BMC reports no power draw"),
         (changed(power_watts=0.0), "bmc-power", Status.WARN, "0 W"),
         (changed(fans=(Part("Fan 1", UNKNOWN, 41, "%"),)), "bmc-fans", Status.OUT_OF_SCOPE, "the BMC reports no state of fans"),

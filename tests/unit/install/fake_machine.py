@@ -40,6 +40,8 @@ class FakeMachine:
         self.number = number
         self.serial: str | None = serial or f"SN-{number}"
         self.dmi_serial = self.serial
+        self.uuid: str | None = None
+        self.dmi_uuid = f"00000000-0000-4000-8000-00000000000{number}"
         self.macs: tuple[str, ...] = (mac(number),)
         self.state = Power.OFF
         self.medium: str | None = None
@@ -70,7 +72,16 @@ class FakeMachine:
 
     def silent(self, silent: bool) -> None:
         """Whether the BMC answers nothing at all."""
-        methods = "power", "set_power", "insert_media", "eject_media", "set_boot", "identity", "secure_boot"
+        methods = (
+            "power",
+            "set_power",
+            "trust_media",
+            "insert_media",
+            "eject_media",
+            "set_boot",
+            "identity",
+            "secure_boot",
+        )
         self.fails = dict.fromkeys(methods, -1) if silent else {}
 
     def power(self) -> Power:
@@ -93,7 +104,7 @@ class FakeMachine:
 
     def identity(self) -> BmcIdentity:
         self._called("identity")
-        return BmcIdentity(maker="Example", model="X1", serial=self.serial, macs=self.macs)
+        return BmcIdentity(maker="Example", model="X1", serial=self.serial, uuid=self.uuid, macs=self.macs)
 
     def boot(self) -> BootOverride:
         self._called("boot")
@@ -102,6 +113,10 @@ class FakeMachine:
     def set_boot(self, target: BootTarget, *, once: bool, http_uri: str | None = None) -> None:
         self._called(f"set_boot {target}")
         self.override = BootOverride(target, once)
+
+    def trust_media(self, pem: str) -> bool:
+        self._called("trust_media")
+        return "BEGIN CERTIFICATE" in pem
 
     def insert_media(self, url: str) -> None:
         self._called("insert_media")
@@ -180,7 +195,7 @@ class Agent(threading.Thread):
         found = document(
             self.machine.number, disk(self.machine.number, signatures=sorted(self.machine.signatures))
         )
-        found["dmi"]["product_serial"] = self.machine.dmi_serial
+        found["dmi"] |= {"product_serial": self.machine.dmi_serial, "product_uuid": self.machine.dmi_uuid}
         return found
 
     def install(self) -> None:

@@ -103,6 +103,7 @@ def test_a_whole_conversation(desk, image):
 
 def test_a_token_is_taken_once(desk):
     desk.begin()
+    assert desk.journal.record.token == "", "spent in the line that lets it in"
     assert desk.hello() == (403, {"error": "the token is unknown, spent or too old"})
     assert desk.state is State.DISCOVERED
     assert desk.show()[0] == 200
@@ -118,7 +119,7 @@ def test_of_many_that_show_it_at_once_one_is_let_in(desk):
     assert sorted(answers) == [200] + [403] * 7
 
 
-@pytest.mark.parametrize("token", ["", "invented", new_token()])
+@pytest.mark.parametrize("token", ["", "invented", "A" * 32])
 def test_an_invented_token(desk, token):
     assert desk.hello(token)[0] == 403
     assert desk.hello(desk.journal.record.token)[0] == 403, "nor its digest, which the journal has"
@@ -431,6 +432,21 @@ def test_an_agent_fails_when_the_head_has_given_it_up_already(desk):
     desk.journal.move(State.FAILED, "no power")
     assert desk.desk._stop(desk.case, "x") == (409, {"error": "the node is failed"})
     assert (desk.journal.record.reason, record.state) == ("no power", State.INSTALLING)
+
+
+def test_an_inventory_that_comes_when_all_is_over(desk):
+    desk.begin().show()
+    desk.journal.move(State.INSTALLED, "", session="")
+    assert desk.desk._inventory(desk.case, document()) == (409, {"error": "the node is installed"})
+    assert desk.state is State.INSTALLED
+
+
+def test_agents_of_nodes_that_are_in_no_case_of_this_run_are_put_off(desk):
+    """503, which they ask again after; 403 would have them power their machines off."""
+    desk.desk.close("worker1")
+    desk.desk.of_other_runs = frozenset((digest(desk.token), digest("a session")))
+    assert desk.hello()[0] == desk.post("inventory", session="a session")[0] == 503
+    assert desk.post("inventory", session="another")[0] == 403
 
 
 def test_a_discovery_ends_with_the_inventory_whatever_it_is(image):

@@ -108,6 +108,46 @@ def test_a_mac_alone_is_never_trusted(serial):
         assert any("which the booted machine cannot be told by" in one for one in found)
 
 
+UUID = "1f0c0000-0000-4000-8000-000000000001"
+AMI = "03000200-0400-0500-0006-000700080009"
+
+
+@pytest.mark.parametrize(
+    "uuid", [None, "", "odd", "0" * 32, "f" * 32, AMI, "12345678-1234-5678-90ab-cddeefaabbcc"]
+)
+def test_nor_with_a_uuid_that_was_never_set(uuid):
+    identity = BmcIdentity(serial="0123456789", uuid=uuid, macs=(mac(1),))
+    assert messages(found=seen(identity))[-1] == (
+        "its BMC reports the serial number '0123456789' and no UUID, which the booted machine cannot be told by"
+    )
+
+
+def test_a_uuid_tells_a_machine_whose_port_is_declared():
+    node = NODE.model_copy(update={"serial": None})
+    for serial in (None, "0123456789"):
+        mine = BmcIdentity(serial=serial, uuid=UUID, macs=(mac(1),))
+        assert messages(node, seen(mine)) == []
+        assert messages(node, seen(BmcIdentity(serial=serial, uuid=UUID, macs=(mac(2),))))
+        assert messages(node, seen(BmcIdentity(serial=serial, uuid=UUID)))
+        assert messages(node.model_copy(update={"mac": None}), seen(mine))
+
+
+def test_where_there_is_a_serial_number_its_uuid_agrees_to_nothing():
+    record = Record("worker1", was_ready=True)
+    identity = BmcIdentity(serial="SN-1", uuid=UUID, macs=(mac(1),))
+    for node in (NODE, NODE.model_copy(update={"serial": None})):
+        assert messages(node, seen(identity), record, UUID) == [f"{UUID} is not its serial number"]
+        assert messages(node, seen(identity), record, "SN-1") == []
+
+
+def test_nor_does_a_serial_number_that_was_never_set():
+    record = Record("worker1", was_ready=True)
+    identity = BmcIdentity(serial="0123456789", uuid=UUID, macs=(mac(1),))
+    node = NODE.model_copy(update={"serial": None})
+    assert messages(node, seen(identity), record, "0123456789") == ["0123456789 is not its UUID"]
+    assert messages(node, seen(identity), record, UUID) == []
+
+
 def test_nor_a_serial_number_that_was_not_declared_and_nothing_else_confirms():
     node = NODE.model_copy(update={"serial": None})
     assert messages(node) == []

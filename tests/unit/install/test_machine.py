@@ -79,10 +79,10 @@ def test_from_off_to_ready(head, machine):
 
 def test_the_machine_is_looked_at_before_anything_is_done_to_it(head, machine):
     head().run()
-    changes = [call for call in machine.calls if call.startswith(("set_", "insert", "eject"))]
+    changes = [call for call in machine.calls if call.startswith(("set_", "trust", "insert", "eject"))]
     first = machine.calls.index(changes[0])
     assert set(machine.calls[:first]) == {"identity", "power", "secure_boot"}
-    assert changes[:3] == ["insert_media", "set_boot cd", "set_power on"]
+    assert changes[:4] == ["trust_media", "insert_media", "set_boot cd", "set_power on"]
 
 
 def left_alone(one, machine, message, typed=None, mode="install"):
@@ -90,7 +90,7 @@ def left_alone(one, machine, message, typed=None, mode="install"):
     with pytest.raises(Refused, match=message):
         one.run(mode, typed)
     assert read("test", "worker1") == before
-    assert not [call for call in machine.calls if call.startswith(("set_", "insert", "eject"))]
+    assert not [call for call in machine.calls if call.startswith(("set_", "trust", "insert", "eject"))]
 
 
 @pytest.mark.parametrize("state", [Power.ON, Power.CHANGING, Power.UNKNOWN])
@@ -117,9 +117,44 @@ def test_the_macs_of_another_machine(head, machine):
 
 def test_a_mac_alone(head, machine):
     machine.serial = None
-    left_alone(
-        head(make_worker().model_copy(update={"serial": None})), machine, "a no serial number|no serial"
-    )
+    left_alone(head(nameless()), machine, "no serial number and no UUID")
+
+
+UUID = "00000000-0000-4000-8000-000000000001"
+
+
+def nameless():
+    return make_worker().model_copy(update={"serial": None})
+
+
+def test_a_machine_that_its_uuid_tells(head, machine):
+    """The board's serial number was never set."""
+    machine.serial, machine.uuid = None, UUID
+    one = head(nameless())
+    assert one.run() is State.READY
+    assert (one.journal.record.serial, one.journal.record.uuid) == ("", UUID)
+
+
+def test_another_machine_by_its_uuid_is_held(head, machine):
+    other = "00000000-0000-4000-8000-000000000002"
+    machine.serial, machine.uuid, machine.dmi_uuid = None, UUID, other
+    one = head(nameless())
+    object.__setattr__(one.machine.network, "hold_minutes", 0.0005)
+    assert one.run() is State.FAILED
+    reason = f"its UUID is {other}, and that of the machine of its BMC is {UUID}"
+    assert reason in one.journal.record.reason
+    nothing_left(machine, one)
+
+
+def test_a_node_that_was_ready_is_then_agreed_to_by_its_uuid(head, machine):
+    machine.serial, machine.uuid = None, UUID
+    head(nameless()).run()
+    machine.cut()
+    machine.answers_ssh, machine.signatures = False, []
+    for typed in (None, "", "None", "SN-1", UUID[:-1]):
+        machine.calls = []
+        left_alone(head(nameless()), machine, "it was installed and ready before|is not its UUID", typed)
+    assert head(nameless()).run("install", UUID) is State.READY
 
 
 def test_a_bmc_that_does_not_answer(head, machine):
@@ -309,7 +344,7 @@ def test_the_medium_was_booted_by_another_machine(head, machine):
     nothing_left(machine, one)
 
 
-@pytest.mark.parametrize("method", ["insert_media", "set_boot", "set_power"])
+@pytest.mark.parametrize("method", ["trust_media", "insert_media", "set_boot", "set_power"])
 def test_the_bmc_fails_while_the_machine_is_armed(head, machine, method):
     machine.fails = {method: 1}
     one = head()

@@ -10,9 +10,10 @@ import stat
 
 import pytest
 
+from rackwright.bmc.interface import BmcIdentity
 from rackwright.errors import InstallError
 from rackwright.install import record as module
-from rackwright.install.record import Journal, folder, read
+from rackwright.install.record import Journal, Record, folder, read
 from rackwright.install.states import State
 from rackwright.install.tokens import digest, new_token
 from tests.unit.install.site import GPT
@@ -262,6 +263,22 @@ def test_a_full_disk_is_no_state(journal, monkeypatch):
             journal.move(State.ARMED)
     assert failed.value.errno == errno.ENOSPC
     assert journal.record.state is State.PRECHECKED
+
+
+def test_which_machine_the_last_run_worked_on():
+    mine = Record("worker1", serial="SN-1", uuid="u")
+    assert mine.is_of(BmcIdentity(serial="SN-1"))
+    for other in (
+        BmcIdentity(),
+        BmcIdentity(serial="SN-2", uuid="u"),
+        BmcIdentity(uuid="u"),
+        BmcIdentity(serial=""),
+    ):
+        assert not mine.is_of(other)
+    nameless = Record("worker1", uuid="u")
+    assert nameless.is_of(BmcIdentity(uuid="u"))
+    assert not nameless.is_of(BmcIdentity())
+    assert not Record("worker1").is_of(BmcIdentity())
 
 
 def test_the_file_is_for_its_owner_alone_and_holds_no_token(journal):

@@ -392,12 +392,12 @@ def test_everything_is_refused_before_the_first_machine_is_touched_and_all_at_on
         first.model_copy(update={"bmc": None}),
         second.model_copy(update={"install": None}),
         third,
-        changed(make_worker(4), boot=BootWay.PXE),
+        changed(make_worker(4), boot=BootWay.HTTP),
         changed(make_worker(5, None), installer=Installer.PRESEED),
     ]
     assert refused(site) == (
         "worker1: no BMC is declared; worker2: no installation is declared (`install:`); "
-        "worker4: `boot: pxe` is not carried out by this version; use virtual-media; "
+        "worker4: `boot: http` is not carried out by this version; use virtual-media or pxe; "
         "worker5: preseed is the distribution's own installer: `rackwright install render` writes its answers."
     )
     assert refused(site, mode="discover") == "worker1: no BMC is declared."

@@ -70,6 +70,28 @@ def test_a_mac_alone_is_no_machine():
     assert wrong(found, NODE.model_copy(update={"serial": None}), bmc_serial="") == ()
 
 
+UUID = "1f0c2e3a-0000-4000-8000-000000000001"
+REVERSED = "3a2e0c1f-0000-0040-8000-000000000001"
+
+
+def reasons(uuid, serial=""):
+    node = NODE.model_copy(update={"serial": None})
+    found = inventory(dmi={**DMI, "product_uuid": uuid, "product_serial": serial or None})
+    return judge(node, found, serial, {}, UUID).contradictions
+
+
+def test_where_the_bmc_has_no_serial_number_its_uuid_has_to_be_the_machines():
+    for same in (UUID, UUID.upper(), REVERSED):
+        assert reasons(same) == ()
+        assert reasons(same, "0123456789") == (), "a serial number that was never set is none"
+    for other in (UUID.replace("1f", "2f"), None, "odd", ""):
+        for serial in ("", "0123456789"):
+            assert reasons(other, serial) == (
+                f"its UUID is {other or 'not set'}, and that of the machine of its BMC is {UUID}",
+            )
+    assert reasons("odd", "SN-1") == (), "the serial number tells"
+
+
 def test_macs_are_compared_without_case():
     assert not wrong(inventory(nics=[{"name": "eno1", "mac": mac(1).upper()}]))
 

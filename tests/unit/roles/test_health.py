@@ -140,7 +140,8 @@ def test_modules_of_other_versions_are_removed_and_no_others(tmp_path):
 
 @pytest.mark.parametrize("family", ["debian-13", "rocky-9"])
 def test_a_machine_of_metal_gets_what_asks_its_bmc(family):
-    found = changes(site(platform=Platform.BARE_METAL, lab=None, os=os_release(family)), WORKER)
+    there = site(platform=Platform.BARE_METAL, lab=None, os=os_release(family))
+    found = changes(there, there.by_name["gpu1"])
     assert found["ipmitool"].kind == "package"
     assert "softdep ipmi_ssif post: ipmi_devintf\n" in found[texts.BMC_MODPROBE].content
     assert found["module ipmi_devintf"].after == "there"

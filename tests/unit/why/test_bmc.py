@@ -78,7 +78,7 @@ def test_a_node_that_is_off(tmp_path):
     client = Client(Power.OFF)
     found = explain(tmp_path, client)
     assert part(found).lines == ("power is off", "no failed part, and no critical event in its log")
-    assert found.next_step == "power it on: its BMC reports that it is off"
+    assert found.next_step == f"it is off: `rackwright bmc power {tmp_path}/c.yaml on --limit gpu1`"
     assert client.closed
     names = [one.name for one in found.parts]
     assert names == ["scheduler", "health", "bmc", "declaration", "changes", "kernel"]
@@ -99,7 +99,12 @@ def test_failed_parts_and_critical_events(tmp_path):
 
 
 def test_one_that_is_off_after_a_memory_error_is_repaired_first(tmp_path):
-    assert explain(tmp_path, Client(Power.OFF, log=(UE,))).next_step.endswith(" Then power it on.")
+    assert explain(tmp_path, Client(Power.OFF, log=(UE,))).next_step.endswith(" on --limit gpu1`.")
+
+
+def test_fans_of_a_node_that_is_off_may_stand_still(tmp_path):
+    found = explain(tmp_path, Client(Power.OFF, health=FAN))
+    assert "bmc-fans WARN: Fan 3: critical, 0 RPM, while the node is off" in part(found).lines
 
 
 def test_a_lost_fan_explains_no_node_that_is_out_of_reach(tmp_path):

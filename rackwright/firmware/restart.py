@@ -1,0 +1,34 @@
+"""A node restarted through its BMC in good order: power button, off, on. Never the plug, never the reset line."""
+
+from __future__ import annotations
+
+from rackwright.bmc.interface import Power, PowerAction
+from rackwright.engine.boots import NotBooted
+from rackwright.errors import BmcError
+from rackwright.firmware.asking import Asking
+
+
+def off_and_on(asking: Asking) -> None:
+    """Shut the node down and switch it on; NotBooted where it does not go off, and stays as it is then."""
+    try:
+        asking.change(lambda client: client.set_power(PowerAction.SOFT))
+        if not asking.until(lambda: _power(asking) is Power.OFF, asking.tempo.shutdown):
+            raise NotBooted(
+                f"it did not shut down within {asking.tempo.shutdown:g} s of the power button, and was left running",
+                gone=False,
+            )
+        asking.stop.wait(asking.tempo.between)
+        switch_on(asking)
+    except BmcError as error:
+        raise NotBooted(error.message.rstrip("."), gone=False) from error
+
+
+def switch_on(asking: Asking) -> None:
+    """Switch the node on; NotBooted where it stays off."""
+    asking.change(lambda client: client.set_power(PowerAction.ON))
+    if not asking.until(lambda: _power(asking) is Power.ON, asking.tempo.away):
+        raise NotBooted("its BMC took the order to switch it on, and it stayed off", gone=True)
+
+
+def _power(asking: Asking) -> Power:
+    return asking.ask(lambda client: client.power())
