@@ -33,6 +33,8 @@ from rackwright.errors import BmcError
 _PASSWORD_MAX = 20
 """Bytes of a password, by IPMI 2.0."""
 _OUTPUT_MAX = 4 * 2**20
+_OTHER_SUITE = ("invalid authentication algorithm", "is not what we requested", "cipher suite")
+"""In what ipmitool says of a BMC that does not know the cipher suite."""
 _LONG = 4
 """Sensors and logs are read record by record: they may take this many times the time of one request."""
 _BOOT = {
@@ -42,8 +44,8 @@ _BOOT = {
     BootTarget.SETUP: "bios",
     BootTarget.NONE: "none",
 }
-_PING = bytes.fromhex("0600ff06000011be80000000")
-"""RMCP's presence ping, which a BMC answers without a login."""
+_ASK = bytes.fromhex("0600ff0700000000000000000009" + "2018c881" + "00388e04b5")
+"""Get Channel Authentication Capabilities (IPMI 2.0, 13.6 and 22.13), which a BMC answers without a login."""
 
 
 class IpmiClient:
@@ -117,7 +119,14 @@ class IpmiClient:
 
     def health(self) -> BmcHealth:
         """Power supplies, fans, temperatures."""
-        supplies, fans, temperatures = ipmi_output.parts_of(self._run("sdr", "elist", long=True))
+        unread: tuple[str, ...] = ()
+        try:
+            sensors = self._run("sdr", "elist", long=True)
+        except NoAnswer:
+            raise
+        except BmcError:  # it has none; the power is known all the same
+            sensors, unread = "", ("its sensors (sdr elist)",)
+        supplies, fans, temperatures = ipmi_output.parts_of(sensors)
         return BmcHealth(
             overall=ipmi_output.overall_of(self._run("chassis", "status")),
             power_supplies=tuple(supplies),
@@ -125,6 +134,7 @@ class IpmiClient:
             temperatures=tuple(temperatures),
             power_watts=ipmi_output.watts_of(self._optional("dcmi", "power", "reading")),
             sel_full=ipmi_output.fullness_of(self._optional("sel", "info")),
+            unread=unread,
         )
 
     def firmware(self) -> list[Firmware]:
@@ -239,7 +249,7 @@ class IpmiClient:
                 f"{self._target} failed at `{asked}`: {said.rstrip('. ')}.",
                 hint="some BMCs lack this command; is the user an administrator of the BMC?",
             )
-        if "invalid authentication algorithm" in err or "cipher suite" in err.lower():
+        if any(words in err.lower() for words in _OTHER_SUITE):
             return BmcError(
                 f"{self._target} refuses cipher suite {self._suite} of IPMI ({asked}).",
                 hint="update its firmware, or declare `cipher_suite: 3`, which old BMCs know; its SHA-1 is weaker"
@@ -258,12 +268,12 @@ class IpmiClient:
         )
 
     def _is_there(self) -> bool:
-        """Whether it answers a ping of RMCP."""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as pinging:
-            pinging.settimeout(2)
+        """Whether it answers what needs no login."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+            asking.settimeout(2)
             try:
-                pinging.connect((str(self._target.bmc.address), self._target.bmc.port))
-                pinging.send(_PING)
-                return len(pinging.recv(64)) > 0
+                asking.connect((str(self._target.bmc.address), self._target.bmc.port))
+                asking.send(_ASK)
+                return len(asking.recv(64)) > 0
             except OSError:
                 return False

@@ -6,8 +6,10 @@ and another refuses. Its connector is replaced: requests, logins and limits are 
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sushy import exceptions as sushy_errors
@@ -25,6 +27,7 @@ from rackwright.boundary import printable
 from rackwright.errors import BmcError
 
 T = TypeVar("T")
+_REASON_MAX = 300
 logging.getLogger("sushy").setLevel(logging.CRITICAL + 1)  # it logs what BMCs answer, a repeated password too
 
 
@@ -46,7 +49,9 @@ class _Connection(Connector):  # type: ignore[misc] # sushy has no types
         if method == "POST" and data is None:
             data = {}  # several BMCs refuse a POST without a body
         answer = self._rackwright.exchange(method, path, data, sent, judged=False)
-        sushy_errors.raise_for_response(method, path, answer)
+        sushy_errors.raise_for_response(
+            method, path, answer if answer.status_code < 400 else _document(answer)
+        )
         return answer
 
 
@@ -84,7 +89,7 @@ class Changes:
             offered = {one.value: one for one in resource.get_allowed_system_boot_source_values()}
             how_long = BootSourceOverrideEnabled(enabled)
             if enabled == "Disabled" and target not in offered:
-                resource.set_system_boot_options(enabled=how_long)
+                _drop_override(resource, offered)
                 return
             if target not in offered:
                 raise self._session.target.cannot(
@@ -152,6 +157,26 @@ class Changes:
             f"{what}: {why.rstrip('. ')}",
             hint="`rackwright bmc status FILE` prints its firmware; its maker's notes say what it accepts",
         )
+
+
+def _drop_override(resource: System, offered: Mapping[str, Any]) -> None:
+    """Boot in the firmware's own order, or from the disk where the BMC always overrides it, as sushy-tools does."""
+    try:
+        resource.set_system_boot_options(enabled=BootSourceOverrideEnabled.DISABLED)
+    except sushy_errors.BadRequestError:
+        if "Hdd" not in offered:
+            raise
+        resource.set_system_boot_options(offered["Hdd"], BootSourceOverrideEnabled.CONTINUOUS)
+
+
+def _document(answer: Answer) -> Answer:
+    """A refusal as sushy reads it, also where the BMC gives its reason in plain text."""
+    try:
+        answer.json()
+    except BmcError:
+        text = answer.content.decode(errors="replace")[:_REASON_MAX]
+        return replace(answer, content=json.dumps({"error": {"message": text}}).encode())
+    return answer
 
 
 def _words(error: Any) -> str:  # noqa: ANN401 - sushy has no types

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 from rackwright.bmc.documents import Document, last_part, link, listed, number, sub, text
 from rackwright.bmc.redfish_http import Answer
@@ -72,7 +73,9 @@ def _scheduled(doc: Document) -> bool:
 
 def begun(answer: Answer) -> str | None:
     """The task in the answer to a request for an update; None where there is none."""
-    location = answer.header("Location") or None
+    location = (
+        urlsplit(answer.header("Location")).path or None
+    )  # some name themselves there by another address
     if not answer.content.strip():
         return location
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rackwright.bmc.fleet import ask_all
 from rackwright.bmc.interface import BmcClient, BmcHealth, BmcIdentity, Condition, LogEntry, Part, Power
+from rackwright.bmc.target import NoAnswer
 from rackwright.errors import BmcError, ExitCode
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
@@ -91,7 +92,14 @@ def read_fleet(cluster: Cluster, nodes: Sequence[Node]) -> FleetStatus:
 def read(client: BmcClient) -> Reading:
     """Ask one BMC."""
     power, identity, health = client.power(), client.identity(), client.health()
-    critical = [one for one in client.event_log(_LOG_READ) if one.severity is Condition.CRITICAL]
+    log: list[LogEntry] = []
+    try:
+        log = client.event_log(_LOG_READ)
+    except NoAnswer:
+        raise
+    except BmcError:  # it has none that can be read; the rest is known all the same
+        health = replace(health, unread=(*health.unread, "its event log"))
+    critical = [one for one in log if one.severity is Condition.CRITICAL]
     return Reading(power, identity, health, critical[0] if critical else None)
 
 

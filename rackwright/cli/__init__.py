@@ -33,6 +33,7 @@ _COMMANDS = {
     "discover": "Look into machines without an OS; compare, or adopt.",
     "install": "Install machines through their BMCs, by image.",
     "provision": "Install what is not ready, then accept the cluster.",
+    "decommission": "Erase all disks of machines, with a certificate.",
     "plan": "Show what apply would change. Changes nothing.",
     "apply": "Show the plan, confirm, and bring nodes to the declared state.",
     "reboot": "Reboot nodes in waves; drained first, verified after.",

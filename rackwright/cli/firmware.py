@@ -29,6 +29,7 @@ from rackwright.errors import FirmwareError
 from rackwright.firmware.compare import Line, NodeReport, exit_code
 from rackwright.firmware.images import check_files
 from rackwright.firmware.maintenance import exit_code as outcomes_exit_code
+from rackwright.firmware.maintenance import was_interrupted
 from rackwright.firmware.names import BIOS, UPDATE
 from rackwright.firmware.plan import (
     not_updatable,
@@ -50,6 +51,7 @@ firmware_app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+_INTERRUPTED = 130
 Nodes = Annotated[str, typer.Option("--limit", metavar="NODESET", help="These nodes, e.g. gpu[001-016].")]
 AtOnce = Annotated[
     int, typer.Option(min=1, max=64, help="Nodes worked on at the same time; heads are always alone.")
@@ -150,7 +152,7 @@ def _carry_out(
         warn=lambda text: say(text, err=True),
     )
     show_outcomes(outcomes, cluster.path)
-    raise typer.Exit(int(outcomes_exit_code(outcomes)))
+    raise typer.Exit(_INTERRUPTED if was_interrupted(outcomes) else int(outcomes_exit_code(outcomes)))
 
 
 def _of_kind(report: NodeReport, what: str) -> list[Line]:

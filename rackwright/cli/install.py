@@ -125,17 +125,19 @@ def typed_pairs(cluster: Cluster, pairs: Sequence[str] | None, option: str) -> l
     return found
 
 
-def typed_serials(cluster: Cluster, pairs: Sequence[str] | None, nodes: Sequence[Node]) -> dict[str, str]:
-    """Node to the serial number that was typed for its reinstallation; each is one of these nodes."""
+def typed_serials(
+    cluster: Cluster, pairs: Sequence[str] | None, nodes: Sequence[Node], option: str = "--reinstall"
+) -> dict[str, str]:
+    """Node to the serial number that was typed to agree to what the option is for; each is one of these nodes."""
     serials: dict[str, str] = {}
-    for name, serial in typed_pairs(cluster, pairs, "--reinstall"):
+    for name, serial in typed_pairs(cluster, pairs, option):
         if name not in {node.name for node in nodes}:
             raise RackwrightError(
-                f"--reinstall names {name}, which is not among the nodes to install.",
+                f"{option} names {name}, which is not among the nodes of this run.",
                 hint="remove it, or choose the node with --limit",
             )
         if serials.setdefault(name, serial) != serial:
-            raise RackwrightError(f"--reinstall gives {name} two serial numbers.", hint="keep one of them")
+            raise RackwrightError(f"{option} gives {name} two serial numbers.", hint="keep one of them")
     return serials
 
 

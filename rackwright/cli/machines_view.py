@@ -16,7 +16,13 @@ from rackwright.install.states import State
 from rackwright.install.survey import Line
 from rackwright.model.cluster import Node
 
-_STYLE = {State.READY: "green", State.SURVEYED: "green", State.FAILED: "red", State.HELD: "yellow"}
+_STYLE = {
+    State.READY: "green",
+    State.SURVEYED: "green",
+    State.ERASED: "green",
+    State.FAILED: "red",
+    State.HELD: "yellow",
+}
 
 
 class Steps:

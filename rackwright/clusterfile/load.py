@@ -87,8 +87,7 @@ def load(path: Path, *, locked: bool = True, warn: bool = False) -> Loaded:
 def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | None:
     """The cluster, as far as it can be read; None where something essential is wrong."""
     sections, folder = read_outline(report), path.absolute().parent
-    header = _header(report, sections)
-    skus = read_skus(report, sections.get("skus", {}))
+    header, skus = _header(report, sections), read_skus(report, sections.get("skus", {}))
     networks = read_networks(report, sections.get("networks", {}))
     defaults = read_section(report, Defaults, sections.get("defaults", {}), ("defaults",)) or Defaults()
     groups = read_groups(report, sections.get("nodes"), defaults, skus)

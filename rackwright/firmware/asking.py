@@ -74,7 +74,7 @@ class Asking:
         """Wait a moment; FirmwareError once the run is to end."""
         if self.stop.wait(self.tempo.poll):
             raise FirmwareError(
-                f"{self.node.name}: interrupted" + (f"; {waiting_for}" if waiting_for else "."),
+                "interrupted" + (f"; {waiting_for}" if waiting_for else ""),
                 hint="its BMC finishes what it has begun; run the same command again",
             )
 

@@ -22,6 +22,7 @@ from rackwright.model.cluster import Node
 from rackwright.model.types import NodeRole
 from rackwright.ssh.side_by_side import side_by_side
 
+INTERRUPTED = "interrupted"
 _LOOK_SECONDS = 0.2
 _END_SECONDS = 60.0
 
@@ -108,7 +109,7 @@ class Maintenance:
             except KeyboardInterrupt:
                 self._interrupted(futures)
             return [
-                future.result() if future.done() else self._failed(node, "interrupted", None)
+                future.result() if future.done() else self._failed(node, INTERRUPTED, None)
                 for node, future in zip(wave, futures, strict=True)
             ]
 
@@ -126,7 +127,7 @@ class Maintenance:
         except KeyboardInterrupt:
             self.stop.set()
             again = "its BMC finishes what it has begun; run the same command again"
-            return self._failed(node, "interrupted", again)
+            return self._failed(node, INTERRUPTED, again)
         except RackwrightError as error:
             return self._failed(node, error.message, error.hint)
         except NotBooted as error:
@@ -169,6 +170,11 @@ def waves(nodes: Sequence[Node], at_once: int) -> Iterator[tuple[Node, ...]]:
     for start in range(0, len(others), at_once):
         yield tuple(others[start : start + at_once])
     yield from ((node,) for node in nodes if node.holds(NodeRole.HEAD))
+
+
+def was_interrupted(outcomes: Iterable[Outcome]) -> bool:
+    """Whether Ctrl-C ended the run."""
+    return any((one.error or "").startswith(INTERRUPTED) for one in outcomes)
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> ExitCode:

@@ -5,4 +5,4 @@ from __future__ import annotations
 UPDATE, BIOS = "firmware update", "firmware bios"
 """The command, which journals of such runs name in place of a deploy."""
 PREFIX = "firmware-"
-"""Begins the name that such a run drains under. `apply` puts back what its own runs left drained, and not these."""
+"""Begins the name that such a run drains under. `apply` puts back what runs of apply left drained, and not these."""

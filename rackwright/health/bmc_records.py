@@ -21,7 +21,7 @@ from rackwright.health.records import (
 class BmcSensor(Record):
     name: str = word()
     state: str = word()
-    """ok, nc, cr or nr."""
+    """ok, nc, cr or nr, the last three also with l or u before them."""
     entity: str | None = word_or_none()
     value: float | None = real_or_none()
     unit: str | None = word_or_none()

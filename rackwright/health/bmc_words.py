@@ -77,7 +77,7 @@ SUPPLY_WARNS = ("Predictive failure", "AC out-of-range, but present", "Config Er
 REDUNDANCY_LOST = ("Redundancy Lost", "Non-Redundant: Insufficient Resources")
 FAN_FAILED = ("Transition to Non-recoverable", "Transition to Critical", "Failure detected")
 BEYOND = ("cr", "nr", "lcr", "ucr", "lnr", "unr")
-"""States of a sensor beyond its critical threshold; ipmitool prints cr and nr."""
+"""States of a sensor beyond its critical threshold: ipmitool 1.8.18 prints cr and nr, 1.8.19 which side it is on."""
 NEAR = ("nc", "lnc", "unc")
 UNREAD = ("ns", "na")
 SUPPLY, FAN, TEMPERATURE = "supply", "fan", "temperature"
@@ -110,6 +110,16 @@ def sensor_kind(name: str, unit: str | None, entity: str | None, text: str) -> s
 def is_margin(name: str) -> bool:
     """Whether a temperature is the distance to a limit, so that a low one is hot."""
     return _MARGIN.search(name) is not None
+
+
+def is_low(name: str, state: str, value: float, cold: float) -> bool:
+    """Whether a temperature beyond a threshold is too low, or not read, rather than hot.
+
+    + cold: without a side in the state, what is below it is low
+    """
+    if is_margin(name) or state in ("unc", "ucr", "unr"):
+        return False
+    return value < cold or state in ("lnc", "lcr", "lnr")
 
 
 @dataclass(frozen=True)

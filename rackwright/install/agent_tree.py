@@ -26,6 +26,7 @@ PACKAGES = (
     "lvm2",
     "mdadm",
     "mount",
+    "nvme-cli",
     "python3",
     "shim-signed",
     "udev",

@@ -14,16 +14,18 @@ from typing import Any
 
 from rackwright.boundary import Refused, printable
 from rackwright.errors import RackwrightError
+from rackwright.install import erasure, erasure_certificate
+from rackwright.install.erasure import Erasure
 from rackwright.install.image import RootImage
 from rackwright.install.inventory import Inventory, read_inventory
 from rackwright.install.record import Journal, Record
-from rackwright.install.states import UNDER_WAY, State
+from rackwright.install.states import UNDER_WAY, WRITING, State
 from rackwright.install.tokens import digest, matches, new_token
 from rackwright.install.verdict import Verdict, judge
 from rackwright.model.cluster import Node
 
 POLL_SECONDS = 5
-_BEFORE_WRITING = (State.DISCOVERED, State.INVENTORIED, State.HELD, State.APPROVED, State.INSTALLING)
+_BEFORE_WRITING = (State.DISCOVERED, State.INVENTORIED, State.HELD, State.APPROVED, *WRITING)
 """States in which an agent may show its inventory: one that asks again while it is approved never got the answer."""
 Answer = tuple[int, dict[str, Any]]
 _HOST_KEY_MAX = 1000
@@ -139,6 +141,10 @@ class Desk:
         verdict = _verdict(case.node, found, record)
         if verdict.approved:
             case.journal.move(State.APPROVED, held={})
+            if isinstance(verdict, Erasure):
+                listed = ", ".join(disk.serial or disk.path for disk in verdict.disks)
+                case.journal.move(State.ERASING, f"disks {listed}", phase="erase", percent=0)
+                return 200, {"action": "erase", "erase": erasure.order(verdict, record.run)}
             try:
                 orders = case.orders(verdict)
             except RackwrightError as error:
@@ -149,7 +155,7 @@ class Desk:
             diskless = case.node.install is not None and case.node.install.diskless
             return 200, {"action": "ramdisk" if diskless else "install", "install": orders}
         waiting = {serial: list(signs) for serial, signs in verdict.unconfirmed.items()}
-        case.journal.move(State.HELD, "; ".join(_reasons(verdict)), held=waiting)
+        case.journal.move(State.HELD, "; ".join(verdict.reasons), held=waiting)
         return _wait(verdict)
 
     def _progress(self, case: Case, body: Mapping[str, Any]) -> Answer:
@@ -157,7 +163,7 @@ class Desk:
         if type(percent) is not int or not 0 <= percent <= 100:
             return 400, {"error": "percent is a whole number from 0 to 100"}
         with case.journal.changing() as record:
-            if record.state is not State.INSTALLING:
+            if record.state not in WRITING:
                 return 409, {"error": f"the node is {record.state}"}
             if (record.phase, record.percent) != (phase, percent):
                 case.journal.note(phase=phase, percent=percent)
@@ -165,13 +171,30 @@ class Desk:
 
     def _done(self, case: Case, body: Mapping[str, Any]) -> Answer:
         with case.journal.changing() as record:
-            if record.state is not State.INSTALLING or body.get("run") != record.run:
+            if record.state not in WRITING or body.get("run") != record.run:
                 return 409, {"error": f"the node is {record.state}, in run {record.run}"}
+            if record.state is State.ERASING:
+                return self._erased(case, record, body)
             host_key = _host_key(body.get("host_keys"))
             if host_key is None:
                 return self._stop(case, "the host key that it made is not an ed25519 key")
             case.journal.move(State.INSTALLED, "", host_key=host_key, session="", confirmed={}, percent=100)
             return 200, {}
+
+    def _erased(self, case: Case, record: Record, body: Mapping[str, Any]) -> Answer:
+        found = Inventory.model_validate(record.inventory)
+        verdict = erasure.judge(case.node, found, record)
+        try:
+            reports = erasure.read_report(body)
+        except Refused as refused:
+            return self._stop(case, str(refused))
+        made = erasure_certificate.make(verdict, found, record, reports)
+        path = erasure_certificate.write(case.journal.folder, made)  # before the state that says it is there
+        if wrong := erasure_certificate.problems(made):
+            return self._stop(case, f"not erased: {'; '.join(wrong)}; see {path}")
+        count = f"{len(made['disks'])} disks erased and verified"
+        case.journal.move(State.ERASED, count, session="", confirmed={}, percent=100)
+        return 200, {}
 
     def _failed(self, case: Case, body: Mapping[str, Any]) -> Answer:
         phase = printable(str(body.get("phase") or ""), 40)
@@ -186,17 +209,14 @@ class Desk:
         return 200, {"action": "off", "reasons": [reason]}
 
 
-def _verdict(node: Node, found: Inventory, record: Record) -> Verdict:
+def _verdict(node: Node, found: Inventory, record: Record) -> Verdict | Erasure:
+    if record.mode == erasure.MODE:
+        return erasure.judge(node, found, record)
     return judge(node, found, record.serial, record.confirmed, record.uuid)
 
 
-def _reasons(verdict: Verdict) -> list[str]:
-    held = [f"disk {serial} holds {', '.join(signs)}" for serial, signs in verdict.unconfirmed.items()]
-    return [*verdict.contradictions, *held]
-
-
-def _wait(verdict: Verdict) -> Answer:
-    return 200, {"action": "wait", "reasons": _reasons(verdict), "seconds": POLL_SECONDS}
+def _wait(verdict: Verdict | Erasure) -> Answer:
+    return 200, {"action": "wait", "reasons": verdict.reasons, "seconds": POLL_SECONDS}
 
 
 def _host_key(keys: Any) -> str | None:  # noqa: ANN401 - JSON data

@@ -6,8 +6,13 @@ from dataclasses import dataclass
 
 from rackwright.bmc.interface import BmcIdentity, Power
 from rackwright.install.record import Record
-from rackwright.install.serials import machine_uuid, names_a_machine
+from rackwright.install.serials import machine_uuid, name_to_type, names_a_machine
 from rackwright.model.cluster import Node
+
+_WHERE = {
+    "serial number": "the label on the machine has it",
+    "UUID": "`rackwright bmc status FILE --json` prints it",
+}
 
 
 @dataclass(frozen=True)
@@ -33,14 +38,16 @@ class Refusal:
 def refusals(
     node: Node, seen: Seen, record: Record, typed_serial: str | None, mode: str = "install"
 ) -> list[Refusal]:
-    """Reasons against installing a node, or against discovering it, which writes nothing.
+    """Reasons against installing a node, against erasing it, or against discovering it, which writes nothing.
 
-    + typed_serial: what the operator typed to agree to reinstalling this node; None: nothing
+    + typed_serial: what the operator typed to agree to reinstalling or erasing this node; None: nothing
     """
     if mode == "discover":
         return [*_port(node, seen.identity), *_running(node, seen)]
     found = [*_identity(node, seen.identity), *_running(node, seen), *_secure_boot(node, seen)]
-    if record.was_ready:
+    if mode == "erase":
+        found += _to_be_erased(node, seen.identity, typed_serial)
+    elif record.was_ready:
         found += _was_ready(node, seen.identity, typed_serial)
     return found
 
@@ -121,17 +128,25 @@ def _secure_boot(node: Node, seen: Seen) -> list[Refusal]:
 
 
 def _was_ready(node: Node, identity: BmcIdentity, typed: str | None) -> list[Refusal]:
-    reported = identity.serial if names_a_machine(identity.serial) else None
-    name, what, where = node.serial or reported, "serial number", "the label on the machine has it"
-    if name is None and machine_uuid(identity.uuid) is not None:
-        name, what, where = identity.uuid, "UUID", "`rackwright bmc status FILE --json` prints it"
-    if typed is not None and typed == name:
-        return []
+    name, what = name_to_type(node.serial, identity.serial, identity.uuid)
     if typed is not None:
-        return [Refusal(f"{typed} is not its {what}", where)]
+        return _typed(typed, name, what)
     return [
         Refusal(
             "it was installed and ready before",
             f"to erase it, type its {what}: --reinstall {node.name}={name or 'SERIAL'}",
         )
     ]
+
+
+def _to_be_erased(node: Node, identity: BmcIdentity, typed: str | None) -> list[Refusal]:
+    """An erasure is always agreed to by what is read off the machine, so it is not printed here."""
+    name, what = name_to_type(node.serial, identity.serial, identity.uuid)
+    if typed is not None:
+        return _typed(typed, name, what)
+    option = f"--serial {node.name}={'UUID' if what == 'UUID' else 'SERIAL'}"
+    return [Refusal(f"its {what} was not typed", f"to erase all its disks: {option}; {_WHERE[what]}")]
+
+
+def _typed(typed: str, name: str | None, what: str) -> list[Refusal]:
+    return [] if typed == name else [Refusal(f"{typed} is not its {what}", _WHERE[what])]

@@ -13,10 +13,11 @@ from threading import Event
 
 from rackwright.bmc.interface import BmcClient, BootTarget, Power, PowerAction
 from rackwright.errors import BmcError, InstallError, RackwrightError
+from rackwright.install.erasure import MODE, time_limit
 from rackwright.install.interlocks import Refusal, Seen, refusals
 from rackwright.install.medium import Medium
 from rackwright.install.record import Journal, Record
-from rackwright.install.states import ON_THE_MACHINE, UNDER_WAY, State, may_follow
+from rackwright.install.states import AGENT_DONE, ON_THE_MACHINE, UNDER_WAY, WRITING, State, may_follow
 from rackwright.install.tokens import digest, new_run, new_token
 from rackwright.model.cluster import Node
 from rackwright.model.install import BootNetwork
@@ -28,7 +29,7 @@ class Refused(InstallError):  # noqa: N818 - reads as the sentence it is
     def __init__(self, node: str, found: list[Refusal]) -> None:
         self.refusals = tuple(found)
         reasons = "; ".join(one.message for one in found)
-        super().__init__(f"{node} is not installed: {reasons}.", hint=found[0].hint)
+        super().__init__(f"{node} is left alone: {reasons}.", hint=found[0].hint)
 
 
 class Interrupted(InstallError):  # noqa: N818
@@ -145,7 +146,7 @@ class Machine:
             if (now := (record.state, record.percent // 25)) != shown:
                 shown = now
                 at = f"{record.phase} {record.percent} %" if record.phase else record.reason
-                self.notice(record.state, at if record.state is State.INSTALLING else record.reason)
+                self.notice(record.state, at if record.state in WRITING else record.reason)
             if record.state in (State.FAILED, State.FIRST_BOOT, State.READY):
                 break
             self._seen_at_work = self._seen_at_work or record.state in ON_THE_MACHINE
@@ -165,7 +166,7 @@ class Machine:
     def _ended(self, record: Record, off_for: float | None, was_on: bool, waited: float) -> bool:
         """Whether there is nothing more to wait for; what went wrong is in the journal then."""
         state = record.state
-        if state in (State.INSTALLED, State.SURVEYED):
+        if state in AGENT_DONE:
             return off_for is not None or self._agent_is_gone(record)
         if off_for is not None and off_for > 2 * self.tempo.poll and was_on:
             self._fail(f"the machine lost its power in {state}, at {record.percent} %", only=state)
@@ -179,8 +180,9 @@ class Machine:
             )
         elif state is State.HELD and time.time() - record.since > 60 * self.network.hold_minutes:
             self._fail(f"not confirmed within {self.network.hold_minutes} min: {record.reason}", only=state)
-        elif waited > self.tempo.installing:
-            self._fail(f"not installed within {self.tempo.installing / 3600:g} h, in {state}", only=state)
+        elif waited > (limit := self.tempo.installing + time_limit(record)):
+            done = "erased" if record.mode == MODE else "installed"
+            self._fail(f"not {done} within {limit / 3600:.3g} h, in {state}", only=state)
         return self.journal.record.state is State.FAILED
 
     def _agent_is_gone(self, record: Record) -> bool:

@@ -21,7 +21,8 @@ from rackwright.install.agent.guard import AUTHORITY, CONFIG
 from rackwright.install.agent_image import ESP, GRUB_NET, INITRAMFS, KERNEL, SHIM
 from rackwright.lab.process import run
 
-CONSOLE = "ttyS0,115200"
+ARGUMENTS = "console=ttyS0,115200"
+"""Of the agent's kernel, unless a node declares others."""
 LABEL = "RACKWRIGHT"
 _SITE = "site.img"
 _SECONDS = 120.0
@@ -47,10 +48,10 @@ class Armed:
     mac: str
     config: bytes = field(repr=False)
     authority: bytes
-    console: str = CONSOLE
+    arguments: str = ARGUMENTS
 
 
-def make_iso(agent: Path, config: bytes, ca: bytes, target: Path, console: str = CONSOLE) -> None:
+def make_iso(agent: Path, config: bytes, ca: bytes, target: Path, arguments: str = ARGUMENTS) -> None:
     """Write the ISO that boots the agent image `agent` with this config.json; readable by its owner alone.
 
     It has a UEFI boot entry only, and starts under Secure Boot: shim, grub and the kernel are Debian's signed ones.
@@ -60,7 +61,7 @@ def make_iso(agent: Path, config: bytes, ca: bytes, target: Path, console: str =
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as staging:
         folder = Path(staging)  # 0700
         (folder / _SITE).write_bytes(site_archive(config, ca))
-        (folder / "grub.cfg").write_text(grub_config(_run_of(config), console))
+        (folder / "grub.cfg").write_text(grub_config(_run_of(config), arguments))
         (folder / "info").write_text("rackwright\n")  # by this file grub finds its CD
         grafts = {
             ".disk/info": folder / "info",
@@ -101,7 +102,7 @@ def netboot_files(agent: Path, folder: Path, armed: Sequence[Armed]) -> None:
     for one in armed:
         site = f"/grub/mac/{one.mac}.img"
         _put(macs / f"{one.mac}.img", site_archive(one.config, one.authority))
-        _put(macs / one.mac, grub_config(_run_of(one.config), one.console, site).encode())
+        _put(macs / one.mac, grub_config(_run_of(one.config), one.arguments, site).encode())
 
 
 def site_archive(config: bytes, ca: bytes) -> bytes:
@@ -115,12 +116,12 @@ def site_archive(config: bytes, ca: bytes) -> bytes:
     )
 
 
-def grub_config(run_id: str, console: str = CONSOLE, site: str = f"/{_SITE}") -> str:
+def grub_config(run_id: str, arguments: str = ARGUMENTS, site: str = f"/{_SITE}") -> str:
     """grub.cfg of a medium; nothing on the kernel's command line is secret."""
     return (
         "set default=0\nset timeout=0\n"
         "menuentry 'rackwright' {\n"
-        f"\tlinux /{KERNEL} console={console} quiet rackwright.run={run_id}\n"
+        f"\tlinux /{KERNEL} {arguments} quiet rackwright.run={run_id}\n"
         f"\tinitrd /{INITRAMFS} {site}\n"
         "}\n"
     )
@@ -149,10 +150,12 @@ def _copy(source: Path, target: Path) -> None:
         return
     unfinished = target.with_name(f".{target.name}.new")
     shutil.copy2(source, unfinished)
+    unfinished.chmod(0o644)
     unfinished.replace(target)
 
 
 def _put(target: Path, content: bytes) -> None:
     unfinished = target.with_name(f".{target.name}.new")
     unfinished.write_bytes(content)
+    unfinished.chmod(0o644)  # whatever the umask: TFTP servers serve what all can read
     unfinished.replace(target)

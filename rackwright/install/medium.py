@@ -10,7 +10,7 @@ from typing import Protocol
 
 from rackwright.bmc.interface import BmcClient, BootTarget
 from rackwright.install.desk import Case
-from rackwright.install.media import CONSOLE, make_iso
+from rackwright.install.media import ARGUMENTS, make_iso
 from rackwright.install.record import Record, folder
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.install import BootNetwork
@@ -50,8 +50,7 @@ class VirtualMedia:
         media = f"/media/{secrets.token_urlsafe(24)}.iso"
         text = json.dumps(config(self.cluster, self.node, self.network, record, token)).encode()
         self._file.parent.mkdir(mode=0o700, exist_ok=True)
-        console = self.node.install.console if self.node.install is not None else None
-        make_iso(self.agent, text, self.authority, self._file, console or CONSOLE)
+        make_iso(self.agent, text, self.authority, self._file, arguments(self.node))
         self.resume(media)
         return media
 
@@ -76,6 +75,15 @@ class VirtualMedia:
         return folder(self.cluster.name) / "media" / f"{self.node.name}.iso"
 
 
+def arguments(node: Node) -> str:
+    """The agent's kernel command line: what the node's own kernel is declared to need to start, and nothing secret."""
+    install = node.install
+    if install is None:
+        return ARGUMENTS
+    console = () if install.console is None else (f"console={install.console}",)
+    return " ".join((*console, *install.kernel_arguments))
+
+
 def config(
     cluster: Cluster, node: Node, network: BootNetwork, record: Record, token: str
 ) -> dict[str, object]:
@@ -89,7 +97,7 @@ def config(
         "token": token,
         "node": node.name,
         "run": record.run,
-        "serial": (node.serial if record.mode == "install" else None) or record.serial or None,
+        "serial": (None if record.mode == "discover" else node.serial) or record.serial or None,
         "mode": record.mode,
         "network": {
             "mac": node.mac or record.mac,

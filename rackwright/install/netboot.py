@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import tempfile
@@ -21,8 +20,8 @@ from threading import Lock
 
 from rackwright.bmc.interface import BmcClient, BootTarget
 from rackwright.errors import InstallError
-from rackwright.install.media import CONSOLE, Armed, netboot_files
-from rackwright.install.medium import config
+from rackwright.install.media import Armed, netboot_files
+from rackwright.install.medium import arguments, config
 from rackwright.install.record import Record
 from rackwright.install.settings import inside_network
 from rackwright.model.cluster import Cluster, Node
@@ -45,12 +44,20 @@ class NetbootServer:
     _lock: Lock = field(default_factory=Lock)
     _process: subprocess.Popen[bytes] | None = None
 
-    def arm(self, node: Node, content: bytes) -> None:
-        """Answer one more machine."""
-        console = (node.install.console if node.install is not None else None) or CONSOLE
+    def arm(self, node: Node, mac: str, content: bytes) -> None:
+        """Answer one more machine, at this port of it; one that cannot be answered keeps no other from it."""
+        if node.address_on(self.network.network) is None:
+            raise InstallError(
+                f"{node.name} has no address on {self.network.network}, which it would get for PXE.",
+                hint=f"`addresses: {{{self.network.network}: ...}}` in its group, or `boot: virtual-media`",
+            )
         with self._lock:
-            self._armed[node.name] = (Armed(str(node.mac), content, self.authority, console), node)
-            self._publish()
+            self._armed[node.name] = (Armed(mac, content, self.authority, arguments(node)), node)
+            try:
+                self._publish()
+            except BaseException:
+                del self._armed[node.name]
+                raise
 
     def disarm(self, node: Node) -> None:
         """Answer it no more, and remove its token."""
@@ -117,10 +124,11 @@ def serving(server: NetbootServer) -> Iterator[None]:
 
 
 def new_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for what is served, which dnsmasq's own user can read; it is gone when the run has ended."""
-    made = tempfile.TemporaryDirectory(prefix="rackwright-netboot-")
-    os.chmod(made.name, 0o755)
-    return made
+    """A folder for what is served, gone when the run has ended; only root, whom dnsmasq runs as, gets into it.
+
+    The files in it are readable for all: dnsmasq as root serves no others (seen with 2.90, 2026-11-27).
+    """
+    return tempfile.TemporaryDirectory(prefix="rackwright-netboot-")
 
 
 def dnsmasq_conf(cluster: Cluster, network: BootNetwork, folder: Path) -> str:
@@ -157,7 +165,9 @@ class NetbootMedium:
 
     def make(self, record: Record, token: str) -> str:
         self.server.arm(
-            self.node, json.dumps(config(self.cluster, self.node, self.network, record, token)).encode()
+            self.node,
+            record.mac,
+            json.dumps(config(self.cluster, self.node, self.network, record, token)).encode(),
         )
         return "pxe"
 

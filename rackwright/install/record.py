@@ -21,7 +21,7 @@ from typing import Any
 
 from rackwright.bmc.interface import BmcIdentity
 from rackwright.errors import InstallError
-from rackwright.install.states import UNDER_WAY, State, may_follow
+from rackwright.install.states import UNDER_WAY, WRITING, State, may_follow
 from rackwright.state_folder import state_folder
 
 Event = dict[str, Any]
@@ -38,7 +38,7 @@ class Record:
     since: float = 0.0
     """When the state was entered, seconds since 1970."""
     was_ready: bool = False
-    """Whether any run ever finished: it stays so, whatever becomes of the node."""
+    """Whether any run ever finished: it stays so, whatever becomes of the node, until its disks are erased."""
     stands: bool = False
     """Whether the last run that wrote its disks finished, so that what it installed is still there."""
     reason: str = ""
@@ -55,7 +55,7 @@ class Record:
     image: str = ""
     """SHA-256 of the image of this run."""
     confirmed: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Serial of a disk to the signatures that were confirmed in this run."""
+    """Serial of a disk to the signatures that were confirmed in this run; for an erasure see erasure.py."""
     held: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Serial of a disk to the signatures that wait for a confirmation."""
     inventory: dict[str, Any] = field(default_factory=dict)
@@ -70,8 +70,9 @@ class Record:
         if "state" in event:
             self.state, self.since = State(event["state"]), float(event["at"])
             self.reason = str(event.get("reason", ""))
-            self.was_ready = self.was_ready or self.state is State.READY
-            self.stands = self.state is State.READY or (self.stands and self.state is not State.INSTALLING)
+            # what was erased leaves nothing to protect
+            self.was_ready = self.state is State.READY or (self.was_ready and self.state is not State.ERASED)
+            self.stands = self.state is State.READY or (self.stands and self.state not in WRITING)
             if self.state is State.PRECHECKED:
                 self._begin(event)
             if self.state is State.FAILED:
@@ -130,6 +131,11 @@ class Journal:
         self._node = node
         self._lock = RLock()
         self._size, self._record = -1, Record(node)
+
+    @property
+    def folder(self) -> Path:
+        """Where the journals of the cluster are."""
+        return self._path.parent
 
     @property
     def record(self) -> Record:

@@ -16,14 +16,14 @@ from typing import Any
 from rackwright.bmc.interface import BmcClient
 from rackwright.boundary import printable
 from rackwright.errors import InstallError, RackwrightError
-from rackwright.install import agent_image, first_login
+from rackwright.install import agent_image, erasure, first_login
 from rackwright.install.authority import credentials
 from rackwright.install.boot_ways import BootWays
 from rackwright.install.desk import Case, Desk
 from rackwright.install.image import RootImage, read_image
 from rackwright.install.machine import Interrupted, Machine, Tempo
 from rackwright.install.orders import orders
-from rackwright.install.record import Journal, read
+from rackwright.install.record import Journal, Record, read
 from rackwright.install.recovery import recovery_key
 from rackwright.install.server import Server
 from rackwright.install.settings import boot_network, listeners, public_key
@@ -56,10 +56,10 @@ class Asked:
     """What the operator asked for."""
 
     mode: str
-    """install or discover."""
+    """install, discover or erase."""
     nodes: tuple[Node, ...]
     serials: Mapping[str, str] = field(default_factory=dict)
-    """Node to the serial number that was typed to agree to its reinstallation."""
+    """Node to the serial number that was typed to agree to its reinstallation or erasure."""
     tempo: Tempo = field(default_factory=Tempo)
 
 
@@ -129,7 +129,7 @@ class Installation:
     def _unfit(self, node: Node) -> str | None:
         if node.bmc is None:
             return "no BMC is declared"
-        if self._asked.mode == "discover":
+        if self._asked.mode != "install":
             return None
         if node.install is None:
             return "no installation is declared (`install:`)"
@@ -153,8 +153,11 @@ class Installation:
             return error.message + (f" ({error.hint})" if error.hint is not None else "")
         return None
 
-    def run(self) -> list[Outcome]:
-        """Install the nodes; one that fails does not keep the others. Returns when every node has ended."""
+    def run(self, meanwhile: Callable[[], None] = lambda: None) -> list[Outcome]:
+        """Install the nodes; one that fails does not keep the others. Returns when every node has ended.
+
+        + meanwhile: called again and again until then; it must not block
+        """
         keys = credentials(self._cluster.name, frozenset((self._network.server, self._network.bmc_server)))
         cases = self._open_desk()
         with ExitStack() as stack:
@@ -169,6 +172,7 @@ class Installation:
                 case.node.name: pool.submit(self._one, case, ways) for case in cases
             }
             while not all(future.done() for future in futures.values()):
+                meanwhile()
                 time.sleep(_WAIT)
             return [futures[node.name].result() for node in self._asked.nodes]
 
@@ -239,23 +243,38 @@ class Installation:
         return orders(self._cluster, node, run, image, self._key, verdict, recovery)
 
 
-def confirm(cluster: Cluster, node: Node, disk_serial: str) -> Sequence[str]:
+def confirm(cluster: Cluster, node: Node, serial: str, mode: str = "install") -> Sequence[str]:
     """Let the running installation of a held node erase a disk; what it holds is returned, and bound to this run.
 
     InstallError where the node is not held, or for another disk.
+
+    + serial: of the disk; of the machine in the mode `erase`, which all its disks wait for
     """
     journal = Journal(cluster.name, node.name)
     record = journal.record
     if record.state is not State.HELD:
         raise InstallError(f"{node.name} is not held: it is {record.state}.")
-    if disk_serial not in record.held:
-        waiting = ", ".join(record.held) or "none: it differs from its declaration"
+    if record.mode != mode:
+        command = "decommission" if record.mode == erasure.MODE else record.mode
         raise InstallError(
-            f"{node.name} does not wait for a confirmation of disk {disk_serial}.",
-            hint=f"disks that wait: {waiting}",
+            f"{node.name} is held by another command.", hint=f"rackwright {command} FILE --erase NODE=SERIAL"
         )
-    signs = record.held[disk_serial]
-    journal.note(confirm={disk_serial: list(signs)}, of=record.run)
-    if journal.record.confirmed.get(disk_serial) != signs:
+    if serial not in record.held:
+        raise _not_waiting(node, serial, record)
+    signs = record.held[serial]
+    journal.note(confirm={serial: list(signs)}, of=record.run)
+    if journal.record.confirmed.get(serial) != signs:
         raise InstallError(f"{node.name} is not held any more: it is {journal.record.state}.")
     return signs
+
+
+def _not_waiting(node: Node, serial: str, record: Record) -> InstallError:
+    if record.mode == erasure.MODE and record.held:  # what has to be typed is not printed
+        return InstallError(
+            f"{serial} is not the serial number of {node.name}'s machine.",
+            hint="the label on the machine has it",
+        )
+    waiting = ", ".join(record.held) or "none: it differs from its declaration"
+    return InstallError(
+        f"{node.name} does not wait for a confirmation of disk {serial}.", hint=f"disks that wait: {waiting}"
+    )

@@ -30,6 +30,17 @@ def names_a_machine(serial: str | None) -> bool:
     return serial is not None and not _NEVER_SET.fullmatch(serial.strip())
 
 
+def name_to_type(declared: str | None, reported: str | None, uuid: str | None) -> tuple[str | None, str]:
+    """What an operator types to agree to a machine's erasure, and what it is called; None where it has no name.
+
+    + reported: serial number as its BMC reports it, and `uuid` likewise
+    """
+    name = declared or (reported if names_a_machine(reported) else None)
+    if name is None and machine_uuid(uuid) is not None:
+        return uuid, "UUID"
+    return name, "serial number"
+
+
 def declarable(serial: str | None) -> str | None:
     """The serial number where a cluster file can have it; None where it cannot, or was never set."""
     if not names_a_machine(serial):

@@ -28,6 +28,10 @@ class State(StrEnum):
     """It boots from its disk."""
     READY = "ready"
     """It answers ssh with the host key that it made, and boots what this run installed."""
+    ERASING = "erasing"
+    """All its disks are being erased, for good."""
+    ERASED = "erased"
+    """They are, and were read again; the machine is to power itself off."""
     SURVEYED = "surveyed"
     """Discovered and powered off again; nothing was written."""
     FAILED = "failed"
@@ -40,11 +44,13 @@ _NEXT: dict[State, frozenset[State]] = {
     State.DISCOVERED: frozenset({State.INVENTORIED}),
     State.INVENTORIED: frozenset({State.INVENTORIED, State.HELD, State.APPROVED, State.SURVEYED}),
     State.HELD: frozenset({State.INVENTORIED}),
-    State.APPROVED: frozenset({State.INSTALLING, State.INVENTORIED}),
+    State.APPROVED: frozenset({State.INSTALLING, State.ERASING, State.INVENTORIED}),
     State.INSTALLING: frozenset({State.INSTALLED, State.INVENTORIED}),
     State.INSTALLED: frozenset({State.FIRST_BOOT}),
     State.FIRST_BOOT: frozenset({State.READY}),
     State.READY: frozenset(),
+    State.ERASING: frozenset({State.ERASED, State.INVENTORIED}),
+    State.ERASED: frozenset(),
     State.SURVEYED: frozenset(),
     State.FAILED: frozenset(),
 }
@@ -55,8 +61,13 @@ ON_THE_MACHINE = (
     State.HELD,
     State.APPROVED,
     State.INSTALLING,
+    State.ERASING,
 )
 """While the agent runs, or is about to: a machine that is off in one of these has lost its power."""
+WRITING = (State.INSTALLING, State.ERASING)
+"""While the agent writes to disks."""
+AGENT_DONE = (State.INSTALLED, State.ERASED, State.SURVEYED)
+"""The agent has nothing more to do but to power the machine off."""
 UNDER_WAY = (*ON_THE_MACHINE, State.INSTALLED, State.FIRST_BOOT)
 """What a later `rackwright install` goes on with."""
 

@@ -47,6 +47,12 @@ class Verdict:
         """Whether the disks may be written."""
         return not self.contradictions and not self.unconfirmed
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why the node is held."""
+        held = [f"disk {serial} holds {', '.join(signs)}" for serial, signs in self.unconfirmed.items()]
+        return [*self.contradictions, *held]
+
 
 def judge(
     node: Node,
@@ -61,9 +67,11 @@ def judge(
     + confirmed: serial of a disk to the signatures that the operator saw when confirming it
     + bmc_uuid: likewise, which counts where there is no serial number
     """
-    wrong = [*_machine(node, found, bmc_serial), *_size(node, found)]
-    if not names_a_machine(bmc_serial or None):
-        wrong = [*_uuid(found, bmc_uuid), *wrong]
+    wrong = [
+        *another_machine(node, found, bmc_serial, bmc_uuid),
+        *_firmware(node, found),
+        *_size(node, found),
+    ]
     chosen: tuple[Chosen, ...] = ()
     install = node.install
     if install is not None and not install.diskless:
@@ -78,8 +86,9 @@ def judge(
     return Verdict(tuple(wrong), chosen, unconfirmed)
 
 
-def _machine(node: Node, found: Inventory, bmc_serial: str) -> list[str]:
-    wrong = []
+def another_machine(node: Node, found: Inventory, bmc_serial: str, bmc_uuid: str) -> list[str]:
+    """Why this is not the declared machine; its state and its parts are not looked at."""
+    wrong = [] if names_a_machine(bmc_serial or None) else _uuid(found, bmc_uuid)
     serial = found.dmi.product_serial or ""
     if node.serial is not None and serial != node.serial:
         wrong.append(f"its serial number is {serial or 'not set'}, declared is {node.serial}")
@@ -91,6 +100,11 @@ def _machine(node: Node, found: Inventory, bmc_serial: str) -> list[str]:
         wrong.append(
             f"it has no port with the MAC {node.mac}: {', '.join(sorted(found.macs)) or 'none at all'}"
         )
+    return wrong
+
+
+def _firmware(node: Node, found: Inventory) -> list[str]:
+    wrong = []
     if not found.efi:
         wrong.append("it was not booted by UEFI")
     install = node.install

@@ -35,7 +35,9 @@ def next_step(
     if drain is not None and drain.by is DrainedBy.PERSON:
         return f"ask who drained it; then `{drain.resume}`"
     if drain is not None and (drain.run or "").startswith(FIRMWARE):
-        return f"`rackwright firmware check {file} --limit {node}`; if that run is over, run its command again"
+        return (
+            f"`rackwright firmware check {file} --limit {node}`; if that run is over, run its command again"
+        )
     if drain is not None and drain.by is DrainedBy.ROLLOUT:
         return f"`rackwright runs {drain.run}`; if that run is over, `rackwright resume {drain.run}`"
     if found.outcome is Outcome.UNKNOWN:

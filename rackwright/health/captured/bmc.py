@@ -13,7 +13,7 @@ from rackwright.health.probe import bmc
 from rackwright.health.probe.source import Unavailable
 
 _SENSOR = re.compile(
-    r"^[^|\n]{2,}\|(?: [0-9A-F]{2}h \| [a-z]{2} +\| *\d+\.\d+ \|.*| [^|\n]+ \| (?:ok|ns|nc|cr|nr))\s*$",
+    r"^[^|\n]{2,}\|(?: [0-9A-F]{2}h \| [a-z]{2,3} +\| *\d+\.\d+ \|.*| [^|\n]+ \| (?:ok|ns|[lu]?n[cr]|[lu]?cr))\s*$",
     re.MULTILINE,
 )
 _EVENT = re.compile(r"^ *[0-9a-f]+ \| +(?:\d\d/\d\d/\d{2,4} \| *\d\d:|Pre-Init)", re.MULTILINE)

@@ -136,7 +136,7 @@ def bmc_temperatures(expected: Expected, document: Document) -> Iterator[Finding
     def judge(sensor: BmcSensor) -> Finding | None:
         if sensor.value is None:
             raise Unreadable(f"{sensor.name} reads {sensor.text!r}")
-        low = sensor.value < cold and not bmc_words.is_margin(sensor.name)
+        low = bmc_words.is_low(sensor.name, sensor.state, sensor.value, cold)
         words = f"{sensor.name}: {sensor.text}, beyond the BMC's"
         if sensor.state in bmc_words.BEYOND:
             return warn(f"{words} low threshold") if low else fail(f"{words} critical threshold")

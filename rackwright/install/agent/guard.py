@@ -13,7 +13,7 @@ from rackwright.install.agent.programs import AgentError
 CONFIG = "/rackwright/config.json"
 AUTHORITY = "/rackwright/ca.pem"
 _IN_MEMORY = {"rootfs", "ramfs", "tmpfs"}
-_MODES = ("install", "discover")
+_MODES = ("install", "discover", "erase")
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 

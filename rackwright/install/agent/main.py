@@ -18,6 +18,7 @@ from rackwright.install.agent import (
     boot,
     disks,
     encryption,
+    erasing,
     guard,
     inventory,
     network,
@@ -38,6 +39,8 @@ _WAIT_MIN, _WAIT_MAX = 1.0, 300.0
 _CLOCK_SLACK = 5
 _PROGRESS_STEP = 5
 _FAILED_PATIENCE = 300.0
+_MODE_OF = {"install": "install", "ramdisk": "install", "erase": "erase"}
+"""What the head may order, and what the machine must have been booted for."""
 _POWER_OFF = 0x4321FEDC  # LINUX_REBOOT_CMD_POWER_OFF, reboot(2)
 
 
@@ -80,10 +83,13 @@ class Work:
         if action == "off":
             log(f"the head ends it: {'; '.join(map(str, answer.get('reasons', []))) or 'no reason given'}")
             return False
-        if action not in ("install", "ramdisk"):
-            raise AgentError(f"the head answered {action!r}, not one of: wait, off, install, ramdisk")
-        if self._config.mode != "install":
-            raise AgentError(f"the head ordered {action}, and this machine was booted to be looked at only")
+        if action not in _MODE_OF:
+            raise AgentError(f"the head answered {action!r}, not one of: wait, off, {', '.join(_MODE_OF)}")
+        if self._config.mode != _MODE_OF[action]:
+            raise AgentError(f"the head ordered {action}, and this machine was booted to {self._config.mode}")
+        if action == "erase":
+            self._erase(answer["erase"])
+            return False
         order = parse(answer["install"], self._config.run, ramdisk=action == "ramdisk")
         if order.encryption is not None and order.encryption.kind == "tang":
             reached = encryption.network_argument(self._config.network, self._interface)
@@ -95,6 +101,14 @@ class Work:
         if action == "ramdisk":
             ramdisk.switch()
         return bool(action == "ramdisk")
+
+    def _erase(self, ordered: Any) -> None:  # noqa: ANN401 - JSON data
+        order = erasing.parse(ordered, self._config.run)
+        self.step("erase")
+        results = erasing.carry_out(order, self.step)
+        self.phase = "erase"
+        done = {"run": order.run, "seconds": round(time.monotonic() - _START), "disks": results}
+        self._head.post("/v1/done", done)
 
     def failed(self, reason: str) -> None:
         """Report a failure; the partitions keep their unfinished names."""

@@ -90,7 +90,7 @@ def parse(data: dict[str, Any], run: str, *, ramdisk: bool = False) -> Order:
         order = Order(
             node=str(data["node"]),
             run=str(data["run"]),
-            disks=() if ramdisk else tuple(_disk(one) for one in data["disks"]),
+            disks=() if ramdisk else tuple(read_disk(one) for one in data["disks"]),
             mirror=bool(data.get("mirror", False)),
             lvm={"plain": False, "lvm": True}[data.get("volumes", "plain")],
             encryption=_encryption(data.get("encryption")),
@@ -113,7 +113,8 @@ def parse(data: dict[str, Any], run: str, *, ramdisk: bool = False) -> Order:
     return order
 
 
-def _disk(data: dict[str, Any]) -> Disk:
+def read_disk(data: dict[str, Any]) -> Disk:
+    """A disk as the head names it; KeyError for a path that is none."""
     path = str(data["path"])
     if not _DEVICE.fullmatch(path):
         raise KeyError("disks.path")

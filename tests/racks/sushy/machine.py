@@ -85,3 +85,12 @@ def console(site: PrivateSite) -> str:
     """What it wrote to its serial line."""
     log = site.folder / "machine" / "console.log"
     return log.read_text(errors="replace") if log.exists() else ""
+
+
+def peak_mib(site: PrivateSite) -> int:
+    """The most memory that its qemu has used."""
+    for pid in site.processes():
+        status = Path("/proc", pid, "status").read_text()
+        if status.startswith("Name:\tqemu-system"):
+            return int(status.partition("VmHWM:")[2].split()[0]) // 1024
+    raise AssertionError("the machine has no process")

@@ -90,4 +90,7 @@ DCMI = """\
 """
 NO_SESSION = "Error: Unable to establish IPMI v2 / RMCP+ session\n"
 NO_SUITE = f"Error in open session response message : invalid authentication algorithm\n\n{NO_SESSION}"
+ANOTHER_SUITE = f"Authentication algorithm 0x01 is not what we requested 0x03\n\n{NO_SESSION}"
+"""Of ipmitool 1.8.19 and virtualbmc 3.3.0."""
+NO_SENSORS = "Error obtaining SDR info: Invalid command\nUnable to open SDR for reading\n"
 NO_COMMAND = "\n    DCMI request failed because: Invalid command (c1)\n\n"

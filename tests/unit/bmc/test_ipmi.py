@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackwright.bmc import ipmi_output
+from rackwright.bmc import ipmi_output, status
 from rackwright.bmc.interface import BootOverride, BootTarget, Condition, LogEntry, Part, Power, PowerAction
 from rackwright.bmc.ipmi import IpmiClient
 from rackwright.bmc.target import NoAnswer, Target
@@ -210,14 +210,18 @@ def _fails(ipmitool, err: str, **bmc) -> BmcError:
     return caught.value
 
 
-def test_a_refused_login_is_told_from_silence_by_a_ping(ipmitool):
+def test_a_refused_login_is_told_from_silence_by_a_question_without_login(ipmitool):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as answering:
         answering.bind(("127.0.0.1", 0))
         port = answering.getsockname()[1]
 
         def pong() -> None:
-            _, caller = answering.recvfrom(64)
-            answering.sendto(bytes.fromhex("0600ff06000011be40000010"), caller)
+            asked, caller = answering.recvfrom(64)
+            message = asked[
+                14:
+            ]  # behind the headers of RMCP and of a session that is none; with two checksums
+            assert (sum(message[:3]) % 256, sum(message[3:]) % 256, message[5]) == (0, 0, 0x38)
+            answering.sendto(bytes.fromhex("0600ff070000000000000000001081"), caller)
 
         thread = threading.Thread(target=pong, daemon=True)
         thread.start()
@@ -238,10 +242,23 @@ def test_silence(ipmitool):
     assert error.hint == "is its address right, its cable in, and IPMI over LAN enabled on the BMC?"
 
 
-def test_no_cipher_suite_17(ipmitool):
-    error = _fails(ipmitool, recorded.NO_SUITE)
+@pytest.mark.parametrize("said", [recorded.NO_SUITE, recorded.ANOTHER_SUITE])
+def test_no_cipher_suite_17(ipmitool, said):
+    error = _fails(ipmitool, said)
     assert error.message == f"{LABEL} refuses cipher suite 17 of IPMI (power status)."
-    assert error.hint == "update its firmware; older suites are not used, since their hashes are broken"
+    assert error.hint == (
+        "update its firmware, or declare `cipher_suite: 3`, which old BMCs know; its SHA-1 is weaker"
+    )
+
+
+def test_the_cipher_suite_is_the_declared_one(ipmitool):
+    IpmiClient(_target()).power()
+    IpmiClient(_target(cipher_suite=3)).power()
+    suites = [line.partition(" -C ")[2].split()[0] for line in (ipmitool / "asked").read_text().splitlines()]
+    assert suites == ["17", "3"]
+    error = _fails(ipmitool, recorded.ANOTHER_SUITE, cipher_suite=3)
+    assert error.message == f"{LABEL} refuses cipher suite 3 of IPMI (power status)."
+    assert error.hint == "declare `cipher_suite: 17`; weaker suites than 3 are not used"
 
 
 def test_a_command_that_fails_never_shows_the_password(ipmitool):
@@ -299,3 +316,18 @@ def test_health_goes_on_without_dcmi(ipmitool):
     found = IpmiClient(_target()).health()
     assert (found.overall, found.power_watts, found.sel_full) == (Condition.OK, None, 41)
     assert _asked(ipmitool) == ["sdr elist", "chassis status", "dcmi power reading", "sel info"]
+
+
+def test_a_bmc_without_sensors_and_event_log_has_a_power_state(ipmitool):
+    """virtualbmc: what it lacks is reported as not read."""
+    stub = ipmitool / "bin" / "ipmitool"
+    stub.write_text(
+        "#!/bin/sh\n"
+        f"case \"$*\" in *'sdr elist') cat {ipmitool}/sensors >&2; exit 1;; *' sel '*) echo no >&2; exit 1;; esac\n"
+        f"cat {ipmitool}/out\n"
+    )
+    (ipmitool / "sensors").write_text(recorded.NO_SENSORS)
+    (ipmitool / "out").write_text(recorded.CHASSIS + recorded.POWER)
+    found = status.read(IpmiClient(_target()))
+    assert (found.power, found.health.overall, found.last_critical) == (Power.ON, Condition.OK, None)
+    assert found.health.unread == ("its sensors (sdr elist)", "its event log")

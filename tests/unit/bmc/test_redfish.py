@@ -270,6 +270,45 @@ def test_no_override(dialect):
     assert body["Boot"]["BootSourceOverrideEnabled"] == "Disabled"
 
 
+@pytest.fixture
+def always_overriding(bmc):
+    """sushy-tools 2.2.0: no override is not among its values, and a change without a target is refused in plain text."""
+    path = f"/redfish/v1/Systems/{SYSTEM['idrac']}"
+    boot = bmc.documents[path]["Boot"]
+    boot["BootSourceOverrideTarget@Redfish.AllowableValues"] = ["Pxe", "Cd", "Hdd"]
+    boot.update(BootSourceOverrideTarget="Cd", BootSourceOverrideEnabled="Continuous")
+
+    def refuse(handler) -> bool:
+        if "BootSourceOverrideTarget" in bmc.asked[-1][2]["Boot"]:
+            return False
+        text = b"Missing the BootSourceOverrideTarget and/or BootSourceOverrideMode element"
+        handler.send_response(400)
+        handler.send_header("Content-Length", str(len(text)))
+        handler.end_headers()
+        handler.wfile.write(text)
+        return True
+
+    bmc.fault(path, refuse, "PATCH")
+    return bmc, boot
+
+
+def test_a_bmc_that_always_overrides_the_boot_order_boots_from_the_disk(always_overriding):
+    bmc, _ = always_overriding
+    client = bmc.client()
+    client.set_boot(BootTarget.NONE, once=False)
+    assert client.boot() == BootOverride(BootTarget.DISK, once=False)
+
+
+def test_a_refusal_in_plain_text_is_shown(always_overriding):
+    bmc, boot = always_overriding
+    boot["BootSourceOverrideTarget@Redfish.AllowableValues"] = ["Pxe", "Cd"]
+    with pytest.raises(BmcError) as caught:
+        bmc.client().set_boot(BootTarget.NONE, once=False)
+    assert caught.value.message.endswith(
+        "cannot set the boot order: Missing the BootSourceOverrideTarget and/or BootSourceOverrideMode element."
+    )
+
+
 def test_booting_from_a_url(bmc):
     client = bmc.client()
     client.set_boot(BootTarget.HTTP, once=True, http_uri="https://10.77.0.1/shim.efi")

@@ -154,7 +154,7 @@ def test_what_is_no_pair(rackwright, file, ran, pair):
 def test_a_reinstallation_of_a_node_that_is_not_among_them(rackwright, file, ran):
     found = rackwright("install", file, "--limit", "w1", "--confirm", "w1", "--reinstall", "w2=SN-2")
     assert (found.status, ran.ran) == (1, 0)
-    assert "--reinstall names w2, which is not among the nodes to install." in found.err
+    assert "--reinstall names w2, which is not among the nodes of this run." in found.err
     found = rackwright("install", file, "--confirm", "w[1-4]", "--reinstall", "w2=A", "--reinstall", "w2=B")
     assert (found.status, ran.ran) == (1, 0)
     assert "--reinstall gives w2 two serial numbers." in found.err

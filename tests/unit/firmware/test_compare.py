@@ -11,6 +11,7 @@ from rackwright.firmware.plan import not_updatable, steps, without_image
 from rackwright.firmware.reading import Reading, read, same
 from rackwright.model.firmware import Baseline
 from tests.factories import make_cluster
+from tests.unit.bmc import fake
 from tests.unit.firmware.machine import BIOS_ID
 
 GPUS = tuple(Firmware(f"HGX_FW_GPU_{number}", "Software Inventory", "97.10") for number in range(2))
@@ -171,3 +172,17 @@ def test_parts_beside_the_inventory(machine):
         "Drive/Disk.0"
     ]
     client.close()
+
+
+@pytest.mark.parametrize("name", fake.NAMES)
+def test_each_makers_inventory(pki, name):
+    documents = fake.tree(name)
+    members = documents["/redfish/v1/UpdateService/FirmwareInventory"]["Members"]
+    installed = [one for one in members if "Previous-" not in one["@odata.id"]]
+    with fake.serving(documents, pki) as bmc:
+        client = bmc.client()
+        updates = client.updates()
+        assert len(updates.components()) == len(installed)
+        assert (updates.ways(), updates.under_way()) == (frozenset(), [])
+        updates.devices()
+        client.close()

@@ -8,7 +8,7 @@ from rackwright.bmc.interface import Power
 from rackwright.engine.boots import Before, NotBooted
 from rackwright.errors import BmcError, FirmwareError, WorkloadError
 from rackwright.firmware.asking import Tempo
-from rackwright.firmware.maintenance import Maintenance, exit_code, waves
+from rackwright.firmware.maintenance import Maintenance, exit_code, was_interrupted, waves
 from rackwright.firmware.service import Service
 from rackwright.model.types import NodeRole
 from rackwright.workload.states import ROLLOUT_PREFIX, DrainedBy, NodeState
@@ -250,3 +250,4 @@ def test_ctrl_c_during_an_update_leaves_it_drained(run):
     first, second = run(change, WORKERS[:2])
     assert (first.error, first.resume) == ("interrupted", "put back worker1")
     assert second.error == "not begun: the run was interrupted"
+    assert was_interrupted((first, second))

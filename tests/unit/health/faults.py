@@ -920,11 +920,11 @@ for state in ("Redundancy Lost", "Non-Redundant: Insufficient Resources"):
     seed("bmc-redundancy", state, sensor("Fully Redundant", state))
 for state in ("Redundancy Degraded", "Non-Redundant: Sufficient from Redundant"):
     seed("bmc-redundancy", state, sensor("Fully Redundant", state), finds=Status.WARN)
-for state in ("cr", "nr"):
+for state in ("cr ", "nr ", "lcr", "lnr"):
     seed(
         "bmc-fans",
         f"stands, {state}",
-        sensor("21h | ok  | 29.1 | 8640 RPM", f"21h | {state}  | 29.1 | 0 RPM"),
+        sensor("21h | ok  | 29.1 | 8640 RPM", f"21h | {state} | 29.1 | 0 RPM"),
     )
 seed(
     "bmc-fans",
@@ -933,6 +933,14 @@ seed(
 )
 seed("bmc-fans", "slow", sensor("21h | ok", "21h | nc"), finds=Status.WARN)
 seed("bmc-temperatures", "an inlet", sensor("02h | ok  |  7.1 | 23", "02h | cr  |  7.1 | 47"))
+seed(
+    "bmc-temperatures",
+    "a cold part that is too hot",
+    sensor("02h | ok  |  7.1 | 23", "02h | ucr |  7.1 | 12"),
+)
+seed(
+    "bmc-temperatures", "below its low threshold", sensor("02h | ok  |  7.1 | 23", "02h | lcr |  7.1 | 16"), finds=Status.WARN,
+)  # fmt: skip
 seed("bmc-temperatures", "no margin left", sensor("03h | ok  |  3.1 | -41", "03h | cr  |  3.1 | -1"))
 seed(
     "bmc-temperatures",

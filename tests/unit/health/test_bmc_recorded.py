@@ -25,6 +25,11 @@ FOUND = {
     "ipmi-hpe-gen8-supplies": NOTHING,
     "ipmi-one-supply-of-two": {"bmc-redundancy": "WARN none"},
     "ipmi-r740xd-supplies": NOTHING,
+    "ipmi-sim-three-faults": {
+        "bmc-supplies": "FAIL none",
+        "bmc-fans": "FAIL none",
+        "bmc-temperatures": "FAIL none",
+    },
     "ipmi-supermicro-x10-sdr": NOTHING,
     "ipmi-telegraf-elist": NOTHING,
     "ipmi-telegraf-x3650-sdr": NOTHING,

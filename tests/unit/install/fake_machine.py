@@ -321,9 +321,9 @@ def plain_media(monkeypatch: Any) -> None:
     """Media are the configuration alone, with the CA's file in it: no xorriso, no agent image."""
 
     def make(agent: Path, config: bytes, ca: bytes, target: Path, console: str) -> None:
-        (target.parent.parent / "agents-ca.pem").write_bytes(ca)
-        content = {**json.loads(config), "ca": str(target.parent.parent / "agents-ca.pem")}
-        target.write_text(json.dumps(content))
+        authority = target.parent.parent / f"{target.stem}.ca.pem"
+        authority.write_bytes(ca)
+        target.write_text(json.dumps({**json.loads(config), "ca": str(authority)}))
 
     monkeypatch.setattr(medium, "make_iso", make)
     monkeypatch.setattr(server, "_POLL_SECONDS", 0.005)

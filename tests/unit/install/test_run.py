@@ -138,7 +138,7 @@ def test_one_that_fails_does_not_keep_the_others(site):
     ]
     assert found["worker1"].reason == "image: no memory"
     assert found["worker2"].reason == (
-        "worker2 is not installed: its power is on, and a machine that may be running is never reset."
+        "worker2 is left alone: its power is on, and a machine that may be running is never reset."
     )
     assert (
         found["worker2"].hint
@@ -193,7 +193,7 @@ def test_ready_nodes_are_left_alone_and_erased_with_their_serial_numbers_only(si
         (State.READY, True),
         (State.READY, False),
         (State.READY, True),
-    ]
+    ], found
     assert found["worker1"].hint == "to erase it, type its serial number: --reinstall worker1=SN-1"
     assert [one.calls.count("insert_media") for one in site.machines.values()] == [1, 2, 1]
 
@@ -202,7 +202,7 @@ def test_discoveries_need_neither_an_image_nor_a_key(site):
     site.key = Path("/nowhere/key")
     site.nodes = [node.model_copy(update={"install": None}) for node in site.nodes]
     found = site.run("discover")
-    assert {one.state for one in found.values()} == {State.SURVEYED}
+    assert {one.state for one in found.values()} == {State.SURVEYED}, found
     assert read("test", "worker1").inventory["cpus"] == 2
 
 

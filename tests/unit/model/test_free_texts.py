@@ -92,6 +92,7 @@ FREE = {
     "FabricSection.switches{key}": "refused unless a cable of the fabric ends there",
     "SwitchSection.description": COMPARED,
     "ClusterFile.networks{key}": "checked as a label (read_networks)",
+    "ClusterFile.firmware{key}": NAME_IN_THE_FILE,
     "ClusterFile.skus{key}": "checked as a label (read_skus)",
     "ClusterFile.roles{key}": NAME_IN_THE_FILE,
     "ClusterFile.roles{}{key}": "read by the role's own model",

@@ -110,7 +110,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
 
 
 def test_nothing_secret_is_on_the_kernels_command_line():
-    text = media.grub_config("k3x9ab12", "ttyS1,57600")
+    text = media.grub_config("k3x9ab12", "console=ttyS1,57600")
     assert "linux /vmlinuz console=ttyS1,57600 quiet rackwright.run=k3x9ab12\n" in text
     assert "initrd /agent.img /site.img\n" in text
     assert "t0ken" not in text

@@ -1,0 +1,113 @@
+"""What is kept of an erasure: which disk was erased by which method, and what of it was read again.
+
+One file for each run, below the state folder: `install/erased/NODE-RUN.json`. Levels are those of NIST SP 800-88
+Rev. 1 (December 2014), appendix A; docs/bare-metal.md says what they mean here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rackwright import __version__
+from rackwright.atomic_write import write_atomically
+from rackwright.install.erasure import DiskReport, Erasure
+from rackwright.install.inventory import Disk, Inventory
+from rackwright.install.record import Record, folder
+
+LEVELS = {
+    "nvme-format-crypto-erase": "purge",
+    "nvme-format-user-data-erase": "purge",
+    "secure-discard": "clear",
+    "write-zeroes": "clear",
+    "overwrite": "clear",
+}
+"""Method of the agent to what it is worth."""
+ERASED, INCOMPLETE = "erased", "incomplete"
+
+
+def make(
+    erasure: Erasure, found: Inventory, record: Record, reports: Mapping[str, DiskReport]
+) -> dict[str, Any]:
+    """The certificate; its result is `erased` only where every disk of the machine was erased and verified."""
+    disks = [_disk(disk, reports.get(disk.path)) for disk in erasure.disks]
+    disks += [
+        {**_known(disk), "erased": False, "verified": False, "error": why} for disk, why in erasure.left
+    ]
+    whole = bool(disks) and all(one["error"] is None for one in disks)
+    return {
+        "schema": 1,
+        "result": ERASED if whole else INCOMPLETE,
+        "rackwright": __version__,
+        "node": record.node,
+        "run": record.run,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "serial": found.dmi.product_serial,
+            "uuid": found.dmi.product_uuid,
+            "vendor": found.dmi.sys_vendor,
+            "product": found.dmi.product_name,
+        },
+        "disks": disks,
+    }
+
+
+def problems(certificate: Mapping[str, Any]) -> list[str]:
+    """A sentence for each disk that was not erased and verified."""
+    return [
+        f"{one['path']} (serial {one['serial'] or 'unknown'}): {one['error']}"
+        for one in certificate["disks"]
+        if one["error"] is not None
+    ]
+
+
+def write(state: Path, certificate: Mapping[str, Any]) -> Path:
+    """Keep a certificate below the folder of the journals; it is on the disk when this returns. Raises OSError."""
+    path = _path(state, certificate["node"], certificate["run"])
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_atomically(path, json.dumps(certificate, indent=2) + "\n")
+    return path
+
+
+def find(cluster: str, record: Record) -> tuple[Path, dict[str, Any]] | None:
+    """The certificate of a node's last run; None where it wrote none."""
+    path = _path(folder(cluster), record.node, record.run)
+    try:
+        read: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    return path, read
+
+
+def _path(state: Path, node: str, run: str) -> Path:
+    return state / "erased" / f"{node}-{run}.json"
+
+
+def _disk(disk: Disk, report: DiskReport | None) -> dict[str, Any]:
+    """One disk: who it is as the inventory has it, what became of it as the agent reports it."""
+    if report is None:
+        return {**_known(disk), "erased": False, "verified": False, "error": "the agent did not report on it"}
+    level = LEVELS.get(report.method or "")
+    error = report.error
+    if error is None and not (report.erased and report.verified and level):
+        error = f"erased: {report.erased}, verified: {report.verified}, by {report.method or 'no method'}"
+    return {
+        **_known(disk),
+        "method": report.method,
+        "level": level,
+        "erased": report.erased,
+        "verified": report.verified,
+        "samples": report.samples,
+        "samples_with_data_before": report.held_data,
+        "seconds": report.seconds,
+        "not_used": list(report.tried),
+        "error": error,
+    }
+
+
+def _known(disk: Disk) -> dict[str, Any]:
+    known = disk.model_dump(mode="json", include={"path", "serial", "wwn", "model", "size_bytes"})
+    return {**known, "held": list(disk.signatures)}
