@@ -96,7 +96,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 
 
 @pytest.fixture(scope="session")
-def provisioned(bare: Machines) -> Iterator[tuple[Machines, Ran]]:
+def provisioned(bare: Machines) -> tuple[Machines, Ran]:
     """The same after `rackwright provision`."""
     options = ("--confirm", "worker[1-3]", "--yes")
-    yield bare, bare.cli("provision", str(bare.file), *options, timeout=PROVISION_SECONDS)
+    return bare, bare.cli("provision", str(bare.file), *options, timeout=PROVISION_SECONDS)

@@ -52,7 +52,7 @@ def test_without_a_gateway_the_bridge_takes_the_first_free_address(tmp_path):
 @pytest.mark.parametrize(
     ("edits", "message"),
     [
-        ((), "head1 is bare-metal, and the lab boots containers and virtual machines."),
+        ((), "head1 is bare-metal without a BMC, which the lab cannot boot."),
         ((CONTAINERS, ("  key: keys/id_ed25519\n", "")), "names no `ssh.key`, which opens the lab's nodes."),
     ],
 )
