@@ -17,6 +17,8 @@ from rackwright.install.agent.programs import AgentError, log
 
 _PROGRESS_SECONDS = 5.0
 _AT_ONCE = 128
+_SAID = 1000
+"""Characters of what a program said; the head takes twice as many."""
 Step = Callable[[str, int], None]
 
 
@@ -58,7 +60,12 @@ class Result:
 
     def document(self) -> dict[str, Any]:
         """As the head is sent it."""
-        return {**vars(self), "seconds": round(self.seconds, 1)}
+        return {
+            **vars(self),
+            "seconds": round(self.seconds, 1),
+            "error": self.error and self.error[:_SAID],
+            "tried": [one[:_SAID] for one in self.tried],
+        }
 
 
 def parse(data: Any, run: str) -> Order:  # noqa: ANN401 - JSON data

@@ -13,6 +13,9 @@ PATHS = {
     "one that is held": "prechecked armed discovered inventoried held inventoried approved installing",
     "an answer that was lost": "prechecked armed discovered inventoried approved inventoried approved installing "
     "inventoried approved",
+    "an erasure": "prechecked armed discovered inventoried held inventoried approved erasing erased",
+    "an erasure whose order was lost": "prechecked armed discovered inventoried approved erasing inventoried approved "
+    "erasing erased",
     "a discovery": "prechecked armed discovered inventoried surveyed",
 }
 
@@ -25,6 +28,8 @@ def test_paths_that_are_taken(path):
 
 def test_nothing_is_written_but_after_an_approval_and_nothing_approved_but_after_an_inventory():
     assert [one for one in State if may_follow(one, State.INSTALLING)] == [State.APPROVED]
+    assert [one for one in State if may_follow(one, State.ERASING)] == [State.APPROVED]
+    assert [one for one in State if may_follow(one, State.ERASED)] == [State.ERASING]
     assert [one for one in State if may_follow(one, State.APPROVED)] == [State.INVENTORIED]
     assert [one for one in State if may_follow(one, State.DISCOVERED)] == [State.ARMED]
     assert [one for one in State if may_follow(one, State.ARMED)] == [State.PRECHECKED]
@@ -35,7 +40,7 @@ def test_nothing_is_ready_but_after_its_first_boot():
     assert [one for one in State if may_follow(one, State.FIRST_BOOT)] == [State.INSTALLED]
 
 
-@pytest.mark.parametrize("last", [State.READY, State.SURVEYED, State.FAILED])
+@pytest.mark.parametrize("last", [State.READY, State.SURVEYED, State.ERASED, State.FAILED])
 def test_what_has_ended_goes_on_with_a_new_run_only(last):
     assert [one for one in State if may_follow(last, one)] == [State.PRECHECKED]
     assert last not in UNDER_WAY
