@@ -1,7 +1,7 @@
 """What is kept of an erasure: which disk was erased by which method, and what of it was read again.
 
-One file for each run, below the state folder: `install/erased/NODE-RUN.json`. Levels are those of NIST SP 800-88
-Rev. 1 (December 2014), appendix A; docs/bare-metal.md says what they mean here.
+One file for each run, below the state folder: `install/erased/NODE-RUN.json`. docs/bare-metal.md says what each
+method is worth.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from rackwright.install.erasure import DiskReport, Erasure
 from rackwright.install.inventory import Disk, Inventory
 from rackwright.install.record import Record, folder
 
-LEVELS = {
-    "nvme-format-crypto-erase": "purge",
-    "nvme-format-user-data-erase": "purge",
-    "secure-discard": "clear",
-    "write-zeroes": "clear",
-    "overwrite": "clear",
-}
-"""Method of the agent to what it is worth."""
+METHODS = frozenset(
+    {
+        "nvme-format-crypto-erase",
+        "nvme-format-user-data-erase",
+        "secure-discard",
+        "write-zeroes",
+        "overwrite",
+    }
+)
+LEVEL = "clear"
+"""Of NIST SP 800-88, and no higher for any of them: `purge` asks for the drives' Sanitize commands, which are not used."""
 ERASED, INCOMPLETE = "erased", "incomplete"
 
 
@@ -90,14 +93,13 @@ def _disk(disk: Disk, report: DiskReport | None) -> dict[str, Any]:
     """One disk: who it is as the inventory has it, what became of it as the agent reports it."""
     if report is None:
         return {**_known(disk), "erased": False, "verified": False, "error": "the agent did not report on it"}
-    level = LEVELS.get(report.method or "")
     error = report.error
-    if error is None and not (report.erased and report.verified and level):
+    if error is None and not (report.erased and report.verified and report.method in METHODS):
         error = f"erased: {report.erased}, verified: {report.verified}, by {report.method or 'no method'}"
     return {
         **_known(disk),
         "method": report.method,
-        "level": level,
+        "level": LEVEL if error is None else None,
         "erased": report.erased,
         "verified": report.verified,
         "samples": report.samples,

@@ -134,7 +134,7 @@ class Installation:
         if node.install is None:
             return "no installation is declared (`install:`)"
         if node.install.installer is not None:
-            return f"{node.install.installer} is the distribution's own installer: `rackwright install render` writes its answers"
+            return f"answers for {node.install.installer} are not served by this version: use an image"
         if node.install.boot is BootWay.HTTP:
             return f"`boot: {node.install.boot}` is not carried out by this version; use virtual-media or pxe"
         return None

@@ -32,7 +32,7 @@ class Method:
     """One method, and how places read that it has erased."""
 
     name: str
-    """In reports and certificates; rackwright/install/erasure.py says what each is worth."""
+    """In reports and certificates; docs/bare-metal.md says what each is worth."""
     carry_out: Callable[[str, int, float, Progress], None]
     """Erases a disk of a size before a deadline of time.monotonic(); AgentError where it does not."""
     blank: tuple[int, ...]

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from rackwright.install import agent_image
 from rackwright.install.record import Record, read
 from tests.racks.host_state import State, differences
 from tests.racks.program import Ran
@@ -62,7 +64,20 @@ class Operator(Site):
         super().__init__(folder, "sushy", yaml.safe_load(_DECLARED))
         key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "id_ed25519")]
         subprocess.run(key, check=True, timeout=60)
-        self.cli("secrets", "put", "bmc_password", str(self.file), stdin=bmcs.PASSWORD)
+        self.password(bmcs.PASSWORD)
+
+    def password(self, text: str) -> None:
+        """Have this for the BMCs' password."""
+        self.cli("secrets", "put", "bmc_password", str(self.file), stdin=text)
+
+    @contextmanager
+    def wrong_password(self) -> Iterator[None]:
+        """Another one for a while."""
+        self.password("another password")
+        try:
+            yield
+        finally:
+            self.password(bmcs.PASSWORD)
 
     def network_cli(self, *arguments: str, expect: int | None = 0, timeout: float = 1800) -> Ran:
         """Run the program on the site's network; AssertionError on another exit status."""
@@ -155,8 +170,14 @@ def operator(tmp_path_factory: pytest.TempPathFactory, private: PrivateSite) -> 
 
 
 @pytest.fixture(scope="session")
-def installed(operator: Operator) -> tuple[Operator, Ran]:
-    """The same with its image built, and `rackwright install` run; its packages come from this machine's mirrors."""
+def agent() -> None:
+    """The image of the agent, built where no one has: the site's network leads to no mirror."""
+    agent_image.ensure(print)
+
+
+@pytest.fixture(scope="session")
+def installed(operator: Operator, agent: None) -> tuple[Operator, Ran]:
+    """The same with its image built, likewise outside, and `rackwright install` run."""
     build = ("image", "build", str(operator.file), "--group", machine.NAME, "--format", "root")
     operator.cli(*build, "--out", str(operator.folder / "image"))
     return operator, operator.install(expect=None)

@@ -49,7 +49,7 @@ def test_the_boot_device_is_set(ipmi: Operator):
 def test_what_it_does_not_know_is_said_and_not_taken_for_health(ipmi: Operator):
     (status,) = ipmi.bmc("status", "--json", expect=4).json()["nodes"]
     assert (status["status"], status["power"]) == ("UNKNOWN", "off")
-    assert [one["message"] for one in status["findings"]] == [
+    assert [one["text"] for one in status["findings"]] == [
         "the BMC failed to read its sensors (sdr elist)",
         "the BMC failed to read its event log",
     ]
@@ -63,8 +63,8 @@ def test_a_wrong_suite_a_wrong_password_and_silence_are_told_apart(ipmi: Operato
             return " ".join(ipmi.bmc("power", "status", expect=4).err.split())
 
     assert "refuses cipher suite 17 of IPMI" in refused(cipher_suite=17)
-    ipmi.cli("secrets", "put", "wrong", str(ipmi.file), stdin="another password")
-    assert "refuses user admin or the password" in refused(password="wrong")
+    with ipmi.wrong_password():
+        assert "refuses user admin or the password" in refused()
     assert "does not answer IPMI on UDP port 623" in refused(address="10.88.0.99")
 
 

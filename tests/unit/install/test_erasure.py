@@ -324,7 +324,7 @@ def test_an_erased_machine_has_a_certificate_and_nothing_to_protect(bench):
     assert (second["serial"], second["method"], second["level"]) == (
         "DISK-2",
         "nvme-format-user-data-erase",
-        "purge",
+        "clear",
     )
 
 
@@ -351,6 +351,7 @@ def test_one_disk_that_is_not_erased_and_verified_fails_the_node(bench, changes,
     assert reason in bench.journal.record.reason
     assert "DISK-2" not in bench.journal.record.reason
     assert bench.certificate["result"] == "incomplete"
+    assert [one["level"] for one in bench.certificate["disks"]] == [None, "clear"]
     assert bench.journal.record.stands is False
 
 

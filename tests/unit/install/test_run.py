@@ -398,7 +398,7 @@ def test_everything_is_refused_before_the_first_machine_is_touched_and_all_at_on
     assert refused(site) == (
         "worker1: no BMC is declared; worker2: no installation is declared (`install:`); "
         "worker4: `boot: http` is not carried out by this version; use virtual-media or pxe; "
-        "worker5: preseed is the distribution's own installer: `rackwright install render` writes its answers."
+        "worker5: answers for preseed are not served by this version: use an image."
     )
     assert refused(site, mode="discover") == "worker1: no BMC is declared."
 
