@@ -65,10 +65,10 @@ def test_a_bmc_with_the_certificate_of_another_ca_or_another_password(operator: 
     other, _ = certificates.make(tmp_path, BMC)
     (operator.folder / "other-ca.pem").write_bytes(other)
     with operator.declaring(lambda content: content["defaults"]["bmc"].update(ca="other-ca.pem")):
-        assert "do not vouch for" in " ".join(operator.bmc("power", "status", expect=4).err.split())
+        assert "do not vouch for" in _said(operator.bmc("power", "status", expect=4))
     with operator.wrong_password():
-        refused = operator.bmc("power", "status", expect=4).err
-    assert f"refuses the password of user {bmcs.USER}" in " ".join(refused.split())
+        refused = operator.bmc("power", "status", expect=4)
+    assert f"refuses the password of user {bmcs.USER}" in _said(refused)
 
 
 def test_everything_is_in_the_private_network(operator: Operator, private: PrivateSite, before: HostState):
@@ -117,8 +117,7 @@ def test_it_is_installed_and_reached_with_the_host_key_that_it_made(
 def test_a_running_machine_is_left_alone(installed: tuple[Operator, Ran]):
     operator, _ = installed
     booted = operator.ssh("cat /proc/sys/kernel/random/boot_id").out
-    refused = operator.install("--reinstall", f"{machine.NAME}={machine.UUID}", expect=3)
-    said = " ".join((refused.out + refused.err).split())
+    said = _said(operator.install("--reinstall", f"{machine.NAME}={machine.UUID}", expect=3))
     assert "its power is on" in said
     assert "something answers ssh at its address" in said
     assert operator.ssh("cat /proc/sys/kernel/random/boot_id").out == booted
@@ -133,16 +132,16 @@ def test_from_its_disk_again_it_is_still_installed(
     assert operator.power("soft", "--confirm", machine.NAME) == "power soft accepted"
     until(lambda: not machine.runs(private), "end of the shutdown", _POWER_SECONDS)
     refused = operator.install(expect=3)
-    assert f"--reinstall {machine.NAME}={machine.UUID}" in refused.err
+    assert f"to erase it, type its UUID: --reinstall {machine.NAME}={machine.UUID}" in _said(refused)
     refused = operator.install("--reinstall", f"{machine.NAME}={_OTHER_UUID}", expect=3)
-    assert f"{_OTHER_UUID} is not its UUID" in " ".join(refused.err.split())
+    assert f"{_OTHER_UUID} is not its UUID" in _said(refused)
     with operator.declaring(lambda content: content["nodes"][0].update(macs=[_OTHER_MAC])):
         warned, refused = (
             operator.bmc("status"),
             operator.install(expect=3),
         )  # the BMCs' addresses are swapped, say
-    assert f"the declared MAC {_OTHER_MAC} is none of its ports" in " ".join(warned.out.split())
-    assert f"the machine of its BMC has the MACs {machine.MAC}" in " ".join(refused.err.split())
+    assert f"the declared MAC {_OTHER_MAC} is none of its ports: {machine.MAC}" in _said(warned)
+    assert f"the machine of its BMC has the MACs {machine.MAC}" in _said(refused)
     assert not machine.runs(private)
 
     assert operator.power("on") == "power on accepted"
@@ -150,6 +149,11 @@ def test_from_its_disk_again_it_is_still_installed(
     assert operator.ssh("cat /proc/sys/kernel/random/boot_id").out != booted
     _is_the_installed_system(operator)
     assert operator.record().state is State.READY
+
+
+def _said(ran: Ran) -> str:
+    """What a command wrote, without its line breaks."""
+    return " ".join((ran.err + ran.out).split())
 
 
 def _is_the_installed_system(operator: Operator) -> None:
