@@ -76,7 +76,7 @@ def test_what_was_meant(typed, known, meant):
         ("labels", GROUP),
         ("ntp", SSH),
         ("id", GROUP),
-        ("bmc", GROUP),
+        ("asset", GROUP),
         ("bonding", NETWORK),
         ("yum", MIRRORS),
         ("x" * 5000, FILE),
