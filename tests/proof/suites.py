@@ -874,7 +874,13 @@ SUITES = (
             "tests/racks/vagrant/rack.py",
         ),
         tests=("tests/racks/bare_metal", "tests/racks/sushy", "tests/racks/provisioned", "-m", "lab"),
-        smoke=("tests/racks/bare_metal", "tests/racks/provisioned", "-m", "lab and smoke"),
+        smoke=(
+            "tests/racks/bare_metal",
+            "tests/racks/provisioned",
+            "tests/racks/sushy",
+            "-m",
+            "lab and smoke",
+        ),
         limit_seconds=10800,
     ),
     Suite(
