@@ -259,7 +259,7 @@ def test_the_commands(rack: Rack, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert re.search(r"node1 +10\.77\.0\.11 +debian-13 +container +ready", table)
     assert lab("fault", "node1", "slow", "20", "0").returncode == 0
     assert "slow 20 0" in lab("status").stdout
-    assert lab("heal", "node1").stderr == "node1: ready\n"
+    assert lab("heal", "node1").stderr == "node1: healed\n"
     assert CliRunner().invoke(lab_app, ["down", "--all", "--name", "x"]).exit_code == 1
 
 

@@ -18,7 +18,6 @@ from tests.factories import make_cluster, make_node
 from tests.unit.health.bases import SKUS
 from tests.unit.why.test_why import OPTIONS, Shell, no_plan
 
-NOW = datetime.now(UTC)
 BMC = Bmc(address=IPv4Address("10.77.1.11"), user="admin", password="bmc_password")
 CLUSTER = make_cluster(
     make_node("head1", 10, NodeRole.HEAD, options=OPTIONS),
@@ -28,10 +27,16 @@ CLUSTER = make_cluster(
 )  # fmt: skip
 NODE = CLUSTER.by_name["gpu1"]
 REFUSED = BmcError("The BMC of gpu1 (10.77.1.11) does not answer within 30 s.")
-UE = LogEntry(NOW - timedelta(hours=1), Condition.CRITICAL, "Uncorrectable ECC", "Memory")
 OLD = LogEntry(None, Condition.CRITICAL, "CPU 1 has an internal error (IERR).")
 FAN = BmcHealth(Condition.CRITICAL, fans=(Part("Fan 3", Condition.CRITICAL, 0, "RPM"),))
 SOUND = BmcHealth(Condition.OK, fans=(Part("Fan 3", Condition.OK, 9000, "RPM"),))
+
+
+@pytest.fixture
+def ue() -> LogEntry:
+    """An uncorrectable memory error of an hour ago; a test may run long after this file was read."""
+    when = datetime.now(UTC) - timedelta(hours=1)
+    return LogEntry(when, Condition.CRITICAL, "Uncorrectable ECC", "Memory")
 
 
 class Client:
@@ -84,13 +89,13 @@ def test_a_node_that_is_off(tmp_path):
     assert names == ["scheduler", "health", "bmc", "declaration", "changes", "kernel"]
 
 
-def test_failed_parts_and_critical_events(tmp_path):
-    found = explain(tmp_path, Client(health=FAN, log=(UE, OLD)))
+def test_failed_parts_and_critical_events(tmp_path, ue):
+    found = explain(tmp_path, Client(health=FAN, log=(ue, OLD)))
     assert part(found).lines == (
         "power is on",
         "bmc-log-memory FAIL: Memory: Uncorrectable ECC, 1.0 h ago",
         "bmc-fans FAIL: Fan 3: critical, 0 RPM",
-        f"logged {UE.when:%Y-%m-%d %H:%M:%S}: uncorrectable memory error: Uncorrectable ECC",
+        f"logged {ue.when:%Y-%m-%d %H:%M:%S}: uncorrectable memory error: Uncorrectable ECC",
         "logged at an unknown time: processor error: CPU 1 has an internal error (IERR).",
     )
     assert found.next_step.startswith("rma: Replace the DIMM that the BMC's log names.")
@@ -98,8 +103,8 @@ def test_failed_parts_and_critical_events(tmp_path):
     assert (data["power"], len(data["results"]), len(data["events"])) == ("on", 2, 2)
 
 
-def test_one_that_is_off_after_a_memory_error_is_repaired_first(tmp_path):
-    assert explain(tmp_path, Client(Power.OFF, log=(UE,))).next_step.endswith(" on --limit gpu1`.")
+def test_one_that_is_off_after_a_memory_error_is_repaired_first(tmp_path, ue):
+    assert explain(tmp_path, Client(Power.OFF, log=(ue,))).next_step.endswith(" on --limit gpu1`.")
 
 
 def test_fans_of_a_node_that_is_off_may_stand_still(tmp_path):
@@ -121,8 +126,8 @@ def test_a_bmc_that_does_not_answer_is_asked_once_and_named(tmp_path):
     assert found.unknown
 
 
-def test_one_answer_that_fails_leaves_the_others(tmp_path):
-    found = explain(tmp_path, Client(health=REFUSED, log=(UE,)))
+def test_one_answer_that_fails_leaves_the_others(tmp_path, ue):
+    found = explain(tmp_path, Client(health=REFUSED, log=(ue,)))
     assert part(found).lines[:2] == (
         "power is on",
         "bmc-log-memory FAIL: Memory: Uncorrectable ECC, 1.0 h ago",
@@ -166,7 +171,7 @@ def test_a_node_without_a_declared_bmc_has_no_such_part():
 
 
 def test_what_a_bmc_says_is_printable_and_bounded(tmp_path):
-    bad = LogEntry(NOW, Condition.CRITICAL, "Uncorrectable ECC \x1b[2J" + "x" * 10**5, "Memory")
+    bad = LogEntry(datetime.now(UTC), Condition.CRITICAL, "Uncorrectable ECC \x1b[2J" + "x" * 10**5, "Memory")
     found = part(explain(tmp_path, Client(log=(bad,) * 50)))
     assert all("\x1b" not in line and len(line) <= 1001 for line in found.lines)
     assert len(found.lines) < 10
