@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -121,7 +120,6 @@ def test_others_on_the_control_node_cannot_read_tokens(server):
     assert not Path(made).exists()
 
 
-@pytest.mark.skipif(shutil.which("dnsmasq") is None, reason="needs dnsmasq")
 def test_dnsmasq_takes_its_settings(server, tmp_path):
     (tmp_path / "conf").write_text(dnsmasq_conf(server.cluster, server.network, server.folder))
     done = subprocess.run(
