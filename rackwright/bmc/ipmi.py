@@ -184,7 +184,7 @@ class IpmiClient:
             password = self._target.password.reveal().encode()
             if len(password) > _PASSWORD_MAX or b"\n" in password:
                 raise BmcError(
-                    f"The secret {self._target.bmc.password}, for the BMC of {self._target.node}, is no password of "
+                    f"The secret {self._target.bmc.password}, for the BMC of {self._target.node}, is not a valid password for "
                     f"IPMI: more than {_PASSWORD_MAX} bytes, or several lines.",
                     hint="give the BMC's user a password of at most 20 characters and store it with: "
                     f"rackwright secrets put {self._target.bmc.password} FILE",
@@ -198,7 +198,7 @@ class IpmiClient:
         return Path(self._folder.name, "password")
 
     def _optional(self, *command: str, long: bool = False) -> str:
-        """The output, empty where the BMC has no such command."""
+        """The output; empty where the BMC lacks the command."""
         try:
             return self._run(*command, long=long)
         except NoAnswer:

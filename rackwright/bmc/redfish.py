@@ -176,7 +176,7 @@ class RedfishClient:
         known = attributes_of(self._session.get(path))
         if unknown := sorted(set(changes) - set(known)):
             raise self._session.target.cannot(
-                f"set {', '.join(unknown)}: its BIOS has no such attribute",
+                f"set {', '.join(unknown)}: its BIOS lacks the attribute",
                 hint="names differ by maker and firmware; the BMC's web page lists them",
             )
         self._changes.bios(path, changes)

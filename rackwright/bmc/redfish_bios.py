@@ -48,7 +48,7 @@ def refusals(
     found = {}
     for name, value in changes.items():
         if name not in now and name not in registry:
-            found[name] = "this BIOS has no such attribute" + _near(name, [*now, *registry])
+            found[name] = "this BIOS lacks the attribute" + _near(name, [*now, *registry])
         elif (why := _refused(document(registry.get(name)), value)) is not None:
             found[name] = why
     return found

@@ -1,7 +1,7 @@
 """The hardware's event log: readers of Redfish documents.
 
 Each maker has it in another place under another name: SEL, Sel, IML, EventLog, Log1, below the system or the manager.
-Logs of logins, of the BMC itself and of crash dumps stand beside it and are not read.
+The BMC also has logs of logins, of itself and of crash dumps; they are not read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BY_PREFERENCE = (
     *("sel", "iml", "platformlog", "standardlog", "eventlog", "log1", "log", "activelog"),
     *("lclog", "iel"),
 )
-"""Ids of the hardware's log, lower case; a name that is not here is read where there is no other."""
+"""Ids of the hardware's log, lower case; a log with another name is read only if it is the only one."""
 _OTHERS = (
     "audit",
     "dump",

@@ -1,4 +1,4 @@
-"""Where things stand in a BMC's tree of resources: the system, its manager, its chassis, its event log.
+"""Paths in a BMC's tree of resources: the system, its manager, its chassis, its event log.
 
 The names differ by maker, and one BMC may show several systems: the HGX baseboard of NVIDIA's has a tree beside the
 host's.
@@ -84,7 +84,7 @@ class Tree:
         return [found for one in named[:2] if (found := self.optional(one))]
 
     def chassis(self, system: Document) -> list[Document]:
-        """The chassis that the system stands in, and those that these are part of: NVIDIA's has its sensors there."""
+        """The system's chassis and the chassis that contain it: NVIDIA's sensors are in the outer one."""
         named = links(sub(system, "Links"), "Chassis")
         if not named:
             collection = self.optional(link(self.session.root(), "Chassis"))
@@ -130,7 +130,7 @@ class Tree:
 
 
 def choose_system(documents: dict[str, Document]) -> list[str]:
-    """Of several systems, the paths of those that may be the host; one, where there is no doubt."""
+    """Paths of the systems that may be the host; exactly one where that is certain."""
     hosts = [
         path
         for path, doc in documents.items()

@@ -11,11 +11,11 @@ from rackwright.model.bmc import Bmc
 from rackwright.secrets.secret import Secret
 
 Connect = Callable[[str, int, float], socket.socket]
-"""Makes a TCP connection to an address and port within so many seconds; errors are OSError."""
+"""Opens a TCP connection to an address and port, with a time limit in seconds; raises OSError."""
 
 
 class ResourceMissing(BmcError):  # noqa: N818 - reads as the sentence it is
-    """The BMC has no such resource, or does not let this user see it."""
+    """The BMC lacks the resource, or does not let this user see it."""
 
 
 class ResourceBroken(BmcError):  # noqa: N818

@@ -25,7 +25,7 @@ _LINE_MAX = 4096
 
 
 class Consent:
-    """Called again and again while machines work: lists the disks of those that wait, and takes what is typed."""
+    """Called repeatedly while machines work: lists the disks of those that wait, and takes what is typed."""
 
     def __init__(self, cluster: Cluster, nodes: Sequence[Node], console: Console) -> None:
         self._cluster, self._console = cluster, console

@@ -86,7 +86,7 @@ def show_not_updated(lines: Mapping[str, Sequence[Line]]) -> None:
 
 
 def show_plan(plan: Mapping[str, Sequence[str]], known: Situation, off: Sequence[str]) -> None:
-    """What is done to which node, and what stands in its way; equal nodes once."""
+    """What will be done to each node, and what prevents it; nodes that are alike share a row."""
     same: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for node, texts in plan.items():
         if texts:

@@ -89,7 +89,7 @@ def _note_outside(
     else:
         report.add(
             path,
-            "There is no network for BMCs.",
+            "No network has the purpose `bmc`.",
             "e.g. `networks: {bmc: {purpose: bmc, cidr: 10.20.0.0/16}}`",
         )
 

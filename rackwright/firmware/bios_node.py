@@ -69,7 +69,7 @@ class BiosNode:
         lacking = _lacking(wanted, pending)
         if lacking and unanswered is not None:
             raise unanswered
-        if lacking and pending:  # some BMCs do not show what is pending: then the boot tells
+        if lacking and pending:  # some BMCs do not show what is pending: the boot shows it
             kept = ", ".join(sorted(set(wanted) - set(lacking))) or "none of them"
             raise FirmwareError(
                 f"The BMC did not take {', '.join(lacking)}; it keeps {kept} for the next boot.",

@@ -143,7 +143,7 @@ def _attributes(baseline: Baseline, reading: Reading) -> Iterator[Line]:
         if reading.attributes_error is not None:
             yield Line(name, Verdict.UNKNOWN, None, declared, reading.attributes_error, attribute=True)
         elif name not in reading.attributes:
-            why = "the BMC lists no such attribute"
+            why = "the BMC does not list the attribute"
             yield Line(name, Verdict.UNKNOWN, None, declared, why, attribute=True)
         else:
             found = reading.attributes[name]

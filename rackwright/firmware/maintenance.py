@@ -165,7 +165,7 @@ class Maintenance:
 
 
 def waves(nodes: Sequence[Node], at_once: int) -> Iterator[tuple[Node, ...]]:
-    """So many nodes at once; each head alone, after the others."""
+    """This number of nodes at once; each head alone, after the others."""
     others = [node for node in nodes if not node.holds(NodeRole.HEAD)]
     for start in range(0, len(others), at_once):
         yield tuple(others[start : start + at_once])

@@ -1,4 +1,4 @@
-"""Which images a node needs, in which order; what stands in the way. Pure functions."""
+"""Which images a node needs, in which order, and what prevents it. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the node's BMC told, as the checks read it."""
+"""What the node's BMC reported, as the checks read it."""
 
 from __future__ import annotations
 

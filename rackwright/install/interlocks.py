@@ -68,7 +68,7 @@ def _identity(node: Node, identity: BmcIdentity) -> list[Refusal]:
         reported = "no serial number" if identity.serial is None else f"the serial number {identity.serial!r}"
         found.append(
             Refusal(
-                f"its BMC reports {reported} and no UUID, which the booted machine cannot be told by",
+                f"its BMC reports {reported} and no UUID, which the booted machine would be identified by",
                 "set it with the maker's tool: a MAC address alone is not trusted",
             )
         )

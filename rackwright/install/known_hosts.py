@@ -34,5 +34,5 @@ def _replace(path: Path, text: str) -> None:
         os.fsync(file.fileno())
     new.chmod(0o644)
     if os.geteuid() == 0:
-        os.chown(new, model.st_uid, model.st_gid)  # run with sudo in the folder of whoever works there
+        os.chown(new, model.st_uid, model.st_gid)  # run with sudo in a folder that belongs to the operator
     new.replace(path)

@@ -210,7 +210,7 @@ class Machine:
         return False
 
     def _power(self, state: State) -> Power:
-        """The power, or UNKNOWN while the BMC does not answer, which is no reason to stop for some minutes."""
+        """The power, or UNKNOWN while the BMC does not answer, which is tolerated for some minutes."""
         try:
             power = self.bmc.power()
         except BmcError as error:
@@ -256,7 +256,7 @@ class Machine:
             self.bmc.set_power(PowerAction.ON)
 
     def _insist(self, order: Callable[[], None]) -> None:
-        """Give an order that may be given twice, again and again while the BMC fails; BmcError after some minutes."""
+        """Repeat an idempotent order while the BMC fails; BmcError after some minutes."""
         deadline = time.monotonic() + self.tempo.bmc_silent
         while True:
             try:

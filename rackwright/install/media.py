@@ -157,5 +157,5 @@ def _copy(source: Path, target: Path) -> None:
 def _put(target: Path, content: bytes) -> None:
     unfinished = target.with_name(f".{target.name}.new")
     unfinished.write_bytes(content)
-    unfinished.chmod(0o644)  # whatever the umask: TFTP servers serve what all can read
+    unfinished.chmod(0o644)  # regardless of the umask: TFTP servers serve what all can read
     unfinished.replace(target)

@@ -56,7 +56,7 @@ def orders(
 
 
 def kernel_arguments(install: Install, run: str) -> str:
-    """Of the first boot; the run tells this installation from an older one on the same disk."""
+    """Of the installed kernel; the run distinguishes this installation from an older one on the same disk."""
     console = () if install.console is None else ("console=tty0", f"console={install.console}")
     return " ".join((*console, *install.kernel_arguments, f"rackwright.run={run}"))
 

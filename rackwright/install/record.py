@@ -38,7 +38,7 @@ class Record:
     since: float = 0.0
     """When the state was entered, seconds since 1970."""
     was_ready: bool = False
-    """Whether any run ever finished: it stays so, whatever becomes of the node, until its disks are erased."""
+    """Whether any run ever finished; stays true until the node's disks are erased."""
     stands: bool = False
     """Whether the last run that wrote its disks finished, so that what it installed is still there."""
     reason: str = ""
@@ -46,7 +46,7 @@ class Record:
     serial: str = ""
     """Of the machine, as its BMC printed it before it was powered on."""
     uuid: str = ""
-    """Likewise; it tells the machine where there is no serial number."""
+    """Likewise; identifies the machine where it has no serial number."""
     mac: str = ""
     """Of the port by which the agent reaches the head."""
     token: str = ""

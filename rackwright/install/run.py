@@ -64,7 +64,7 @@ class Asked:
 
 
 class Turns:
-    """Lets nodes begin: so many at once, and so many of each rack; none once the run is to end."""
+    """Lets nodes begin, up to a limit in all and one for each rack; none once the run is to end."""
 
     def __init__(self, cluster: Cluster, at_once: int, rack_percent: int) -> None:
         sizes = Counter(node.rack for node in cluster.nodes)
@@ -156,7 +156,7 @@ class Installation:
     def run(self, meanwhile: Callable[[], None] = lambda: None) -> list[Outcome]:
         """Install the nodes; one that fails does not keep the others. Returns when every node has ended.
 
-        + meanwhile: called again and again until then; it must not block
+        + meanwhile: called repeatedly until then; it must not block
         """
         keys = credentials(self._cluster.name, frozenset((self._network.server, self._network.bmc_server)))
         cases = self._open_desk()

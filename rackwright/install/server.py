@@ -51,7 +51,7 @@ class Server:
 
 
 class _Places:
-    """Connections that may be open: so many in all, and of one address so many that others still get through."""
+    """Limits on open connections: in all, and for one address, so that others still get through."""
 
     def __init__(self) -> None:
         self._lock, self._open = threading.Lock(), Counter[str]()

@@ -13,7 +13,7 @@ class State(StrEnum):
     PRECHECKED = "prechecked"
     """Its BMC is the declared machine's, which is off."""
     ARMED = "armed"
-    """A token is out, and the machine is told to boot the agent."""
+    """A token has been issued, and the machine was ordered to boot the agent."""
     DISCOVERED = "discovered"
     """The agent has shown the token."""
     INVENTORIED = "inventoried"

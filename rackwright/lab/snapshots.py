@@ -62,7 +62,7 @@ def _take_running(spec: RackSpec, target: NodeSpec, name: str) -> None:
         {"type": "blockdev-snapshot-internal-sync", "data": {"device": drive, "name": name}}
         for drive in drives
     ]
-    if target.bmc is not None:  # whatever is installed on it may have no guest agent
+    if target.bmc is not None:  # what is installed on it may lack a guest agent
         vm.monitor_ask(spec.name, target, "transaction", actions=actions)
         return
     socket = names.node_state(spec.name, target.name) / qemu.AGENT

@@ -107,5 +107,5 @@ class Baseline(Frozen):
 
 
 def matches(glob: str, text: str) -> bool:
-    """Whether a glob names an id or a name, whatever their case."""
+    """Whether a glob matches an id or a name, ignoring case."""
     return fnmatchcase(text.casefold(), glob.casefold())

@@ -31,12 +31,12 @@ SHOWN = 4
 
 
 def there(document: Document) -> BmcSection | Finding:
-    """What the BMC told, or that the node has none that it reaches."""
+    """What the BMC reported, or that the node cannot reach one."""
     section = document.bmc
     if section.tool is None:
         return aside("ipmitool is not installed")
     if section.device is None:
-        return aside("the node reaches no BMC: there is no /dev/ipmi0")
+        return aside("the node reaches no BMC: /dev/ipmi0 is missing")
     return section
 
 
@@ -203,7 +203,7 @@ def bmc_power(expected: Expected, document: Document) -> Iterator[Finding]:
     elif power.active is False:
         yield warn("power measurement is switched off")
     elif power.watts is None or power.active is None:
-        raise Unreadable("the BMC tells no power draw")
+        raise Unreadable("the BMC reports no power draw")
     elif power.watts <= 0:
         yield fail(f"{power.watts} W")
     else:

@@ -1,7 +1,7 @@
 """What the node's BMC knows, asked in-band by ipmitool: sensors, event log, power draw, faults of the chassis.
 
 A BMC answers one question after the other and takes seconds, so what is short comes first and each question has its
-own limit. No device or no ipmitool is no error: a node need not have a BMC that it reaches.
+own limit. A missing device or ipmitool is not an error: not every node can reach a BMC.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def parse_events(text: str) -> list[dict[str, Any]]:
 
 
 def seconds_of(text: str) -> float | None:
-    """A time of the event log (ipmitool runs in UTC); None for `Pre-Init` and whatever else is not one."""
+    """A time of the event log (ipmitool runs in UTC); None for `Pre-Init` and other text."""
     found = _TIME.search(text)
     if found is None:
         return None

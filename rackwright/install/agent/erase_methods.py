@@ -15,7 +15,7 @@ SLOWEST = 25 * 10**6
 """Bytes a second of a disk that is still at work, with many others behind one controller."""
 _LEAST_SECONDS = 1800.0
 _STEP = 1 << 30
-"""A program that erases is run for so many bytes, so that it can be stopped and its progress is known."""
+"""An erasing program is run on one piece at a time, so that it can be stopped and its progress is known."""
 _BLOCK, _SYNC = 4 << 20, 256 << 20
 _FORMATS, _MANAGES = 0b10, 0b1000
 """Bits of OACS (NVM Express base specification, Identify Controller): Format NVM, Namespace Management."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rackwright.install.agent.programs import AgentError
 
 EDGE, PLACE, PLACES = 1 << 20, 16 << 10, 64
-"""The first and last MiB, where tables and superblocks are, and so many places between them."""
+"""The first and last MiB, where tables and superblocks are, and this number of places between them."""
 _ALIGNED = 4096
 """Direct reads begin and end at multiples of a sector; no disk has larger ones."""
 _SECTOR = 512
@@ -53,7 +53,7 @@ def read(path: str, places: Sequence[Place]) -> list[bytes]:
 
 
 def held_data(before: Sequence[bytes]) -> int:
-    """How many samples had anything in them but one byte again and again."""
+    """How many samples held anything but one repeated byte."""
     return sum(sample != sample[:1] * len(sample) for sample in before)
 
 

@@ -1,7 +1,7 @@
 """The part of autoinstall that we write, strict: subiquity ignores a misspelt key, and some wrong types of storage.
 
 From the public references alone, read 2026-11-27: Autoinstall configuration reference manual, curtin's storage and
-apt_source topics, netplan's YAML configuration. Subiquity's own JSON Schema is AGPL and is no part of this.
+apt_source topics, netplan's YAML configuration. Subiquity's own JSON Schema is AGPL and is not used here.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def console(request: Request) -> list[str]:
 
 
 def first_boot(request: Request) -> list[str]:
-    """Kernel arguments of the installed system; the run tells it from an older one on the same disk."""
+    """Kernel arguments of the installed system; the run distinguishes it from an older one on the same disk."""
     return [*console(request), *request.install.kernel_arguments, f"rackwright.run={request.run}"]
 
 

@@ -99,7 +99,7 @@ def _look(spec: RackSpec, one: NodeSpec) -> View:
 
 
 def _note_changes(spec: RackSpec, one: NodeSpec) -> None:
-    """Write to the event log what happened to the machine since the last look, whoever did it."""
+    """Write to the event log what happened to the machine since the last look, by any cause."""
     power = "On" if node.running(spec.name, one.name) else "Off"
     broken = [fault for fault in PARTS if fault in fault_record.recorded(spec.name, one.name)]
     known = settings.read(spec.name, one.name)

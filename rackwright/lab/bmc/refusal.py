@@ -45,7 +45,9 @@ def bad_request(message: str, message_id: str = "PropertyValueError") -> Refusal
 def unauthorized() -> Refusal:
     """Neither password nor token."""
     basic = {"WWW-Authenticate": 'Basic realm="Redfish"'}
-    return Refusal(401, "NoValidSession", "There is no valid session, and no valid password.", basic)
+    return Refusal(
+        401, "NoValidSession", "The request has neither a valid session nor a valid password.", basic
+    )
 
 
 def not_found(path: str) -> Refusal:

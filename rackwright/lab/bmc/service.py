@@ -45,7 +45,7 @@ def running(rack: str) -> bool:
 
 
 def answers(rack: str, node: NodeSpec) -> bool:
-    """Whether a node's BMC answers at its address, whatever its certificate."""
+    """Whether a node's BMC answers at its address; its certificate is not checked."""
     assert node.bmc is not None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

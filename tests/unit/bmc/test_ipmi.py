@@ -287,7 +287,7 @@ def test_a_password_that_ipmi_cannot_have(ipmitool):
     with pytest.raises(BmcError) as caught:
         IpmiClient(_target("x" * 21)).power()
     assert caught.value.message == (
-        "The secret bmc_password, for the BMC of gpu001, is no password of IPMI: more than 20 bytes, or several lines."
+        "The secret bmc_password, for the BMC of gpu001, is not a valid password for IPMI: more than 20 bytes, or several lines."
     )
 
 

@@ -443,7 +443,7 @@ def test_bios_attributes(bmc):
 
 
 def test_an_unknown_bios_attribute(bmc):
-    with pytest.raises(BmcError, match=r"cannot set Sriov: its BIOS has no such attribute\.$"):
+    with pytest.raises(BmcError, match=r"cannot set Sriov: its BIOS lacks the attribute\.$"):
         bmc.client().set_bios({"Sriov": "Enabled"})
     assert bmc.changes() == []
 

@@ -78,7 +78,7 @@ BMCS = [
     (
         [("  oob: {purpose: bmc, cidr: 10.9.0.0/24}\n", "")],
         "nodes[1].bmc.address",
-        "There is no network for BMCs.",
+        "No network has the purpose `bmc`.",
         "e.g. `networks: {bmc: {purpose: bmc, cidr: 10.20.0.0/16}}`",
     ),
     (

@@ -122,9 +122,7 @@ def test_rules(entry, value, why):
 
 def test_an_attribute_that_is_unknown():
     found = refusals({"ProcVirtualisation": "On"}, {"ProcVirtualization": "Off"}, {})
-    assert found == {
-        "ProcVirtualisation": "this BIOS has no such attribute; did you mean `ProcVirtualization`"
-    }
+    assert found == {"ProcVirtualisation": "this BIOS lacks the attribute; did you mean `ProcVirtualization`"}
 
 
 def _report(machine, attributes):
@@ -145,7 +143,7 @@ def test_everything_that_is_refused_is_said_before_anything_is_done(machine):
     with pytest.raises(FirmwareError) as refused:
         refuse_attributes(reports)
     assert refused.value.message == (
-        "Nothing was changed: worker1: Smt: this BIOS has no such attribute; worker1: BootMode: it is read-only; "
+        "Nothing was changed: worker1: Smt: this BIOS lacks the attribute; worker1: BootMode: it is read-only; "
         "worker1: SriovGlobalEnable: Maybe is not one of: Enabled."
     )
 

@@ -61,7 +61,7 @@ def shown(baseline, **reading):
                 ("A", "as declared", None),
                 ("B", "differs", None),
                 ("C", "differs", "the BMC has text (in quotes), declared is a number"),
-                ("D", "UNKNOWN", "the BMC lists no such attribute"),
+                ("D", "UNKNOWN", "the BMC does not list the attribute"),
                 ("E", "differs", "the case of its letters differs"),
             ],
         ),

@@ -105,7 +105,7 @@ def test_a_mac_alone_is_never_trusted(serial):
     for declared in (None, "SN-1", serial):
         node = NODE.model_copy(update={"serial": declared})
         found = messages(node, seen(BmcIdentity(serial=serial, macs=(mac(1),))))
-        assert any("which the booted machine cannot be told by" in one for one in found)
+        assert any("which the booted machine would be identified by" in one for one in found)
 
 
 UUID = "1f0c0000-0000-4000-8000-000000000001"
@@ -118,7 +118,7 @@ AMI = "03000200-0400-0500-0006-000700080009"
 def test_nor_with_a_uuid_that_was_never_set(uuid):
     identity = BmcIdentity(serial="0123456789", uuid=uuid, macs=(mac(1),))
     assert messages(found=seen(identity))[-1] == (
-        "its BMC reports the serial number '0123456789' and no UUID, which the booted machine cannot be told by"
+        "its BMC reports the serial number '0123456789' and no UUID, which the booted machine would be identified by"
     )
 
 
