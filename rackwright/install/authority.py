@@ -7,7 +7,6 @@ valid from 1970 on, so that a machine whose clock lost its battery still reaches
 from __future__ import annotations
 
 import fcntl
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
@@ -18,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from rackwright.atomic_write import write_atomically
 from rackwright.install.record import folder
 
 _BEGIN, _LIFE = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=3650)
@@ -60,7 +60,7 @@ def _credentials(place: Path, addresses: frozenset[IPv4Address]) -> Credentials:
         .sign(loaded, hashes.SHA256())
     )
     chain = place / _SERVER
-    _write(chain, certificate.public_bytes(serialization.Encoding.PEM) + _pem(key))
+    write_atomically(chain, certificate.public_bytes(serialization.Encoding.PEM) + _pem(key))
     return Credentials((place / _CA).read_bytes(), chain)
 
 
@@ -77,8 +77,8 @@ def _make_ca(place: Path) -> None:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    _write(place / _KEY, _pem(key))
-    _write(
+    write_atomically(place / _KEY, _pem(key))
+    write_atomically(
         place / _CA, certificate.public_bytes(serialization.Encoding.PEM)
     )  # last: it says that both are there
 
@@ -101,13 +101,3 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-
-
-def _write(path: Path, content: bytes) -> None:
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)

@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from rackwright.atomic_write import sync_folder
 from rackwright.bmc.interface import BmcIdentity
 from rackwright.errors import InstallError
 from rackwright.install.states import UNDER_WAY, WRITING, State, may_follow
@@ -201,7 +202,7 @@ class Journal:
         finally:
             os.close(handle)
         if not size:
-            _sync_folder(self._path.parent)
+            sync_folder(self._path.parent)
         if size == self._size:
             changed = replace(record)
             changed.take(json.loads(line))
@@ -235,12 +236,3 @@ def _fold(path: Path, node: str) -> tuple[Record, int]:
         except (ValueError, KeyError, TypeError, AttributeError):
             record.lose()
     return record, len(content)
-
-
-def _sync_folder(path: Path) -> None:
-    """A new file is on disk when its folder is."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -2,10 +2,11 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rackwright.errors import LabError
+from rackwright.known_hosts_file import change_known_hosts, with_keys, without_hosts
 from rackwright.lab import state
 from rackwright.lab.process import run
 from rackwright.lab.spec import NodeSpec, RackSpec
@@ -41,53 +42,19 @@ def host_patterns(node: NodeSpec, port: int) -> list[str]:
     return hosts if port == 22 else [f"[{host}]:{port}" for host in hosts]
 
 
-def rewrite_known_hosts(text: str, keys: Mapping[str, Sequence[str]]) -> str:
-    """known_hosts with these keys (public key -> its host patterns) and without older ones of the same hosts."""
-    ours = {pattern for patterns in keys.values() for pattern in patterns}
-    added = [f"{','.join(patterns)} {' '.join(key.split()[:2])}\n" for key, patterns in keys.items()]
-    return without_hosts(text, ours) + "".join(added)
-
-
 def write_known_hosts(spec: RackSpec, host_keys: Mapping[str, str]) -> None:
     """Put the public host keys (node name -> key) into the rack's known_hosts file; other nodes keep their lines."""
     known = [node for node in spec.nodes if node.name in host_keys]
     keys = {host_keys[node.name]: host_patterns(node, spec.ssh_port) for node in known}
-    _change(spec.known_hosts, lambda text: rewrite_known_hosts(text, keys))
+    make_folder(spec.known_hosts.parent)
+    change_known_hosts(spec.known_hosts, lambda text: with_keys(text, keys))
 
 
 def forget_hosts(spec: RackSpec, nodes: Sequence[NodeSpec]) -> None:
     """Take nodes out of the rack's known_hosts file: what an earlier rack had at their addresses is gone."""
     patterns = {pattern for node in nodes for pattern in host_patterns(node, spec.ssh_port)}
-    _change(spec.known_hosts, lambda text: without_hosts(text, patterns))
-
-
-def without_hosts(text: str, patterns: set[str]) -> str:
-    """known_hosts without the keys of these hosts."""
-    lines = [kept for line in text.splitlines() if (kept := _without(line, patterns)) is not None]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _change(path: Path, change: Callable[[str], str]) -> None:
-    make_folder(path.parent)
-    # Racks may share the file; it is read, changed and replaced in one step.
-    with state.lock("known_hosts", wait=10):
-        old = path.read_text() if path.exists() else ""
-        new = change(old)
-        if new == old:
-            return
-        owner = path if path.exists() else path.parent
-        status = owner.stat()
-        state.write_text(path, new)
-        os.chown(path, status.st_uid, status.st_gid)
-
-
-def _without(line: str, ours: set[str]) -> str | None:
-    hosts, _, rest = line.partition(" ")
-    # Comments, @markers and hashed names are somebody else's business.
-    if not rest or hosts.startswith(("#", "@", "|")):
-        return line
-    kept = [host for host in hosts.split(",") if host not in ours]
-    return f"{','.join(kept)} {rest}" if kept else None
+    make_folder(spec.known_hosts.parent)
+    change_known_hosts(spec.known_hosts, lambda text: without_hosts(text, patterns))
 
 
 def make_folder(folder: Path) -> None:

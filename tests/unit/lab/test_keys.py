@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from rackwright.errors import LabError
+from rackwright.known_hosts_file import with_keys
 from rackwright.lab import names
 from rackwright.lab.keys import (
     ensure_admin_key,
     forget_hosts,
     host_patterns,
-    rewrite_known_hosts,
     write_known_hosts,
 )
 from tests.unit.lab.specs import node, rack
@@ -22,7 +22,7 @@ NEW = "ssh-ed25519 AAAANEW"
 
 
 def test_new_file():
-    assert rewrite_known_hosts("", {NEW: ["node1", "10.0.0.11"]}) == "node1,10.0.0.11 ssh-ed25519 AAAANEW\n"
+    assert with_keys("", {NEW: ["node1", "10.0.0.11"]}) == "node1,10.0.0.11 ssh-ed25519 AAAANEW\n"
 
 
 def test_other_lines_are_kept_in_place():
@@ -34,7 +34,7 @@ def test_other_lines_are_kept_in_place():
         "|1|c2FsdA==|aGFzaA== ssh-ed25519 AAAAHASHED\n"
         "@cert-authority node1 ssh-ed25519 AAAACA\n"
     )
-    assert rewrite_known_hosts(old, {NEW: ["node1", "10.0.0.11"]}) == (
+    assert with_keys(old, {NEW: ["node1", "10.0.0.11"]}) == (
         "# my hosts\n"
         "github.example ssh-ed25519 AAAAOTHER\n"
         "\n"
@@ -46,16 +46,14 @@ def test_other_lines_are_kept_in_place():
 
 def test_a_shared_line_keeps_the_other_host():
     old = "other,node1 ssh-rsa AAAASHARED\n"
-    assert rewrite_known_hosts(old, {NEW: ["node1"]}) == (
-        "other ssh-rsa AAAASHARED\nnode1 ssh-ed25519 AAAANEW\n"
-    )
+    assert with_keys(old, {NEW: ["node1"]}) == ("other ssh-rsa AAAASHARED\nnode1 ssh-ed25519 AAAANEW\n")
 
 
 def test_another_port_is_another_host():
     old = "10.0.0.11 ssh-ed25519 AAAAPORT22\n[10.0.0.11]:2222 ssh-ed25519 AAAAOLD\n"
     patterns = host_patterns(node(1), 2222)
     assert patterns == ["[node1]:2222", "[10.0.0.11]:2222"]
-    assert rewrite_known_hosts(old, {NEW: patterns}) == (
+    assert with_keys(old, {NEW: patterns}) == (
         "10.0.0.11 ssh-ed25519 AAAAPORT22\n[node1]:2222,[10.0.0.11]:2222 ssh-ed25519 AAAANEW\n"
     )
 
