@@ -38,10 +38,11 @@ def credentials(cluster: str, addresses: frozenset[IPv4Address]) -> Credentials:
     place = folder(cluster)
     with (place / ".authority.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two first runs make one CA
-        return _credentials(place, addresses)
+        return credentials_in(place, addresses)
 
 
-def _credentials(place: Path, addresses: frozenset[IPv4Address]) -> Credentials:
+def credentials_in(place: Path, addresses: frozenset[IPv4Address]) -> Credentials:
+    """The same in any folder."""
     if not (place / _CA).exists():
         _make_ca(place)
     ca = x509.load_pem_x509_certificate((place / _CA).read_bytes())

@@ -68,13 +68,19 @@ def inside_network(cluster: Cluster, argv: Sequence[str]) -> list[str]:
     return list(argv)
 
 
-def _listener(cluster: Cluster, address: IPv4Address, port: int) -> socket.socket:
-    found: socket.socket | None = None
+def new_socket(cluster: Cluster, kind: int) -> socket.socket:
+    """An IPv4 socket of this control node; for a lab rack that is up, one inside its network."""
     if any(node.lab is not None for node in cluster.nodes):
         from rackwright.lab import names, netns  # a real site never loads the lab
 
-        found = netns.socket_inside(names.namespace(cluster.name))
-    opened = found or socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        found = netns.socket_inside(names.namespace(cluster.name), kind)
+        if found is not None:
+            return found
+    return socket.socket(socket.AF_INET, kind)
+
+
+def _listener(cluster: Cluster, address: IPv4Address, port: int) -> socket.socket:
+    opened = new_socket(cluster, socket.SOCK_STREAM)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((str(address), port))

@@ -41,8 +41,8 @@ def ssh_answers(rack: str, address: str, port: int, seconds: float = 2.0) -> boo
         return False
 
 
-def socket_inside(namespace: str) -> socket.socket | None:
-    """A TCP socket of a namespace, to listen or to connect with; None where there is no such namespace."""
+def socket_inside(namespace: str, kind: int = socket.SOCK_STREAM) -> socket.socket | None:
+    """A socket of a namespace, to listen or to connect with; None where the namespace does not exist."""
     # A socket stays in the namespace it was created in, so the thread is abroad for two system calls
     # only. Nothing in between does I/O: under gevent no other greenlet runs until the thread is back.
     try:
@@ -54,7 +54,7 @@ def socket_inside(namespace: str) -> socket.socket | None:
         try:
             _setns(foreign)
             try:
-                return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+                return socket.socket(socket.AF_INET, kind)
             finally:
                 _setns(home)
         finally:

@@ -1,1 +1,1 @@
-"""The installation of machines from nothing: agents, media and disks under qemu."""
+"""Racked machines and their virtual BMCs."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import configparser
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import bcrypt
 
-from tests.racks.bare_metal import certificates
+from rackwright.install.authority import credentials_in
 from tests.racks.sushy.machine import MICROSOFT_VARIABLES, NAME, SECURE_FIRMWARE, UUID, VARIABLES
 from tests.racks.sushy.private_site import BMC, IPMI_BMC, PrivateSite
 
@@ -35,14 +36,14 @@ def start_redfish(site: PrivateSite, programs: Path, authority: Path) -> None:
     """sushy-tools with its own certificate and user; it verifies image servers and trusts none as delivered."""
     folder = site.folder / "redfish"
     (folder / "state").mkdir(parents=True)
-    ca, chain = certificates.make(folder, BMC)
-    authority.write_bytes(ca)
+    credentials = credentials_in(folder, frozenset({IPv4Address(BMC)}))
+    authority.write_bytes(credentials.ca)
     accounts, settings = folder / "accounts", folder / "emulator.conf"
     accounts.write_text(f"{USER}:{bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n")
     settings.write_text(
         _REDFISH.format(
             address=BMC,
-            chain=str(chain),
+            chain=str(credentials.chain),
             accounts=str(accounts),
             uri=_URI,
             uuid=UUID,

@@ -9,12 +9,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
 
+from rackwright.install.authority import credentials_in
 from rackwright.install.states import State
-from tests.racks.bare_metal import certificates
 from tests.racks.host_state import State as HostState
 from tests.racks.host_state import differences
 from tests.racks.patience import until
@@ -62,8 +63,8 @@ def test_status_power_and_boot_order(operator: Operator):
 
 
 def test_a_bmc_with_the_certificate_of_another_ca_or_another_password(operator: Operator, tmp_path: Path):
-    other, _ = certificates.make(tmp_path, BMC)
-    (operator.folder / "other-ca.pem").write_bytes(other)
+    other = credentials_in(tmp_path, frozenset({IPv4Address(BMC)}))
+    (operator.folder / "other-ca.pem").write_bytes(other.ca)
     with operator.declaring(lambda content: content["defaults"]["bmc"].update(ca="other-ca.pem")):
         assert "do not vouch for" in _said(operator.bmc("power", "status", expect=4))
     with operator.wrong_password():

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import http.client
 import socket
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
 
 from rackwright.install.agent import client
 from rackwright.install.agent.programs import AgentError
-from tests.racks.bare_metal import certificates
-from tests.racks.bare_metal import head as served
+from rackwright.install.authority import credentials_in
+from tests.racks.agent import head as served
+
+LOOPBACK = frozenset({IPv4Address("127.0.0.1")})
 
 
 @pytest.fixture
 def authority(tmp_path):
-    return certificates.make(tmp_path, "127.0.0.1")
+    return credentials_in(tmp_path, LOOPBACK)
 
 
 @pytest.fixture
@@ -25,15 +28,14 @@ def head(tmp_path, authority):
     image = tmp_path / "image"
     image.write_bytes(bytes(range(256)) * 8192)
     port = listener.getsockname()[1]
-    made = served.Head(listener, authority[1], image)
+    made = served.Head(listener, authority.chain, image)
     made.port = port
     yield made
     made.close()
 
 
 @pytest.fixture
-def agent(tmp_path, authority, head):
-    (tmp_path / "ca.pem").write_bytes(authority[0])
+def agent(tmp_path, head):
     return _agent(tmp_path, head.port, head.token)
 
 
@@ -53,15 +55,13 @@ def test_a_token_is_spent_on_a_session(head, agent, tmp_path):
 def test_a_stranger_is_not_believed(head, agent, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
-    (tmp_path / "ca.pem").write_bytes(certificates.make(other, "127.0.0.1")[0])
+    (tmp_path / "ca.pem").write_bytes(credentials_in(other, LOOPBACK).ca)
     with pytest.raises(AgentError, match=r"does not answer: .*CERTIFICATE_VERIFY_FAILED"):
         _agent(tmp_path, head.port, head.token, patience=0).hello({})
     assert head.hello is None
 
 
 def test_a_head_with_another_address_is_not_believed(head, tmp_path):
-    ca, _ = certificates.make(tmp_path, "127.0.0.1")
-    (tmp_path / "ca.pem").write_bytes(ca)
     url = f"https://localhost:{head.port}"
     with pytest.raises(AgentError, match="does not answer"):
         client.Head(url, head.token, str(tmp_path / "ca.pem"), patience=0, sleep=lambda _: None).hello({})
@@ -88,7 +88,6 @@ def test_bytes_from_elsewhere_are_refused(header):
 
 
 def test_a_head_that_is_down_is_waited_for_and_then_given_up(tmp_path, authority):
-    (tmp_path / "ca.pem").write_bytes(authority[0])
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(AgentError, match=f"the head at 127.0.0.1:{port} does not answer"):

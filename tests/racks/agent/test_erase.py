@@ -7,6 +7,7 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import InstallError
 from rackwright.install import agent_image, erasure_certificate, media
+from rackwright.install.authority import credentials_in
 from rackwright.install.desk import Case, Desk
 from rackwright.install.erasure import MODE
 from rackwright.install.medium import config
@@ -24,8 +26,8 @@ from rackwright.install.settings import boot_network
 from rackwright.install.states import State
 from rackwright.install.tokens import digest, new_token
 from rackwright.lab.netns import socket_inside
-from tests.racks.bare_metal import certificates, wire
-from tests.racks.bare_metal.machine import SERIAL, Machine
+from tests.racks.agent import wire
+from tests.racks.agent.machine import SERIAL, Machine
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
@@ -86,7 +88,7 @@ class Head:
         self.cluster = load_cluster(folder / "cluster.yaml")
         (self.node,) = self.cluster.nodes
         network = boot_network(self.cluster)
-        ca, chain = certificates.make(folder, wire.HEAD)
+        credentials = credentials_in(folder, frozenset({IPv4Address(wire.HEAD)}))
         self.journal, token = Journal(_RACK, self.node.name), new_token()
         self.journal.move(State.PRECHECKED, run=_RUN, mode=MODE, serial=SERIAL, mac=self.node.mac)
         until = time.time() + _BOOT_SECONDS
@@ -97,10 +99,10 @@ class Head:
         assert listener is not None
         listener.bind((wire.HEAD, network.port))
         listener.listen(64)
-        self.server = Server(desk, [listener], chain)
+        self.server = Server(desk, [listener], credentials.chain)
         self.medium = folder / "agent.iso"
         document = config(self.cluster, self.node, network, self.journal.record, token)
-        media.make_iso(agent_image.ensure(print), json.dumps(document).encode(), ca, self.medium)
+        media.make_iso(agent_image.ensure(print), json.dumps(document).encode(), credentials.ca, self.medium)
 
     def wait_for(self, state: State, machine: Machine, seconds: float) -> None:
         deadline = time.monotonic() + seconds

@@ -7,11 +7,10 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from rackwright.lab import qemu
-from tests.racks.bare_metal.wire import TAP
+from tests.racks.agent.wire import TAP
 
 MAC = "02:00:5e:10:00:11"
 SERIAL = "SN-11"
@@ -23,7 +22,7 @@ class Machine:
     """Its disks, its firmware's variables and its consoles are files of one folder."""
 
     def __init__(
-        self, folder: Path, namespace: str, disks: int, *, secure_boot: bool = False, gib: int = 6
+        self, folder: Path, namespace: str, disks: int, *, secure_boot: bool = False, mib: int = 6144
     ) -> None:
         self.folder, self.namespace, self.secure_boot = folder, namespace, secure_boot
         self.disks = [folder / f"disk{number}.qcow2" for number in range(disks)]
@@ -31,9 +30,11 @@ class Machine:
         self._boots = 0
         self.network = f"tap,ifname={TAP},script=no,downscript=no"
         """What its port is connected to."""
+        self.clock = "utc"
+        """What its clock says when it is switched on: `utc`, or another time in ISO 8601."""
         for disk in self.disks:
             subprocess.run(
-                ["qemu-img", "create", "-q", "-f", "qcow2", disk, f"{gib}G"], check=True, timeout=60
+                ["qemu-img", "create", "-q", "-f", "qcow2", disk, f"{mib}M"], check=True, timeout=60
             )
         source = _SECURE_VARIABLES if secure_boot else qemu.FIRMWARE_VARIABLES
         shutil.copyfile(source, folder / "variables.fd")
@@ -102,9 +103,7 @@ class Machine:
         raw.unlink()
 
     def _command(self, medium: Path | None, disks: Sequence[Path]) -> list[str]:
-        for name in ("serial",):
-            with suppress(FileNotFoundError):
-                (self.folder / name).unlink()
+        (self.folder / "serial").unlink(missing_ok=True)
         firmware = _SECURE_FIRMWARE if self.secure_boot else qemu.FIRMWARE
         words = [
             qemu.PROGRAM,
@@ -114,6 +113,7 @@ class Machine:
             *("-smbios", f"type=1,manufacturer=rackwright,product=test,serial={SERIAL}"),
             *("-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={firmware}"),
             *("-drive", f"if=pflash,unit=1,format=raw,file={self.folder}/variables.fd"),
+            *("-rtc", f"base={self.clock}"),
             *("-device", "virtio-rng-pci"),
             *("-netdev", f"{self.network},id=net"),
             *("-device", f"virtio-net-pci,netdev=net,mac={MAC},romfile=,bootindex=9"),

@@ -1,0 +1,1 @@
+"""The agent on machines under qemu: media, disks, and what goes wrong."""
