@@ -6,6 +6,7 @@ Every answer follows from the node's record, which is on disk before the answer 
 from __future__ import annotations
 
 import base64
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from rackwright.install.image import RootImage
 from rackwright.install.inventory import Inventory, read_inventory
 from rackwright.install.record import Journal, Record
 from rackwright.install.states import UNDER_WAY, WRITING, State
-from rackwright.install.tokens import digest, matches, new_token
+from rackwright.install.tokens import digest, matches
 from rackwright.install.verdict import Verdict, judge
 from rackwright.model.cluster import Node
 
@@ -28,6 +29,7 @@ POLL_SECONDS = 5
 _BEFORE_WRITING = (State.DISCOVERED, State.INVENTORIED, State.HELD, State.APPROVED, *WRITING)
 """States in which an agent may show its inventory: one that asks again while it is approved never got the answer."""
 Answer = tuple[int, dict[str, Any]]
+_SESSION = re.compile(r"[0-9a-f]{48}")
 _HOST_KEY_MAX = 1000
 _ED25519 = "ssh-ed25519"
 _ED25519_BLOB = b"\0\0\0\x0b" + _ED25519.encode() + b"\0\0\0\x20"
@@ -103,17 +105,21 @@ class Desk:
         )
 
     def _hello(self, token: str, body: Mapping[str, Any]) -> Answer:
+        session = body.get("session")
+        if not isinstance(session, str) or not _SESSION.fullmatch(session):
+            return 400, {"error": "a session is 48 hexadecimal digits"}
         for case in list(self._cases.values()):
             with case.journal.changing() as record:
+                if record.state is State.DISCOVERED and matches(session, record.session):
+                    return 200, {"clock": time.time()}  # the first answer was lost
                 if not matches(token, record.token):
                     continue
                 if record.state is not State.ARMED or record.token_until <= time.time():
                     break
-                session = new_token()
                 serial = printable(str(body.get("serial") or "no serial number"), 64)
                 # spent in the same line of the journal that lets the agent in
                 case.journal.move(State.DISCOVERED, f"machine {serial}", token="", session=digest(session))
-                return 200, {"session": session, "clock": time.time()}
+                return 200, {"clock": time.time()}
         return 403, {"error": "the token is unknown, spent or too old"}
 
     def _inventory(self, case: Case, body: Mapping[str, Any]) -> Answer:

@@ -174,8 +174,8 @@ class Machine:
             self._fail(f"the machine is still off {off_for:.0f} s after it was ordered on", only=state)
         elif state is State.ARMED and record.token_until <= time.time():
             self._fail(
-                f"the agent did not call within {self.network.token_minutes} min: its console shows why "
-                f"(rackwright bmc console); the machine is left as it is",
+                f"the agent did not call within {self.network.token_minutes} min: rackwright bmc console shows why; "
+                f"the machine is left on (rackwright bmc power FILE off --limit {self.node.name})",
                 only=state,
             )
         elif state is State.HELD and time.time() - record.since > 60 * self.network.hold_minutes:

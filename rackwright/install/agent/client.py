@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import ssl
 import time
@@ -51,9 +52,13 @@ class Head:
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
 
     def hello(self, facts: dict[str, Any]) -> int:
-        """Spend the token on a session, and return the head's clock."""
-        answer = self.post("/v1/hello", facts)
-        self._secret = str(answer["session"])
+        """Spend the token on a session, and return the head's clock.
+
+        The session is made here, so that a call whose answer is lost can be repeated.
+        """
+        session = os.urandom(24).hex()
+        answer = self.post("/v1/hello", {**facts, "session": session})
+        self._secret = session
         return int(answer["clock"])
 
     def post(self, path: str, body: dict[str, Any], patience: float | None = None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Head:
     """Serves one machine; everything that it said is kept."""
 
     def __init__(self, listener: socket.socket, chain: Path, image: Path | None = None) -> None:
-        self.token, self.session = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+        self.token, self.session = secrets.token_urlsafe(24), ""
         self.image = image
         self.decide: Decide = lambda document, count: {"action": "off", "reasons": ["the test is over"]}
         self.breaks_at: list[int] = []
@@ -55,9 +55,10 @@ class Head:
     def answer(self, path: str, token: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """What a call gets."""
         if path == "/v1/hello" and token == self.token and self.hello is None:
+            self.session = body.pop("session")
             self.hello = body
-            return 200, {"session": self.session, "clock": int(time.time())}
-        if token != self.session:
+            return 200, {"clock": int(time.time())}
+        if token != self.session or not self.session:
             self.refused.append(path)
             return 403, {"error": "token unknown, spent or old"}
         if path == "/v1/inventory":

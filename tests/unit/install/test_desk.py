@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 
@@ -51,14 +52,13 @@ class Desk1:
         until = time.time() + seconds
         self.journal.move(State.ARMED, "", token=digest(self.token), token_until=until)
 
-    def hello(self, token=None):
-        body = {"version": 1, "mac": "x", "uuid": None, "serial": f"SN-{self.number}", "clock": 1}
+    def hello(self, token=None, session=None):
+        self.session = secrets.token_hex(24) if session is None else session
+        body = {"version": 1, "serial": f"SN-{self.number}", "clock": 1, "session": self.session}
         return self.desk.answer("/v1/hello", self.token if token is None else token, body)
 
     def begin(self):
-        status, answer = self.hello()
-        assert status == 200
-        self.session = answer["session"]
+        assert self.hello()[0] == 200
         return self
 
     def post(self, path, body=None, session=None):
@@ -87,7 +87,6 @@ def test_a_whole_conversation(desk, image):
     status, answer = desk.hello()
     assert (status, desk.state) == (200, State.DISCOVERED)
     assert before <= answer["clock"] <= time.time()
-    desk.session = answer["session"]
     assert desk.desk.image_of(desk.session) is None, "there is nothing to install yet"
     assert desk.show() == (200, {"action": "install", "install": {"run": "r1", "disks": ["DISK-1"]}})
     assert (desk.state, desk.journal.record.image) == (State.INSTALLING, image.sha256)
@@ -102,11 +101,27 @@ def test_a_whole_conversation(desk, image):
 
 
 def test_a_token_is_taken_once(desk):
-    desk.begin()
+    session = desk.begin().session
     assert desk.journal.record.token == "", "spent in the line that lets it in"
     assert desk.hello() == (403, {"error": "the token is unknown, spent or too old"})
     assert desk.state is State.DISCOVERED
-    assert desk.show()[0] == 200
+    assert desk.post("inventory", document(desk.number), session)[0] == 200
+
+
+def test_an_answer_that_was_lost_is_given_again_to_the_same_agent(desk):
+    desk.begin()
+    began = desk.journal.record.since
+    assert desk.hello(session=desk.session)[0] == 200
+    assert desk.journal.record.since == began
+    assert desk.hello("another token", session=desk.session)[0] == 200, "the session is the secret now"
+    desk.show()
+    assert desk.hello(session=desk.session)[0] == 403, "it has its answer: it went on"
+
+
+@pytest.mark.parametrize("session", ["", "x" * 48, "a" * 47, "a" * 49, 5, None, ["a" * 48]])
+def test_a_session_that_is_none(desk, session):
+    assert desk.desk.answer("/v1/hello", desk.token, {"session": session})[0] == 400
+    assert desk.state is State.ARMED
 
 
 def test_of_many_that_show_it_at_once_one_is_let_in(desk):

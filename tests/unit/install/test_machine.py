@@ -309,10 +309,10 @@ def test_the_agent_never_calls(head, machine):
     object.__setattr__(one.machine.network, "token_minutes", 0.001)
     assert one.run() is State.FAILED
     assert one.journal.record.reason.startswith(
-        "the agent did not call within 0.001 min: its console shows why"
+        "the agent did not call within 0.001 min: rackwright bmc console shows why"
     )
     nothing_left(machine, one)
-    assert machine.state is Power.ON, "it is left as it is"
+    assert machine.state is Power.ON, "it is left on, for its console to be read"
     assert "set_power off" not in machine.calls
     waits.set()
 

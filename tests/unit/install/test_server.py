@@ -222,7 +222,8 @@ def test_an_answer_that_cannot_be_written_down_is_asked_for_again(desk, running,
 
     with monkeypatch.context() as patched:
         patched.setattr(desk.journal, "move", full)
-        status, _, body = running.ask("POST", "/v1/hello", b"{}", Authorization=f"Bearer {desk.token}")
+        hello = json.dumps({"session": "a" * 48}).encode()
+        status, _, body = running.ask("POST", "/v1/hello", hello, Authorization=f"Bearer {desk.token}")
     assert (status, json.loads(body)) == (503, {"error": "the head cannot answer now"})
     running.head(desk.token).hello({})
 
