@@ -11,6 +11,7 @@ from typing import Any
 
 from rackwright.errors import InstallError
 from rackwright.install.image import RootImage
+from rackwright.install.port import Port, networkd
 from rackwright.install.verdict import Verdict
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.install import Encryption, Install
@@ -128,30 +129,10 @@ def _network(cluster: Cluster, node: Node) -> list[dict[str, Any]]:
             f"{node.name} runs {node.os}, whose network is {node.os.network}: images of it cannot be installed.",
             hint=f"`install: {{installer: {node.os.installer}}}`",
         )
-    install, management = _of(node), cluster.management
-    folder, kind = "/etc/systemd/network", "ether"
-    made: list[dict[str, Any]] = []
-    port = f"MACAddress={node.mac}\nType={kind}"
-    if install.bond:
-        macs = " ".join((str(node.mac), *install.bond))
-        bond = "[NetDev]\nName=bond0\nKind=bond\n\n[Bond]\nMode=802.3ad\nTransmitHashPolicy=layer3+4\nMIIMonitorSec=0.1s\n"
-        made.append(_file(f"{folder}/10-install-bond.netdev", bond))
-        members = f"[Match]\nPermanentMACAddress={macs}\nType={kind}\n\n[Network]\nBond=bond0\n"
-        made.append(_file(f"{folder}/10-install-members.network", members))
-        port = "Name=bond0"
-    if install.vlan is not None:
-        vlan = f"[NetDev]\nName=vlan{install.vlan}\nKind=vlan\n\n[VLAN]\nId={install.vlan}\n"
-        made.append(_file(f"{folder}/10-install-vlan.netdev", vlan))
-        carrier = f"[Match]\n{port}\n\n[Network]\nVLAN=vlan{install.vlan}\nLinkLocalAddressing=no\n"
-        made.append(_file(f"{folder}/10-install-port.network", carrier))
-        port = f"Name=vlan{install.vlan}"
-    route = "" if management.gateway is None else f"Gateway={management.gateway}\n"
-    address = f"{cluster.management_address(node)}/{management.cidr.prefixlen}"
-    text = (
-        f"[Match]\n{port}\n\n[Link]\nMTUBytes={management.mtu}\n\n"
-        f"[Network]\nAddress={address}\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n{route}"
-    )
-    return [*made, _file(f"{folder}/20-install.network", text)]
+    install = _of(node)
+    macs = (str(node.mac), *install.bond)
+    port = Port(macs, install.vlan, cluster.management_address(node), cluster.management, ())
+    return [_file(path, text) for path, text in networkd(port).items()]
 
 
 def _of(node: Node) -> Install:

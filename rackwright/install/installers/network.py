@@ -6,47 +6,16 @@ bond uses the declared port of it: the switch has to let a single port of the bu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from ipaddress import IPv4Address
 from typing import Any
 from uuid import UUID, uuid5
 
 import yaml
 
 from rackwright.install.installers.request import Request
-from rackwright.model.cluster import Network
+from rackwright.install.port import BOND, Port, networkd
 from rackwright.render import render
 
-BOND = "bond0"
 _NAMESPACE = UUID("4c0a2b9e-71a0-5d3c-9a55-0f6a4de1c3b7")
-_DEFAULT_MTU = 1500
-
-
-@dataclass(frozen=True)
-class Port:
-    """The management port of a node."""
-
-    macs: tuple[str, ...]
-    """The declared one first; several form a bond."""
-    vlan: int | None
-    address: IPv4Address
-    network: Network
-    nameservers: tuple[IPv4Address, ...]
-
-    @property
-    def cidr(self) -> str:
-        """Address with prefix length."""
-        return f"{self.address}/{self.network.cidr.prefixlen}"
-
-    @property
-    def mtu(self) -> int | None:
-        """None: the default."""
-        return None if self.network.mtu == _DEFAULT_MTU else self.network.mtu
-
-    @property
-    def bonded(self) -> bool:
-        """Whether several ports form a bond."""
-        return len(self.macs) > 1
 
 
 def port_of(request: Request) -> Port:
@@ -120,20 +89,11 @@ def files(request: Request) -> dict[str, tuple[str, int]]:
         resolvers = "".join(f"nameserver {one}\n" for one in port.nameservers)
         return {
             "/etc/resolv.conf": (resolvers, 0o644),  # one that no one declared would cost 20 s a lookup
-        } | {
-            f"/etc/systemd/network/{name}": (render(f"install/{name}.j2", port=port, bond=BOND), 0o644)
-            for name in _networkd(port)
-        }
+        } | {path: (text, 0o644) for path, text in networkd(port).items()}
     return {
         f"/etc/NetworkManager/system-connections/rackwright-install-{name}.nmconnection": (text, 0o600)
         for name, text in _keyfiles(port).items()
     }
-
-
-def _networkd(port: Port) -> list[str]:
-    """Names of the units, which are those of an installed image, less its VLAN: no installer that wants them has one."""
-    members = ["10-install-bond.netdev", "10-install-members.network"] if port.bonded else []
-    return [*members, "20-install.network"]
 
 
 def _keyfiles(port: Port) -> dict[str, str]:

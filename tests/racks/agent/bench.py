@@ -18,6 +18,25 @@ from tests.racks.agent.machine import MAC, SERIAL, Machine
 RUN = "k3x9ab12"
 RACK = "agenttest"
 INSTALL_SECONDS, BOOT_SECONDS = 900.0, 420.0
+CLUSTER = """\
+version: 1
+cluster: {name: agenttest, domain: lab.test}
+defaults: {os: debian-13, platform: vm, sku: lab-node, lab: {cpus: 2, memory_mib: 2048}}
+networks:
+  management: {purpose: management, cidr: 10.77.0.0/24, gateway: 10.77.0.1}
+  out-of-band: {purpose: bmc, cidr: 10.78.0.0/24}
+ssh: {user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts}
+boot_network: {server: 10.77.0.1}
+nodes:
+  - nodes: node1
+    roles: [head]
+    addresses: {management: 10.77.0.11}
+    macs: ["02:00:5e:10:00:11"]
+    serials: [SN-11]
+    bmc: {address: 10.78.0.11, user: admin, password: bmc_password}
+    install: {image: root, mirror: true, disk: {serials: [RW-disk0, RW-disk1]}}
+roles: {}
+"""
 
 
 class Bench:

@@ -27,32 +27,14 @@ from rackwright.install.states import State
 from rackwright.install.tokens import digest, new_token
 from rackwright.lab.netns import socket_inside
 from tests.racks.agent import wire
+from tests.racks.agent.bench import BOOT_SECONDS, CLUSTER, RACK, RUN
 from tests.racks.agent.machine import SERIAL, Machine
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
-_RACK, _RUN = "erasetest", "r7k3m2x9"
-_BOOT_SECONDS, _ERASE_SECONDS = 600.0, 600.0
+_ERASE_SECONDS = 600.0
 _SIZE = 96 << 20
 _PATTERN = b"rackwright-erase-test secret %08d\n"
-_CLUSTER = """\
-version: 1
-cluster: {name: erasetest, domain: lab.test}
-defaults: {os: debian-13, platform: vm, sku: lab-node, lab: {cpus: 2, memory_mib: 2048}}
-networks:
-  management: {purpose: management, cidr: 10.77.0.0/24, gateway: 10.77.0.1}
-  out-of-band: {purpose: bmc, cidr: 10.78.0.0/24}
-ssh: {user: rack, key: .lab/id_ed25519, known_hosts: .lab/known_hosts}
-boot_network: {server: 10.77.0.1}
-nodes:
-  - nodes: node1
-    roles: [head]
-    addresses: {management: 10.77.0.11}
-    macs: ["02:00:5e:10:00:11"]
-    serials: [SN-11]
-    bmc: {address: 10.78.0.11, user: admin, password: bmc_password}
-roles: {}
-"""
 
 
 class DiskMachine(Machine):
@@ -84,14 +66,14 @@ class Head:
     """The head's own journal, desk and server, for a machine whose BMC the test plays."""
 
     def __init__(self, folder: Path, namespace: str) -> None:
-        (folder / "cluster.yaml").write_text(_CLUSTER)
+        (folder / "cluster.yaml").write_text(CLUSTER)
         self.cluster = load_cluster(folder / "cluster.yaml")
         (self.node,) = self.cluster.nodes
         network = boot_network(self.cluster)
         credentials = credentials_in(folder, frozenset({IPv4Address(wire.HEAD)}))
-        self.journal, token = Journal(_RACK, self.node.name), new_token()
-        self.journal.move(State.PRECHECKED, run=_RUN, mode=MODE, serial=SERIAL, mac=self.node.mac)
-        until = time.time() + _BOOT_SECONDS
+        self.journal, token = Journal(RACK, self.node.name), new_token()
+        self.journal.move(State.PRECHECKED, run=RUN, mode=MODE, serial=SERIAL, mac=self.node.mac)
+        until = time.time() + BOOT_SECONDS
         self.journal.move(State.ARMED, token=digest(token), token_until=until)
         desk = Desk()
         desk.open(Case(self.node, self.journal, lambda verdict: {}, None))
@@ -116,9 +98,9 @@ class Head:
 @pytest.fixture
 def namespace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with wire.wire(_RACK) as made:
+    with wire.wire(RACK) as made:
         yield made
-    assert not wire.exists(_RACK)
+    assert not wire.exists(RACK)
 
 
 def test_nothing_of_the_disks_is_left_and_nothing_is_written_before(tmp_path: Path, namespace: str):
@@ -127,7 +109,7 @@ def test_nothing_of_the_disks_is_left_and_nothing_is_written_before(tmp_path: Pa
     before = machine.digests()
     try:
         machine.start(head.medium)
-        head.wait_for(State.HELD, machine, _BOOT_SECONDS)
+        head.wait_for(State.HELD, machine, BOOT_SECONDS)
         (held,) = head.journal.record.held.values()
         assert "/dev/vda:ext4:precious" in held
         assert any(line.startswith("/dev/nvme0n1 (serial RW-nvme0n1, QEMU NVMe Ctrl)") for line in held)
@@ -146,7 +128,7 @@ def test_nothing_of_the_disks_is_left_and_nothing_is_written_before(tmp_path: Pa
     record = head.journal.record
     assert (record.state, record.reason) == (State.ERASED, "2 disks erased and verified")
     assert record.stands is record.was_ready is False
-    found = erasure_certificate.find(_RACK, record)
+    found = erasure_certificate.find(RACK, record)
     assert found is not None
     disks = {one["serial"]: one for one in found[1]["disks"]}
     assert found[1]["result"] == "erased"
