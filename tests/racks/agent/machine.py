@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rackwright.lab import qemu
-from tests.racks.agent.wire import TAP
+from tests.racks.agent.wire import TAPS
 
-MAC = "02:00:5e:10:00:11"
+MACS = ("02:00:5e:10:00:11", "02:00:5e:10:00:12")
+MAC = MACS[0]
 SERIAL = "SN-11"
 _SECURE_FIRMWARE = Path("/usr/share/OVMF/OVMF_CODE_4M.ms.fd")
 _SECURE_VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.ms.fd")
@@ -28,8 +29,8 @@ class Machine:
         self.disks = [folder / f"disk{number}.qcow2" for number in range(disks)]
         self._process: subprocess.Popen[bytes] | None = None
         self._boots = 0
-        self.network = f"tap,ifname={TAP},script=no,downscript=no"
-        """What its port is connected to."""
+        self.networks = [_tap(TAPS[0])]
+        """What its ports are connected to."""
         self.clock = "utc"
         """What its clock says when it is switched on: `utc`, or another time in ISO 8601."""
         for disk in self.disks:
@@ -38,6 +39,10 @@ class Machine:
             )
         source = _SECURE_VARIABLES if secure_boot else qemu.FIRMWARE_VARIABLES
         shutil.copyfile(source, folder / "variables.fd")
+
+    def connect_all(self) -> None:
+        """A second port, on the switch too."""
+        self.networks = [_tap(name) for name in TAPS]
 
     @property
     def console(self) -> Path:
@@ -86,6 +91,12 @@ class Machine:
             connection.sendall(line.encode() + b"\n")
             time.sleep(0.5)
 
+    def ask(self, command: str, end: str) -> str:
+        """What the console shows once a command has ended, where root is logged in; `end` marks it."""
+        self.type(f"{command}; echo {end[:2]}''{end[2:]}")
+        self.wait_for(end, 120)
+        return self.said()
+
     def off(self) -> None:
         """Pull the plug."""
         if self._process is not None:
@@ -115,11 +126,12 @@ class Machine:
             *("-drive", f"if=pflash,unit=1,format=raw,file={self.folder}/variables.fd"),
             *("-rtc", f"base={self.clock}"),
             *("-device", "virtio-rng-pci"),
-            *("-netdev", f"{self.network},id=net"),
-            *("-device", f"virtio-net-pci,netdev=net,mac={MAC},romfile=,bootindex=9"),
             *("-chardev", f"socket,id=s,path={self.folder}/serial,server=on,wait=off,logfile={self.console}"),
             *("-serial", "chardev:s"),
         ]
+        for number, network in enumerate(self.networks):
+            port = f"virtio-net-pci,netdev=net{number},mac={MACS[number]},romfile=,bootindex={9 + number}"
+            words += ["-netdev", f"{network},id=net{number}", "-device", port]
         if self.secure_boot:
             words += ["-global", "driver=cfi.pflash01,property=secure,value=on"]
         for number, disk in enumerate(disks):
@@ -130,6 +142,10 @@ class Machine:
             words += ["-drive", f"if=none,id=cd,format=raw,media=cdrom,readonly=on,file={medium}"]
             words += ["-device", "ide-cd,drive=cd,bootindex=0"]
         return words
+
+
+def _tap(name: str) -> str:
+    return f"tap,ifname={name},script=no,downscript=no"
 
 
 def disk_serial(disk: Path) -> str:

@@ -14,16 +14,9 @@ from rackwright.lab.netns import socket_inside
 from tests.racks.agent import wire
 from tests.racks.agent.bench import BOOT_SECONDS, INSTALL_SECONDS, RUN, Bench
 from tests.racks.agent.head import PORT, Head
-from tests.racks.agent.machine import MAC, SERIAL, Machine, disk_serial
+from tests.racks.agent.machine import MAC, SERIAL, disk_serial
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
-
-
-def _ask(machine: Machine, command: str, end: str) -> str:
-    """What a command prints on the serial console, where root is logged in."""
-    machine.type(f"{command}; echo {end[:2]}''{end[2:]}")
-    machine.wait_for(end, 120)
-    return machine.said()
 
 
 def _digest(path: Path) -> str:
@@ -64,12 +57,12 @@ def test_one_disk_with_data_is_held_untouched_then_installed_and_boots(bench: Be
     machine.start()
     assert bench.greeted(BOOT_SECONDS).startswith("SSH-2.0-")
     machine.wait_for("root@node1", 120)
-    said = _ask(machine, "cat /proc/cmdline; lsblk -no PARTLABEL; cat /etc/ssh/*_ed25519_key.pub", "DONE1")
+    said = machine.ask("cat /proc/cmdline; lsblk -no PARTLABEL; cat /etc/ssh/*_ed25519_key.pub", "DONE1")
     assert f"rackwright.run={RUN}" in said
     assert {"esp0", "root0"} <= set(said.split())
     assert bench.head.done["host_keys"]["ed25519"].split()[1] in said
-    said = _ask(
-        machine, "ls /rackwright; findmnt -no FSTYPE /boot/efi; systemctl --failed --no-legend", "DONE2"
+    said = machine.ask(
+        "ls /rackwright; findmnt -no FSTYPE /boot/efi; systemctl --failed --no-legend", "DONE2"
     )
     assert "cannot access '/rackwright'" in said
     assert "vfat" in said.split()
@@ -88,7 +81,7 @@ def test_a_mirror_boots_from_its_second_disk_alone(bench: Bench):
     machine.start(disks=machine.disks[1:])
     assert bench.greeted(BOOT_SECONDS).startswith("SSH-2.0-")
     machine.wait_for("root@node1", 120)
-    said = _ask(machine, "cat /proc/cmdline /proc/mdstat; findmnt -no SOURCE /; lsblk -no PARTLABEL", "DONE1")
+    said = machine.ask("cat /proc/cmdline /proc/mdstat; findmnt -no SOURCE /; lsblk -no PARTLABEL", "DONE1")
     assert f"rackwright.run={RUN}" in said
     assert "active raid1" in said
     assert "[2/1]" in said
@@ -103,7 +96,7 @@ def test_a_node_without_disks_goes_on_from_memory(bench: Bench):
     assert bench.greeted(INSTALL_SECONDS).startswith("SSH-2.0-")
     assert bench.head.done is not None
     machine.wait_for("root@node1", 120)
-    said = _ask(machine, "cat /proc/cmdline; findmnt -no FSTYPE /; ls /rackwright", "DONE1")
+    said = machine.ask("cat /proc/cmdline; findmnt -no FSTYPE /; ls /rackwright", "DONE1")
     assert f"rackwright.run={RUN}" in said
     assert bench.head.token not in said
     assert "tmpfs" in said.split()
@@ -133,7 +126,7 @@ def test_a_machine_without_a_medium_boots_over_the_network(bench: Bench):
     dynamic = {"mac": MAC, "address": None, "gateway": None, "vlan": None}
     config = bench.config(network=dynamic, token=head.token, mode="discover")
     media.netboot_files(bench.agent, served, [media.Armed(MAC, config, bench.ca)])
-    machine.network = f"user,net=10.77.0.0/24,host={wire.HEAD},tftp={served},bootfile=shimx64.efi"
+    machine.networks = [f"user,net=10.77.0.0/24,host={wire.HEAD},tftp={served},bootfile=shimx64.efi"]
     machine.start()
     machine.wait_off(BOOT_SECONDS)
     head.close()
