@@ -56,8 +56,12 @@ class Bench:
 
     def machine(self, disks: int, **options: Any) -> Machine:
         """A machine that is off, with blank disks."""
-        self._machines.append(Machine(self.folder, self.namespace, disks, **options))
-        return self._machines[-1]
+        return self.own(Machine(self.folder, self.namespace, disks, **options))
+
+    def own(self, machine: Machine) -> Machine:
+        """Have a machine switched off in the end."""
+        self._machines.append(machine)
+        return machine
 
     def close(self) -> None:
         """No machine and no head is left, however a test ended."""
