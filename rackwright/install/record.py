@@ -118,6 +118,7 @@ class Record:
         """A line that cannot be read: it may have ended a run, spent the token, or said that the node was ready."""
         self.was_ready, self.stands = True, False
         self.token, self.confirmed, self.held = "", {}, {}
+        self.answers, self.disks = "", []  # it may have given the session out
 
     def _begin(self, event: Event) -> None:
         """A new run: nothing of an earlier one counts, confirmations least of all."""

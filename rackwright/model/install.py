@@ -236,6 +236,14 @@ class BootNetworkSection(Frozen):
         description="Share of the nodes of one rack installed at the same time; at least one.",
     )
 
+    @model_validator(mode="after")
+    def _two_ports(self) -> Self:
+        if self.answers_port == self.port:
+            raise mistake(
+                "`port` and `answers_port` are the same.", "remove one of them: 8443 and 8480 are used then"
+            )
+        return self
+
 
 class BootNetwork(BootNetworkSection):
     """The same, resolved."""

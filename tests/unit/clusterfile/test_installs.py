@@ -196,6 +196,12 @@ CASES = [
         "e.g. `boot_network: {server: 10.1.0.5}`",
     ),
     (
+        [("{server: 10.1.0.5}", "{server: 10.1.0.5, answers_port: 8443}")],
+        "boot_network",
+        "`port` and `answers_port` are the same.",
+        "remove one of them: 8443 and 8480 are used then",
+    ),
+    (
         [(f"    macs: [{MACS}]\n", "")],
         "nodes[1].install",
         "The MAC address of w1 is not declared.",

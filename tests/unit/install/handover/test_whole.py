@@ -582,3 +582,21 @@ def test_a_discovery_needs_none_of_it(site):
     outcome = site.run("discover")["worker1"]
     assert outcome.state is State.SURVEYED
     assert not site.machine.installers
+
+
+@pytest.mark.parametrize("where", ["_boot_installer", "finish.sh"])
+def test_a_line_of_the_journal_that_is_lost_gives_nothing_out(site, monkeypatch, where):
+    """It may have been the one that gave the session out."""
+    again = threading.Event()
+    if where == "_boot_installer":
+        killed(site, monkeypatch, where)
+    else:
+        again, _ = interrupted_while(site, where)
+    with (folder("test") / "worker1.jsonl").open("a") as file:
+        file.write('{"at": 1, "sta')
+    assert (site.record.answers, site.record.disks) == ("", [])
+    outcome = site.run()["worker1"]
+    again.set()
+    assert outcome.state is State.FAILED
+    until(lambda: site.machine.state is Power.OFF)
+    assert not any(one.files.get("once", (0, ""))[0] == 200 for one in site.machine.installers)
