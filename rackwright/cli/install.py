@@ -43,6 +43,7 @@ def install_command(
     ] = None,
 ) -> None:
     """Install nodes: boot an agent through their BMCs, write the declared image to the declared disk, log in.
+    Where an installer is declared, it boots after the agent and writes the disk.
 
     A machine that is on, that answers ssh, or whose BMC is another machine's, is left alone. A disk that holds anything is
     held until its serial number is typed. Run again to go on with what was interrupted; without --limit, nodes that are

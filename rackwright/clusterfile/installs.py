@@ -23,6 +23,11 @@ from rackwright.model.types import Platform
 from rackwright.osfamily.known import OsRelease
 
 _SIZE_TOLERANCE = 0.05
+_FILES = {
+    Installer.AUTOINSTALL: "the mounted live-server ISO",
+    Installer.KICKSTART: "the mounted ISO",
+    Installer.PRESEED: "debian-installer/amd64 of netboot.tar.gz",
+}
 _PCI = re.compile(r"^pci-([0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])-")
 
 
@@ -35,7 +40,8 @@ def resolve_install(group: Group, defaults: InstallSection | None, folder: Path)
     except ValidationError:
         return None
     image = None if merged.image is None else folder / merged.image.expanduser()
-    return Install.model_validate(dict(merged) | {"image": image})
+    files = None if merged.installer_files is None else folder / merged.installer_files.expanduser()
+    return Install.model_validate(dict(merged) | {"image": image, "installer_files": files})
 
 
 def _merged(given: InstallSection | None, defaults: InstallSection | None) -> InstallSection:
@@ -79,7 +85,7 @@ def check_install(
             "e.g. `image: images/worker`, which `rackwright image build --format root` makes",
         )
     if merged.installer is not None and group.os is not None:
-        _check_installer(report, (*path, "installer"), merged.installer, group.os)
+        _check_installer(report, path, merged, merged.installer, group.os)
     if merged.bond and len(group.names) > 1:
         report.add(
             (*path, "bond"),
@@ -125,13 +131,40 @@ def check_installable(report: Report, cluster: Cluster, groups: list[Group]) -> 
             report.add(path, "IPMI has neither virtual media nor HTTP boot.", "`boot: pxe`")
 
 
-def _check_installer(report: Report, path: DataPath, installer: Installer, os: OsRelease) -> None:
+def _check_installer(
+    report: Report, path: DataPath, install: InstallSection, installer: Installer, os: OsRelease
+) -> None:
     fitting = os.installer
     if fitting != installer.value:
         report.add(
-            path,
+            (*path, "installer"),
             f"{os} has no installer that reads {installer}.",
             f"`installer: {fitting}`" if fitting is not None else "declare an image",
+        )
+        return
+    if install.installer_files is None:
+        report.add(
+            (*path, "installer"),
+            "It is not declared where the installer's kernel and boot loaders are.",
+            f"`installer_files:` with {_FILES[installer]}",
+        )
+    if installer is Installer.AUTOINSTALL and install.installer_media is None:
+        report.add(
+            (*path, "installer"),
+            "It is not declared where the installer fetches its system.",
+            "`installer_media:` with the URL of the live-server ISO",
+        )
+    if installer is Installer.PRESEED and install.installer_media is not None:
+        report.add(
+            (*path, "installer_media"),
+            "Debian's installer fetches its parts from the archive or its mirror.",
+            "`mirrors: {apt: ...}`, or remove it",
+        )
+    if install.boot is BootWay.HTTP:
+        report.add(
+            (*path, "boot"),
+            "An installer is booted by virtual media or PXE.",
+            "`boot: virtual-media`",
         )
 
 

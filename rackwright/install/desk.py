@@ -47,6 +47,8 @@ class Case:
     image: RootImage | None
     media: dict[str, Path] = field(default_factory=dict)
     """Path below the server to file: what its BMC fetches."""
+    hand_over: Callable[[Verdict], list[dict[str, Any]]] | None = None
+    """Where the distribution's installer follows the agent: the approved disks, as the journal keeps them."""
 
 
 class Desk:
@@ -128,7 +130,10 @@ class Desk:
         except Refused as refused:
             return self._stop(case, str(refused))
         with case.journal.changing() as record:
-            if record.state not in _BEFORE_WRITING:
+            if record.state is State.HANDED_OVER:  # the agent never got the answer
+                return _handed_over()
+            # `answers`: the session is the installer's, which shows no inventory
+            if record.state not in _BEFORE_WRITING or record.answers:
                 return 409, {"error": f"the node is {record.state}"}
             seen = found.model_dump(mode="json", by_alias=True, exclude={"clock"})
             if record.state is State.HELD and seen == record.inventory:
@@ -151,11 +156,15 @@ class Desk:
                 listed = ", ".join(disk.serial or disk.path for disk in verdict.disks)
                 case.journal.move(State.ERASING, f"disks {listed}", phase="erase", percent=0)
                 return 200, {"action": "erase", "erase": erasure.order(verdict, record.run)}
+            disks = ", ".join(one.serial for one in verdict.chosen) or "memory"
             try:
+                if case.hand_over is not None:
+                    approved = case.hand_over(verdict)
+                    case.journal.move(State.HANDED_OVER, f"for disks {disks}", disks=approved)
+                    return _handed_over()
                 orders = case.orders(verdict)
             except RackwrightError as error:
                 return self._stop(case, error.message)
-            disks = ", ".join(one.serial for one in verdict.chosen) or "memory"
             image = "" if case.image is None else case.image.sha256
             case.journal.move(State.INSTALLING, f"on {disks}", phase="partition", percent=0, image=image)
             diskless = case.node.install is not None and case.node.install.diskless
@@ -219,6 +228,10 @@ def _verdict(node: Node, found: Inventory, record: Record) -> Verdict | Erasure:
     if record.mode == erasure.MODE:
         return erasure.judge(node, found, record)
     return judge(node, found, record.serial, record.confirmed, record.uuid)
+
+
+def _handed_over() -> Answer:
+    return 200, {"action": "off", "reasons": ["approved: the distribution's installer boots next"]}
 
 
 def _wait(verdict: Verdict | Erasure) -> Answer:

@@ -7,48 +7,30 @@ from there: the machine is looked at again, and never assumed to be where the jo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 
 from rackwright.bmc.interface import BmcClient, BootTarget, Power, PowerAction
 from rackwright.errors import BmcError, InstallError, RackwrightError
-from rackwright.install.erasure import MODE, time_limit
-from rackwright.install.interlocks import Refusal, Seen, refusals
+from rackwright.install.handover.node import Handover, declared
+from rackwright.install.interlocks import Seen, refusals
+from rackwright.install.limits import Interrupted, Refused, Tempo, overdue
 from rackwright.install.medium import Medium
 from rackwright.install.record import Journal, Record
-from rackwright.install.states import AGENT_DONE, ON_THE_MACHINE, UNDER_WAY, WRITING, State, may_follow
+from rackwright.install.states import (
+    AGENT_DONE,
+    ON_THE_MACHINE,
+    ORDERED_ON,
+    UNDER_WAY,
+    WRITING,
+    State,
+    may_follow,
+)
 from rackwright.install.tokens import digest, new_run, new_token
 from rackwright.model.cluster import Node
 from rackwright.model.install import BootNetwork
-
-
-class Refused(InstallError):  # noqa: N818 - reads as the sentence it is
-    """A machine that must not be installed; nothing was done to it."""
-
-    def __init__(self, node: str, found: list[Refusal]) -> None:
-        self.refusals = tuple(found)
-        reasons = "; ".join(one.message for one in found)
-        super().__init__(f"{node} is left alone: {reasons}.", hint=found[0].hint)
-
-
-class Interrupted(InstallError):  # noqa: N818
-    """The run was ended: the agent goes on alone, and the next run finds it."""
-
-
-@dataclass(frozen=True)
-class Tempo:
-    """How long things may take, in seconds; the lab emulates machines in software."""
-
-    poll: float = 2.0
-    power_on: float = 180.0
-    """From the order to the BMC's `on`."""
-    power_off: float = 300.0
-    """From the agent's last word to the BMC's `off`."""
-    bmc_silent: float = 600.0
-    """How long a BMC may fail to answer before the run gives the node up; the agent works without it."""
-    installing: float = 4 * 3600.0
-    first_boot: float = 1800.0
 
 
 @dataclass
@@ -66,6 +48,8 @@ class Machine:
     logged_in: Callable[[str], str | None]
     """The kernel's command line over ssh, with the host key that the machine made; None: not yet."""
     notice: Callable[[State, str], None]
+    handover: Handover | None = None
+    """The boot of the distribution's installer after the agent, where one is declared."""
     tempo: Tempo = field(default_factory=Tempo)
     stop: Event = field(default_factory=Event)
     """Set when the run is to end: nothing more is done to the machine."""
@@ -83,6 +67,9 @@ class Machine:
             self._precheck(mode, typed_serial)
             self._arm()
         state = self._watch()
+        if state is State.HANDED_OVER:
+            self._boot_installer()
+            state = self._watch()
         if state in (State.INSTALLED, State.FIRST_BOOT):
             state = self._start(state)
         if state is State.READY and self.journal.record.media:
@@ -101,6 +88,9 @@ class Machine:
         self.notice(record.state, f"goes on with run {record.run}")
         if record.state in ON_THE_MACHINE:
             self.medium.resume(record.media)
+        if record.state is State.INSTALLER:
+            with self._ending_the_run():
+                declared(self.handover, self.node).resume(record)
         return True
 
     def _precheck(self, mode: str, typed_serial: str | None) -> None:
@@ -118,16 +108,39 @@ class Machine:
 
     def _arm(self) -> None:
         record, token = self.journal.record, new_token()
-        try:
+        with self._ending_the_run():
             media = self.medium.make(record, token)
             until = time.time() + 60 * self.network.token_minutes
             self._move(State.ARMED, f"run {record.run}", token=digest(token), token_until=until, media=media)
-            if (power := self.bmc.power()) is not Power.OFF:
+            self._boot(media)
+
+    def _boot(self, media: str) -> None:
+        """Boot a machine that is off from a medium."""
+        if (power := self.bmc.power()) is not Power.OFF:
+            raise InstallError(f"{self.node.name} was off, and its power is {power} now: it is left alone.")
+        self.medium.insert(self.bmc, media)
+        self.bmc.set_power(PowerAction.ON)
+
+    def _boot_installer(self) -> None:
+        """Boot the distribution's installer on a machine that the agent has left; a later run may do this."""
+        record = self.journal.record
+        with self._ending_the_run():
+            if not record.is_of(self.bmc.identity()):
                 raise InstallError(
-                    f"{self.node.name} was off, and its power is {power} now: it is left alone."
+                    f"The BMC of {self.node.name} is not of the machine that the agent ran on."
                 )
-            self.medium.insert(self.bmc, media)
-            self.bmc.set_power(PowerAction.ON)
+            if self.answers():
+                raise InstallError(f"Something answers ssh at the address of {self.node.name}.")
+            self._helped_since, made = None, declared(self.handover, self.node).make(record)
+            until = time.time() + 60 * self.network.token_minutes
+            self._move(State.INSTALLER, f"run {record.run}", session="", phase="", token_until=until, **made)
+            self._boot(made["media"])
+
+    @contextmanager
+    def _ending_the_run(self) -> Iterator[None]:
+        """What goes wrong in the block is noted, and what may be left of the run taken away."""
+        try:
+            yield
         except (RackwrightError, OSError) as error:
             reason = error.message if isinstance(error, RackwrightError) else str(error)
             self._fail(reason)
@@ -137,9 +150,9 @@ class Machine:
             raise
 
     def _watch(self) -> State:
-        """Wait for the agent, and look whether the machine still has power."""
+        """Wait for the agent or the installer, and look whether the machine still has power."""
         begun, off_since = time.monotonic(), None
-        was_on = self.journal.record.state is not State.ARMED
+        was_on = self.journal.record.state not in ORDERED_ON
         shown = (State.ARMED, 0)
         while True:
             record = self.journal.record
@@ -165,9 +178,9 @@ class Machine:
 
     def _ended(self, record: Record, off_for: float | None, was_on: bool, waited: float) -> bool:
         """Whether there is nothing more to wait for; what went wrong is in the journal then."""
-        state = record.state
-        if state in AGENT_DONE:
+        if record.state in AGENT_DONE:
             return off_for is not None or self._agent_is_gone(record)
+<<<<<<< HEAD
         if off_for is not None and off_for > 2 * self.tempo.poll and was_on:
             self._fail(f"the machine lost its power in {state}, at {record.percent} %", only=state)
         elif off_for is not None and off_for > self.tempo.power_on and not was_on:
@@ -183,6 +196,11 @@ class Machine:
         elif waited > (limit := self.tempo.installing + time_limit(record)):
             done = "erased" if record.mode == MODE else "installed"
             self._fail(f"not {done} within {limit / 3600:.3g} h, in {state}", only=state)
+=======
+        reason = overdue(record, off_for, was_on, waited, self.network, self.tempo)
+        if reason is not None:
+            self._fail(reason, only=record.state)
+>>>>>>> wip-installers
         return self.journal.record.state is State.FAILED
 
     def _agent_is_gone(self, record: Record) -> bool:
@@ -269,6 +287,8 @@ class Machine:
 
     def _disarm(self) -> None:
         """Take the boot medium away, and the order to boot from it; a BMC that fails to is reported, not fatal."""
+        if self.handover is not None:
+            self.handover.close()
         try:
             self.medium.remove(self.bmc)
         except (BmcError, OSError) as error:

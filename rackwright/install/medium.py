@@ -49,8 +49,8 @@ class VirtualMedia:
         """The image of the CD; 192 random bits in its path keep it from others on the BMCs' network."""
         media = f"/media/{secrets.token_urlsafe(24)}.iso"
         text = json.dumps(config(self.cluster, self.node, self.network, record, token)).encode()
-        self._file.parent.mkdir(mode=0o700, exist_ok=True)
-        make_iso(self.agent, text, self.authority, self._file, arguments(self.node))
+        self.file.parent.mkdir(mode=0o700, exist_ok=True)
+        make_iso(self.agent, text, self.authority, self.file, arguments(self.node))
         self.resume(media)
         return media
 
@@ -60,18 +60,19 @@ class VirtualMedia:
         bmc.set_boot(BootTarget.CD, once=True)
 
     def resume(self, media: str) -> None:
-        self.case.media[media] = self._file
+        self.case.media[media] = self.file
 
     def remove(self, bmc: BmcClient) -> None:
         self.case.media.clear()
-        self._file.unlink(missing_ok=True)
+        self.file.unlink(missing_ok=True)
         try:
             bmc.eject_media()
         finally:  # each is worth doing without the other
             bmc.set_boot(BootTarget.NONE, once=False)
 
     @property
-    def _file(self) -> Path:
+    def file(self) -> Path:
+        """Where the image of the CD is."""
         return folder(self.cluster.name) / "media" / f"{self.node.name}.iso"
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,8 @@ class NetbootServer:
     authority: bytes
     folder: Path
     _armed: dict[str, tuple[Armed, Node]] = field(default_factory=dict)
+    _further: dict[str, str] = field(default_factory=dict)
+    """Lines of the file of hosts for machines whose TFTP root is a folder for them alone."""
     _lock: Lock = field(default_factory=Lock)
     _process: subprocess.Popen[bytes] | None = None
 
@@ -59,11 +62,23 @@ class NetbootServer:
                 del self._armed[node.name]
                 raise
 
+    def answer(self, node: Node, mac: str, put: Callable[[Path], None]) -> None:
+        """Answer one more machine, with the files that `put` puts into its folder in place of the agent's."""
+        address = node.address_on(self.network.network)
+        with self._lock:
+            put(self._folder_of(node))
+            self._further[node.name] = f"{mac},{address},{node.name}\n"
+            self._publish()
+
     def disarm(self, node: Node) -> None:
         """Answer it no more, and remove its token."""
         with self._lock:
-            if self._armed.pop(node.name, None) is not None:
+            shutil.rmtree(self._folder_of(node), ignore_errors=True)
+            if any([self._armed.pop(node.name, None), self._further.pop(node.name, None)]):
                 self._publish()
+
+    def _folder_of(self, node: Node) -> Path:
+        return self.folder / "tftp" / str(node.address_on(self.network.network))  # `tftp-unique-root`
 
     def _publish(self) -> None:
         netboot_files(self.agent, self.folder / "tftp", [armed for armed, _ in self._armed.values()])
@@ -71,7 +86,7 @@ class NetbootServer:
             f"{armed.mac},{node.address_on(self.network.network)},{node.name}\n"
             for armed, node in self._armed.values()
         ]
-        (self.folder / "hosts").write_text("".join(hosts))
+        (self.folder / "hosts").write_text("".join([*hosts, *self._further.values()]))
         if self._process is not None:
             self._process.send_signal(signal.SIGHUP)  # dnsmasq(8): reads the file of hosts again
 
@@ -150,6 +165,7 @@ dhcp-match=set:efi,option:client-arch,9
 dhcp-boot=tag:efi,shimx64.efi
 enable-tftp
 tftp-root={folder / "tftp"}
+tftp-unique-root
 tftp-secure
 """
 

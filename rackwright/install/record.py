@@ -54,7 +54,11 @@ class Record:
     token_until: float = 0.0
     session: str = ""
     image: str = ""
-    """SHA-256 of the image of this run."""
+    """SHA-256 of the image of this run, or of the answers for the distribution's installer."""
+    disks: list[dict[str, Any]] = field(default_factory=list)
+    """Disks that were approved for the distribution's installer, as they were found."""
+    answers: str = ""
+    """Random folder that its answers are served in, below the address of the answers' server."""
     confirmed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Serial of a disk to the signatures that were confirmed in this run; for an erasure see erasure.py."""
     held: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -77,8 +81,8 @@ class Record:
             if self.state is State.PRECHECKED:
                 self._begin(event)
             if self.state is State.FAILED:
-                self.token = self.session = ""
-                self.confirmed, self.held = {}, {}
+                self.token = self.session = self.answers = ""
+                self.confirmed, self.held, self.disks = {}, {}, []
         for key in (
             "token",
             "token_until",
@@ -87,6 +91,8 @@ class Record:
             "uuid",
             "mac",
             "image",
+            "disks",
+            "answers",
             "inventory",
             "host_key",
             "phase",
@@ -112,12 +118,13 @@ class Record:
         """A line that cannot be read: it may have ended a run, spent the token, or said that the node was ready."""
         self.was_ready, self.stands = True, False
         self.token, self.confirmed, self.held = "", {}, {}
+        self.answers, self.disks = "", []  # it may have given the session out
 
     def _begin(self, event: Event) -> None:
         """A new run: nothing of an earlier one counts, confirmations least of all."""
         self.run, self.mode = str(event["run"]), str(event["mode"])
-        self.token = self.session = self.image = self.host_key = self.phase = self.media = ""
-        self.percent, self.confirmed, self.held, self.inventory = 0, {}, {}, {}
+        self.token = self.session = self.image = self.host_key = self.phase = self.media = self.answers = ""
+        self.percent, self.confirmed, self.held, self.inventory, self.disks = 0, {}, {}, {}, []
 
 
 def _signatures(found: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:

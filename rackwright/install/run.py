@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Condition, Event
@@ -20,8 +20,11 @@ from rackwright.install import agent_image, erasure, first_login
 from rackwright.install.authority import credentials
 from rackwright.install.boot_ways import BootWays
 from rackwright.install.desk import Case, Desk
+from rackwright.install.handover.requests import Site
+from rackwright.install.handover.run import Handovers, declares_installer
 from rackwright.install.image import RootImage, read_image
-from rackwright.install.machine import Interrupted, Machine, Tempo
+from rackwright.install.limits import Interrupted, Tempo
+from rackwright.install.machine import Machine
 from rackwright.install.orders import orders
 from rackwright.install.record import Journal, Record, read
 from rackwright.install.recovery import recovery_key
@@ -116,12 +119,14 @@ class Installation:
         self._images: dict[Path, RootImage] = {}
         self._key = public_key(cluster) if asked.mode == "install" else ""
         self._turns = Turns(cluster, self._network.at_once, self._network.rack_percent)
+        self._handovers = Handovers(Site(cluster, self._network, self._key))
 
     def prepare(self, log: Callable[[str], None]) -> None:
         """Refuse what cannot work before the first machine is touched; build the agent's image where it is missing."""
         wrong = [f"{node.name}: {message}" for node in self._asked.nodes if (message := self._unfit(node))]
         if not wrong and self._asked.mode == "install":
             wrong = list(dict.fromkeys(filter(None, map(self._lacks, self._asked.nodes))))
+            wrong += self._handovers.problems(self._asked.nodes)
         if wrong:
             raise InstallError("; ".join(one.removesuffix(".") for one in wrong) + ".")
         self._agent = agent_image.ensure(log)
@@ -133,14 +138,14 @@ class Installation:
             return None
         if node.install is None:
             return "no installation is declared (`install:`)"
-        if node.install.installer is not None:
-            return f"answers for {node.install.installer} are not served by this version: use an image"
         if node.install.boot is BootWay.HTTP:
             return f"`boot: {node.install.boot}` is not carried out by this version; use virtual-media or pxe"
         return None
 
     def _lacks(self, node: Node) -> str | None:
         """What is missing to write the node's orders: its image, its recovery key, an operating system that images suit."""
+        if declares_installer(node):
+            return None
         folder = None if node.install is None else node.install.image
         try:
             if folder is not None and folder not in self._images:
@@ -165,6 +170,8 @@ class Installation:
             stack.callback(server.close)
             ways = BootWays(self._cluster, self._network, self._agent, keys.ca)
             stack.enter_context(ways.serving(self._asked.nodes))
+            if self._asked.mode == "install":
+                stack.enter_context(self._handovers.serving(self._asked.nodes, keys.ca))
             pool = stack.enter_context(side_by_side(len(cases)))
             # Ctrl-C ends the wait and begins no other node: agents go on alone, and the next run finds them
             stack.callback(self._turns.stop)
@@ -192,9 +199,12 @@ class Installation:
     def _case(self, node: Node) -> Case:
         install, journal = node.install, Journal(self._cluster.name, node.name)
         image = self._images.get(install.image) if install is not None and install.image is not None else None
-        return Case(
+        case = Case(
             node, journal, lambda verdict: self._orders(node, journal.record.run, image, verdict), image
         )
+        if declares_installer(node):
+            case = replace(case, hand_over=partial(self._handovers.approve, node, journal))
+        return case
 
     def _one(self, case: Case, ways: BootWays) -> Outcome:
         node, journal = case.node, case.journal
@@ -218,15 +228,17 @@ class Installation:
         bmc = self._open(node)
         self._desk.open(case)
         try:
+            medium = ways.of(case)
             machine = Machine(
                 node=node,
                 journal=case.journal,
                 bmc=bmc,
                 network=self._network,
-                medium=ways.of(case),
+                medium=medium,
                 answers=partial(first_login.answers, self._cluster, node),
                 logged_in=partial(first_login.kernel_arguments, self._cluster, node),
                 notice=partial(self._notice, node.name),
+                handover=self._handovers.of(case, medium) if self._asked.mode == "install" else None,
                 tempo=self._asked.tempo,
                 stop=self._turns.stopped,
             )
@@ -234,6 +246,7 @@ class Installation:
         finally:
             if case.journal.record.state not in UNDER_WAY:
                 self._desk.close(node.name)  # else its agent works on, and asks
+                self._handovers.close(node)
             bmc.close()
 
     def _orders(self, node: Node, run: str, image: RootImage | None, verdict: Verdict) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class Server:
             server.server_close()
 
 
-class _Places:
+class Places:
     """Limits on open connections: in all, and for one address, so that others still get through."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class _Listener(http.server.ThreadingHTTPServer):
         self.socket = listener
         self.desk = desk
         self._context = context
-        self._places = _Places()
+        self._places = Places()
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = self.socket.accept()

@@ -58,6 +58,12 @@ def listeners(cluster: Cluster) -> list[socket.socket]:
     return opened
 
 
+def answers_listener(cluster: Cluster) -> socket.socket:
+    """A listening socket on the boot network for the answers of installers, likewise."""
+    network = boot_network(cluster)
+    return _listener(cluster, network.server, network.answers_port)
+
+
 def inside_network(cluster: Cluster, argv: Sequence[str]) -> list[str]:
     """The command that runs a program on the boot network: for a lab rack that is up, inside its namespace."""
     if any(node.lab is not None for node in cluster.nodes):
@@ -88,7 +94,7 @@ def _listener(cluster: Cluster, address: IPv4Address, port: int) -> socket.socke
     except OSError as error:
         opened.close()
         raise InstallError(
-            f"Agents cannot be served at {address}, port {port}: {error.strerror}.",
+            f"Machines cannot be served at {address}, port {port}: {error.strerror}.",
             hint="`boot_network.server` is an address of this control node, and another install may be running",
         ) from error
     return opened

@@ -21,7 +21,12 @@ class State(StrEnum):
     HELD = "held"
     """It differs from the declaration, or a disk holds something: nothing is written without a confirmation."""
     APPROVED = "approved"
+    HANDED_OVER = "handed-over"
+    """The agent is done and is to power the machine off; the distribution's installer boots next."""
+    INSTALLER = "installer"
+    """The machine was ordered to boot the distribution's installer, which has not fetched its session yet."""
     INSTALLING = "installing"
+    """The agent, or the distribution's installer, may write."""
     INSTALLED = "installed"
     """The disks are written, and the machine is to power itself off."""
     FIRST_BOOT = "first-boot"
@@ -44,7 +49,9 @@ _NEXT: dict[State, frozenset[State]] = {
     State.DISCOVERED: frozenset({State.INVENTORIED}),
     State.INVENTORIED: frozenset({State.INVENTORIED, State.HELD, State.APPROVED, State.SURVEYED}),
     State.HELD: frozenset({State.INVENTORIED}),
-    State.APPROVED: frozenset({State.INSTALLING, State.ERASING, State.INVENTORIED}),
+    State.APPROVED: frozenset({State.HANDED_OVER, State.INSTALLING, State.ERASING, State.INVENTORIED}),
+    State.HANDED_OVER: frozenset({State.INSTALLER}),
+    State.INSTALLER: frozenset({State.INSTALLING}),
     State.INSTALLING: frozenset({State.INSTALLED, State.INVENTORIED}),
     State.INSTALLED: frozenset({State.FIRST_BOOT}),
     State.FIRST_BOOT: frozenset({State.READY}),
@@ -60,15 +67,18 @@ ON_THE_MACHINE = (
     State.INVENTORIED,
     State.HELD,
     State.APPROVED,
+    State.INSTALLER,
     State.INSTALLING,
     State.ERASING,
 )
-"""While the agent runs, or is about to: a machine that is off in one of these has lost its power."""
+"""While agent or installer runs, or is about to: a machine that is off in one of these has lost its power."""
+ORDERED_ON = (State.ARMED, State.INSTALLER)
+"""The machine was ordered on, and what it boots has not called yet."""
 WRITING = (State.INSTALLING, State.ERASING)
-"""While the agent writes to disks."""
-AGENT_DONE = (State.INSTALLED, State.ERASED, State.SURVEYED)
-"""The agent has nothing more to do but to power the machine off."""
-UNDER_WAY = (*ON_THE_MACHINE, State.INSTALLED, State.FIRST_BOOT)
+"""While agent or installer writes to disks."""
+AGENT_DONE = (State.HANDED_OVER, State.INSTALLED, State.ERASED, State.SURVEYED)
+"""What runs on the machine has nothing more to do but to power it off."""
+UNDER_WAY = (*ON_THE_MACHINE, State.HANDED_OVER, State.INSTALLED, State.FIRST_BOOT)
 """What a later `rackwright install` goes on with."""
 
 

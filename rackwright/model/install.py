@@ -122,6 +122,16 @@ class InstallSettings(Frozen):
     installer: Installer | None = Field(
         default=None, description="The distribution's installer, in place of an image."
     )
+    installer_files: Path | None = Field(
+        default=None,
+        description="With `installer`: folder with its kernel, initrd and signed boot loaders, relative to the cluster file: "
+        "the mounted ISO, or debian-installer/amd64 of Debian's netboot.tar.gz.",
+    )
+    installer_media: HttpUrl | None = Field(
+        default=None,
+        description="With `autoinstall`: URL of the live-server ISO. With `kickstart`: of a tree with images/install.img. "
+        "None: the base repository.",
+    )
     mirror: bool = Field(
         default=False, description="The root on two disks, as md RAID1, with an EFI partition on each."
     )
@@ -160,6 +170,11 @@ class InstallSettings(Frozen):
     def _fits(self) -> Self:
         if self.image is not None and self.installer is not None:
             raise mistake("Both an image and an installer are declared.", "keep one of them")
+        if self.installer is None and (self.installer_files is not None or self.installer_media is not None):
+            raise mistake(
+                "Files of an installer are declared, and no installer.",
+                "e.g. `installer: preseed`, or remove them",
+            )
         if (self.tang is not None) != (self.encryption is Encryption.TANG):
             raise mistake(
                 "A Tang server goes with `encryption: tang`, and that with a server.",
@@ -198,8 +213,17 @@ class BootNetworkSection(Frozen):
     port: int = Field(
         default=8443, ge=1, le=65535, description="Port of HTTPS on both addresses, while an install runs."
     )
+    answers_port: int = Field(
+        default=8480,
+        ge=1,
+        le=65535,
+        description="Port of plain HTTP on `server`, while nodes are installed by their distribution's installer.",
+    )
     token_minutes: int = Field(
-        default=30, ge=1, le=1440, description="Life of the one-time token that a booted machine shows."
+        default=30,
+        ge=1,
+        le=1440,
+        description="Life of the one-time token that a booted machine shows, and of the session that an installer fetches.",
     )
     hold_minutes: int = Field(
         default=30, ge=1, le=1440, description="How long a machine that is held waits for a confirmation."
@@ -211,6 +235,14 @@ class BootNetworkSection(Frozen):
         le=100,
         description="Share of the nodes of one rack installed at the same time; at least one.",
     )
+
+    @model_validator(mode="after")
+    def _two_ports(self) -> Self:
+        if self.answers_port == self.port:
+            raise mistake(
+                "`port` and `answers_port` are the same.", "remove one of them: 8443 and 8480 are used then"
+            )
+        return self
 
 
 class BootNetwork(BootNetworkSection):

@@ -844,7 +844,8 @@ SUITES = (
         name="baremetal",
         proves="Three machines that have a BMC and blank disks become an accepted cluster by one command, with Secure Boot on, and a "
         "second run changes nothing; a running or installed machine is erased only by its serial numbers, power cuts and "
-        "a killed head are survived, wrong BMCs are left alone, and sushy-tools' BMCs do as well as the lab's own.",
+        "a killed head are survived, wrong BMCs are left alone, and sushy-tools' BMCs do as well as the lab's own. Debian's own "
+        "installer boots after the agent and fetches its answers, no further: it installs nothing here.",
         paths=(
             *_ENGINE,
             *_RACKS,
@@ -864,6 +865,7 @@ SUITES = (
             "tests/racks/agent",
             "tests/racks/bare_metal",
             "tests/racks/host_state.py",
+            "tests/racks/installers",
             "tests/racks/lab/conftest.py",
             "tests/racks/lab/traces.py",
             "tests/racks/patience.py",
@@ -878,6 +880,7 @@ SUITES = (
             "tests/racks/agent",
             "tests/racks/bare_metal",
             "tests/racks/sushy",
+            "tests/racks/installers",
             "tests/racks/provisioned",
             "-m",
             "lab",
@@ -885,6 +888,7 @@ SUITES = (
         smoke=(
             "tests/racks/agent",
             "tests/racks/bare_metal",
+            "tests/racks/installers",
             "tests/racks/provisioned",
             "tests/racks/sushy",
             "-m",

@@ -26,6 +26,19 @@ _DISKS = re.compile(r"--(only-use|drives|ondisk|boot-drive)=(\S+)")
 _SECTION = re.compile(r"^%(?:pre|post|onerror)[^\n]*\n(.*?)^%end$", re.DOTALL | re.MULTILINE)
 _INCLUDE = re.compile(r"^%include .*\n", re.MULTILINE)
 _STABLE = re.compile(r"disk/by-(id|path)/[A-Za-z0-9._:+@#=-]+")
+# The host's own database is locked while apt runs, and while another node's answers are judged (seen 2026-11-27).
+_DEBCONF = """\
+Config: configdb
+Templates: templatedb
+
+Name: configdb
+Driver: File
+Filename: {folder}/config.dat
+
+Name: templatedb
+Driver: File
+Filename: {folder}/templates.dat
+"""
 KSVALIDATOR_HINT = "pip install 'rackwright[install]'"
 DEBCONF_HINT = "apt-get install debconf"
 
@@ -110,12 +123,11 @@ def of_preseed(text: str) -> tuple[Finding, ...]:
         message = f"not validated: debconf-set-selections is missing; {DEBCONF_HINT}"
         return (*found, Finding("preseed.cfg", Status.UNKNOWN, message))
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "preseed.cfg")
+        file, settings = Path(folder, "preseed.cfg"), Path(folder, "debconf.conf")
         file.write_text(text)
-        return (
-            *found,
-            _run("preseed.cfg", [program, "--checkonly", str(file)], "debconf-set-selections --checkonly"),
-        )
+        settings.write_text(_DEBCONF.format(folder=folder))
+        argv = ["env", f"DEBCONF_SYSTEMRC={settings}", program, "--checkonly", str(file)]
+        return (*found, _run("preseed.cfg", argv, "debconf-set-selections --checkonly"))
 
 
 def of_scripts(file: str, scripts: Sequence[str]) -> tuple[Finding, ...]:

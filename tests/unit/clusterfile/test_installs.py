@@ -7,6 +7,7 @@ import pytest
 from tests.unit.clusterfile.base_file import problems_of
 from tests.unit.clusterfile.machine_files import BMC, HEADER, INSTALL, MACS, load, machines
 
+PRESEED = "installer: preseed, installer_files: netboot"
 RULE = "disk: {by_path: [pci-0000:00:17.0-ata-1]}"
 NO_DISK = (
     "nodes[1].install.disk",
@@ -57,6 +58,39 @@ CASES = [
         "nodes[1].install.installer",
         "debian-13 has no installer that reads kickstart.",
         "`installer: preseed`",
+    ),
+    (
+        [install(f"installer: preseed, {RULE}")],
+        "nodes[1].install.installer",
+        "It is not declared where the installer's kernel and boot loaders are.",
+        "`installer_files:` with debian-installer/amd64 of netboot.tar.gz",
+    ),
+    (
+        [install(f"{PRESEED}, boot: http, {RULE}")],
+        "nodes[1].install.boot",
+        "An installer is booted by virtual media or PXE.",
+        "`boot: virtual-media`",
+    ),
+    (
+        [install(f"{PRESEED}, installer_media: 'http://10.1.0.5/x.iso', {RULE}")],
+        "nodes[1].install.installer_media",
+        "Debian's installer fetches its parts from the archive or its mirror.",
+        "`mirrors: {apt: ...}`, or remove it",
+    ),
+    (
+        [
+            ("  os: debian-13\n", "  os: ubuntu-24.04\n"),
+            install(f"installer: autoinstall, installer_files: iso, {RULE}"),
+        ],
+        "nodes[1].install.installer",
+        "It is not declared where the installer fetches its system.",
+        "`installer_media:` with the URL of the live-server ISO",
+    ),
+    (
+        [install(f"image: x, installer_files: netboot, {RULE}")],
+        "nodes[1].install",
+        "Files of an installer are declared, and no installer.",
+        "e.g. `installer: preseed`, or remove them",
     ),
     ([install("image: x")], *NO_DISK),
     (
@@ -162,6 +196,12 @@ CASES = [
         "e.g. `boot_network: {server: 10.1.0.5}`",
     ),
     (
+        [("{server: 10.1.0.5}", "{server: 10.1.0.5, answers_port: 8443}")],
+        "boot_network",
+        "`port` and `answers_port` are the same.",
+        "remove one of them: 8443 and 8480 are used then",
+    ),
+    (
         [(f"    macs: [{MACS}]\n", "")],
         "nodes[1].install",
         "The MAC address of w1 is not declared.",
@@ -218,11 +258,17 @@ def test_a_container_is_not_installed(tmp_path):
         "image: x, diskless: true",
         "image: x, mirror: true, volumes: lvm, disk: {by_path: [pci-1-a, pci-1-b]}",
         "image: x, encryption: tpm2, disk: {model: INTEL SSDSC2KB480G8}",
-        "installer: preseed, disk: {model: Small, size_gb: 480}",
+        f"{PRESEED}, disk: {{model: Small, size_gb: 480}}",
+        f"{PRESEED}, boot: pxe, {RULE}",
     ],
 )
 def test_what_is_correct(tmp_path, settings):
     assert mistakes(tmp_path, install(settings)) == []
+
+
+def test_the_installers_folder_is_relative_to_the_cluster_file(tmp_path):
+    made = load(tmp_path, machines(install(f"{PRESEED}, {RULE}")))
+    assert made.by_name["w1"].install.installer_files == tmp_path / "netboot"
 
 
 def test_two_drives_for_the_system_are_a_mirror(tmp_path):

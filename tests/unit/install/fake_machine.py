@@ -22,7 +22,8 @@ from rackwright.install.agent.programs import AgentError
 from rackwright.install.authority import credentials
 from rackwright.install.desk import Case, Desk
 from rackwright.install.image import RootImage
-from rackwright.install.machine import Machine, Tempo
+from rackwright.install.limits import Tempo
+from rackwright.install.machine import Machine
 from rackwright.install.medium import VirtualMedia
 from rackwright.install.record import Journal, folder
 from rackwright.install.server import Server

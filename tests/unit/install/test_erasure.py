@@ -14,7 +14,7 @@ from rackwright.errors import InstallError
 from rackwright.install import erasure, erasure_certificate
 from rackwright.install.erasure import MODE
 from rackwright.install.interlocks import Seen, refusals
-from rackwright.install.machine import Refused
+from rackwright.install.limits import Refused
 from rackwright.install.record import Record, folder, read
 from rackwright.install.run import confirm
 from rackwright.install.states import State

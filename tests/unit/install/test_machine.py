@@ -9,7 +9,7 @@ import pytest
 from rackwright.bmc.interface import BootTarget, Power
 from rackwright.errors import BmcError, ImageError, InstallError
 from rackwright.install import medium
-from rackwright.install.machine import Interrupted, Refused
+from rackwright.install.limits import Interrupted, Refused
 from rackwright.install.record import folder, read
 from rackwright.install.run import confirm
 from rackwright.install.states import State

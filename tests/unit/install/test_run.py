@@ -16,11 +16,11 @@ from rackwright.bmc.interface import Power
 from rackwright.errors import BmcError, InstallError, SecretsError
 from rackwright.install import agent_image, first_login
 from rackwright.install import run as module
-from rackwright.install.machine import Interrupted, Tempo
+from rackwright.install.limits import Interrupted, Tempo
 from rackwright.install.record import Journal, folder, read
 from rackwright.install.run import Asked, Installation, Turns
 from rackwright.install.states import State
-from rackwright.model.install import BootWay, DiskRule, Encryption, Installer
+from rackwright.model.install import BootWay, DiskRule, Encryption
 from rackwright.model.settings import Ssh
 from tests.factories import make_node
 from tests.unit.install.fake_machine import TEMPO, FakeMachine, plain_media, until
@@ -393,12 +393,10 @@ def test_everything_is_refused_before_the_first_machine_is_touched_and_all_at_on
         second.model_copy(update={"install": None}),
         third,
         changed(make_worker(4), boot=BootWay.HTTP),
-        changed(make_worker(5, None), installer=Installer.PRESEED),
     ]
     assert refused(site) == (
         "worker1: no BMC is declared; worker2: no installation is declared (`install:`); "
-        "worker4: `boot: http` is not carried out by this version; use virtual-media or pxe; "
-        "worker5: answers for preseed are not served by this version: use an image."
+        "worker4: `boot: http` is not carried out by this version; use virtual-media or pxe."
     )
     assert refused(site, mode="discover") == "worker1: no BMC is declared."
 
@@ -461,7 +459,7 @@ def test_a_port_that_is_taken(site):
         other.bind(("127.0.0.1", site.network.port))
         other.listen()
         with pytest.raises(
-            InstallError, match=f"Agents cannot be served at 127.0.0.1, port {site.network.port}"
+            InstallError, match=f"Machines cannot be served at 127.0.0.1, port {site.network.port}"
         ):
             site.run()
     assert site.untouched()

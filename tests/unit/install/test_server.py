@@ -285,7 +285,7 @@ def test_there_are_so_many_of_one_address(desk, running, monkeypatch):
 
 def test_and_so_many_in_all(monkeypatch):
     monkeypatch.setattr(module, "_CONNECTIONS", 3)
-    places = module._Places()
+    places = module.Places()
     assert [places.take(address) for address in "abcd"] == [True, True, True, False]
     places.leave("a")
     assert places.take("d")

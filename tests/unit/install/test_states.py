@@ -13,6 +13,8 @@ PATHS = {
     "one that is held": "prechecked armed discovered inventoried held inventoried approved installing",
     "an answer that was lost": "prechecked armed discovered inventoried approved inventoried approved installing "
     "inventoried approved",
+    "by the distribution's installer": "prechecked armed discovered inventoried approved handed-over installer installing "
+    "installed first-boot ready",
     "an erasure": "prechecked armed discovered inventoried held inventoried approved erasing erased",
     "an erasure whose order was lost": "prechecked armed discovered inventoried approved erasing inventoried approved "
     "erasing erased",
@@ -27,7 +29,9 @@ def test_paths_that_are_taken(path):
 
 
 def test_nothing_is_written_but_after_an_approval_and_nothing_approved_but_after_an_inventory():
-    assert [one for one in State if may_follow(one, State.INSTALLING)] == [State.APPROVED]
+    assert [one for one in State if may_follow(one, State.INSTALLING)] == [State.APPROVED, State.INSTALLER]
+    assert [one for one in State if may_follow(one, State.INSTALLER)] == [State.HANDED_OVER]
+    assert [one for one in State if may_follow(one, State.HANDED_OVER)] == [State.APPROVED]
     assert [one for one in State if may_follow(one, State.ERASING)] == [State.APPROVED]
     assert [one for one in State if may_follow(one, State.ERASED)] == [State.ERASING]
     assert [one for one in State if may_follow(one, State.APPROVED)] == [State.INVENTORIED]

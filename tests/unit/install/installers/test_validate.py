@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
@@ -211,3 +212,11 @@ def test_what_is_refused_is_not_served():
         InstallError, match=r"^The answers for worker1 are not valid, and nothing was served: ks\.cfg: "
     ):
         validate.require_valid(EL, broken)
+
+
+@pytest.mark.skipif(shutil.which("debconf-set-selections") is None, reason="debconf is Debian's")
+def test_preseed_files_of_many_nodes_are_judged_at_the_same_time():
+    """By default each run locks the host's database, and the others fail without a word."""
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(of_preseed, ["d-i partman/confirm boolean true\n"] * 8))
+    assert {one.status for findings in found for one in findings} == {Status.PASS}

@@ -1,0 +1,73 @@
+"""How the installation of a machine may end early: refused, interrupted, or by a time limit."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from rackwright.errors import InstallError
+from rackwright.install.erasure import MODE, time_limit
+from rackwright.install.interlocks import Refusal
+from rackwright.install.record import Record
+from rackwright.install.states import State
+from rackwright.model.install import BootNetwork
+
+
+class Refused(InstallError):  # noqa: N818 - reads as the sentence it is
+    """A machine that must not be installed; nothing was done to it."""
+
+    def __init__(self, node: str, found: list[Refusal]) -> None:
+        self.refusals = tuple(found)
+        reasons = "; ".join(one.message for one in found)
+        super().__init__(f"{node} is left alone: {reasons}.", hint=found[0].hint)
+
+
+class Interrupted(InstallError):  # noqa: N818
+    """The run was ended: the agent goes on alone, and the next run finds it."""
+
+
+@dataclass(frozen=True)
+class Tempo:
+    """How long things may take, in seconds; the lab emulates machines in software."""
+
+    poll: float = 2.0
+    power_on: float = 180.0
+    """From the order to the BMC's `on`."""
+    power_off: float = 300.0
+    """From the agent's last word to the BMC's `off`."""
+    bmc_silent: float = 600.0
+    """How long a BMC may fail to answer before the run gives the node up; the agent works without it."""
+    installing: float = 4 * 3600.0
+    first_boot: float = 1800.0
+
+
+def overdue(
+    record: Record, off_for: float | None, was_on: bool, waited: float, network: BootNetwork, tempo: Tempo
+) -> str | None:
+    """Why agent or installer need not be waited for any more; None: they do.
+
+    + off_for: seconds for which the machine has been seen off
+    + was_on: whether it was seen on before
+    + waited: seconds for which this process has waited
+    """
+    state = record.state
+    if off_for is not None and off_for > 2 * tempo.poll and was_on:
+        return f"the machine lost its power in {state}, at {record.percent} %"
+    if off_for is not None and off_for > tempo.power_on and not was_on:
+        return f"the machine is still off {off_for:.0f} s after it was ordered on"
+    if state is State.ARMED and record.token_until <= time.time():
+        return (
+            f"the agent did not call within {network.token_minutes} min: its console shows why "
+            f"(rackwright bmc console); the machine is left as it is"
+        )
+    if state is State.INSTALLER and record.token_until <= time.time():
+        return (
+            f"the installer did not fetch its session within {network.token_minutes} min (last: "
+            f"{record.phase or 'no file at all'}): its console shows why (rackwright bmc console); the machine is left as it is"
+        )
+    if state is State.HELD and time.time() - record.since > 60 * network.hold_minutes:
+        return f"not confirmed within {network.hold_minutes} min: {record.reason}"
+    if waited > (limit := tempo.installing + time_limit(record)):
+        done = "erased" if record.mode == MODE else "installed"
+        return f"not {done} within {limit / 3600:.3g} h, in {state}"
+    return None
