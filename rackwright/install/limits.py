@@ -57,13 +57,14 @@ def overdue(
         return f"the machine is still off {off_for:.0f} s after it was ordered on"
     if state is State.ARMED and record.token_until <= time.time():
         return (
-            f"the agent did not call within {network.token_minutes} min: its console shows why "
-            f"(rackwright bmc console); the machine is left as it is"
+            f"the agent did not call within {network.token_minutes} min: rackwright bmc console shows why; "
+            f"the machine is left on (rackwright bmc power FILE off --limit {record.node})"
         )
     if state is State.INSTALLER and record.token_until <= time.time():
         return (
             f"the installer did not fetch its session within {network.token_minutes} min (last: "
-            f"{record.phase or 'no file at all'}): its console shows why (rackwright bmc console); the machine is left as it is"
+            f"{record.phase or 'no file at all'}): rackwright bmc console shows why; "
+            f"the machine is left on (rackwright bmc power FILE off --limit {record.node})"
         )
     if state is State.HELD and time.time() - record.since > 60 * network.hold_minutes:
         return f"not confirmed within {network.hold_minutes} min: {record.reason}"

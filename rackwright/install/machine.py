@@ -180,27 +180,9 @@ class Machine:
         """Whether there is nothing more to wait for; what went wrong is in the journal then."""
         if record.state in AGENT_DONE:
             return off_for is not None or self._agent_is_gone(record)
-<<<<<<< HEAD
-        if off_for is not None and off_for > 2 * self.tempo.poll and was_on:
-            self._fail(f"the machine lost its power in {state}, at {record.percent} %", only=state)
-        elif off_for is not None and off_for > self.tempo.power_on and not was_on:
-            self._fail(f"the machine is still off {off_for:.0f} s after it was ordered on", only=state)
-        elif state is State.ARMED and record.token_until <= time.time():
-            self._fail(
-                f"the agent did not call within {self.network.token_minutes} min: rackwright bmc console shows why; "
-                f"the machine is left on (rackwright bmc power FILE off --limit {self.node.name})",
-                only=state,
-            )
-        elif state is State.HELD and time.time() - record.since > 60 * self.network.hold_minutes:
-            self._fail(f"not confirmed within {self.network.hold_minutes} min: {record.reason}", only=state)
-        elif waited > (limit := self.tempo.installing + time_limit(record)):
-            done = "erased" if record.mode == MODE else "installed"
-            self._fail(f"not {done} within {limit / 3600:.3g} h, in {state}", only=state)
-=======
         reason = overdue(record, off_for, was_on, waited, self.network, self.tempo)
         if reason is not None:
             self._fail(reason, only=record.state)
->>>>>>> wip-installers
         return self.journal.record.state is State.FAILED
 
     def _agent_is_gone(self, record: Record) -> bool:

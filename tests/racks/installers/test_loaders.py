@@ -10,8 +10,8 @@ import pytest
 
 from rackwright.install.handover.files import InstallerFiles
 from rackwright.install.handover.media import make_iso, put_netboot
-from tests.racks.bare_metal import wire
-from tests.racks.bare_metal.machine import Machine
+from tests.racks.agent import wire
+from tests.racks.agent.machine import Machine
 from tests.racks.installers.netboot import Unpacked
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
@@ -57,6 +57,6 @@ def test_the_grub_of_a_cd(machine: Machine, unpacked: Unpacked, tmp_path: Path):
 def test_the_grub_of_netboot_over_the_network(machine: Machine, unpacked: Unpacked, tmp_path: Path):
     """qemu's own DHCP and TFTP."""
     put_netboot(_netboot(unpacked.netboot), ARGUMENTS, tmp_path / "tftp")
-    machine.network = f"user,net=10.77.0.0/24,host={wire.HEAD},tftp={tmp_path / 'tftp'},bootfile=shimx64.efi"
+    machine.networks = [f"user,net=10.77.0.0/24,host={wire.HEAD},tftp={tmp_path / 'tftp'},bootfile=shimx64.efi"]
     machine.start()
     machine.wait_for(LOCKED, SECONDS)

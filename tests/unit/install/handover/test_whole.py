@@ -215,7 +215,7 @@ def test_the_session_opens_what_the_installer_needs_and_nothing_else(site):
         for name in ("preseed.cfg", "guard.sh", "finish.sh", "once"):
             one.fetch(name)
         seen["inventory"] = one.post("inventory", document())[0]
-        seen["hello"] = one.post("hello", {})[0]
+        seen["hello"] = one.post("hello", {"session": "a" * 48})[0]
         seen["another"] = one.post("progress", {"phase": "x", "percent": 1}, session="x" * 32)[0]
         seen["run"] = one.post("done", {"run": "another1", "host_keys": {"ed25519": HOST_KEY}})[0]
         seen["state"] = site.record.state
