@@ -15,7 +15,7 @@ from typing import Any
 
 from rackwright.boundary import Refused, printable
 from rackwright.errors import RackwrightError
-from rackwright.install import erasure, erasure_certificate
+from rackwright.install import erasure, erasure_certificate, steady
 from rackwright.install.erasure import Erasure
 from rackwright.install.image import RootImage
 from rackwright.install.inventory import Inventory, read_inventory
@@ -29,6 +29,11 @@ POLL_SECONDS = 5
 _BEFORE_WRITING = (State.DISCOVERED, State.INVENTORIED, State.HELD, State.APPROVED, *WRITING)
 """States in which an agent may show its inventory: one that asks again while it is approved never got the answer."""
 Answer = tuple[int, dict[str, Any]]
+_LATER: Answer = (503, {"error": "its node is under way in another run: run the same command for it again"})
+_NO_TURN: Answer = (
+    200,
+    {"action": "wait", "reasons": ["others have their turn"], "seconds": POLL_SECONDS},
+)
 _SESSION = re.compile(r"[0-9a-f]{48}")
 _HOST_KEY_MAX = 1000
 _ED25519 = "ssh-ed25519"
@@ -49,6 +54,12 @@ class Case:
     """Path below the server to file: what its BMC fetches."""
     hand_over: Callable[[Verdict], list[dict[str, Any]]] | None = None
     """Where the distribution's installer follows the agent: the approved disks, as the journal keeps them."""
+    mode: str = "install"
+    """Of the run. What another command began on the node is left to it."""
+    waits: Callable[[], None] = lambda: None
+    """Called when the node is held: others may have its turn."""
+    may_go_on: Callable[[], bool] = lambda: True
+    """Whether a node that was held has a turn again."""
 
 
 class Desk:
@@ -56,6 +67,7 @@ class Desk:
 
     def __init__(self) -> None:
         self._cases: dict[str, Case] = {}
+        self._heard: dict[str, float] = {}
         self.of_other_runs: frozenset[str] = frozenset()
         """Digests of tokens and sessions of nodes that are under way and not in this run: their agents have to wait."""
 
@@ -66,6 +78,10 @@ class Desk:
     def close(self, node: str) -> None:
         """Answer it no more."""
         self._cases.pop(node, None)
+
+    def heard(self, node: str) -> float:
+        """When the node's agent last called, in seconds as time.monotonic() counts them; 0: never."""
+        return self._heard.get(node, 0.0)
 
     def media(self, path: str) -> Path | None:
         """The file that a random path stands for."""
@@ -78,20 +94,24 @@ class Desk:
         """The image for the holder of a session, while its node is installing."""
         case = self._holder(session)
         record = None if case is None else case.journal.record
-        if case is None or record is None or record.state is not State.INSTALLING:
+        if case is None or record is None or record.state is not State.INSTALLING or record.mode != case.mode:
             return None
+        self._heard[case.node.name] = time.monotonic()
         same = case.image is not None and case.image.sha256 == record.image
         return case.image if same else None  # not one that was built since the agent got its orders
 
     def answer(self, path: str, token: str, body: Mapping[str, Any]) -> Answer:
         """The answer to one call."""
         if digest(token) in self.of_other_runs:
-            return 503, {"error": "its node is under way, and not in this run: include it in the next one"}
+            return _LATER
         if path == "/v1/hello":
             return self._hello(token, body)
         case = self._holder(token)
         if case is None:
             return 403, {"error": "no session of this run"}
+        if case.journal.record.mode != case.mode:
+            return _LATER
+        self._heard[case.node.name] = time.monotonic()
         call = {
             "/v1/inventory": self._inventory,
             "/v1/progress": self._progress,
@@ -112,11 +132,15 @@ class Desk:
             return 400, {"error": "a session is 48 hexadecimal digits"}
         for case in list(self._cases.values()):
             with case.journal.changing() as record:
-                if record.state is State.DISCOVERED and matches(session, record.session):
-                    return 200, {"clock": time.time()}  # the first answer was lost
-                if not matches(token, record.token):
+                known = record.state is State.DISCOVERED and matches(session, record.session)
+                if not known and not matches(token, record.token):
                     continue
-                if record.state is not State.ARMED or record.token_until <= time.time():
+                if record.mode != case.mode:
+                    return _LATER
+                self._heard[case.node.name] = time.monotonic()
+                if known:
+                    return 200, {"clock": time.time()}  # the first answer was lost
+                if record.state is not State.ARMED or record.token_until <= steady.now():
                     break
                 serial = printable(str(body.get("serial") or "no serial number"), 64)
                 # spent in the same line of the journal that lets the agent in
@@ -140,6 +164,8 @@ class Desk:
                 verdict = _verdict(case.node, found, record)
                 if not verdict.approved:
                     return _wait(verdict)
+                if not case.may_go_on():
+                    return _NO_TURN
             count = f"{len(found.disks)} disks, {len(found.nics)} ports"
             case.journal.move(State.INVENTORIED, count, inventory=seen)
             if record.mode == "discover":
@@ -151,6 +177,8 @@ class Desk:
         record = case.journal.record
         verdict = _verdict(case.node, found, record)
         if verdict.approved:
+            if not case.may_go_on():
+                return _NO_TURN
             case.journal.move(State.APPROVED, held={})
             if isinstance(verdict, Erasure):
                 listed = ", ".join(disk.serial or disk.path for disk in verdict.disks)
@@ -171,6 +199,7 @@ class Desk:
             return 200, {"action": "ramdisk" if diskless else "install", "install": orders}
         waiting = {serial: list(signs) for serial, signs in verdict.unconfirmed.items()}
         case.journal.move(State.HELD, "; ".join(verdict.reasons), held=waiting)
+        case.waits()
         return _wait(verdict)
 
     def _progress(self, case: Case, body: Mapping[str, Any]) -> Answer:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from rackwright.bmc.open import connector
 from rackwright.errors import ConnectionFailed
 from rackwright.install.known_hosts import trust
+from rackwright.install.limits import Tempo
+from rackwright.install.record import Record
 from rackwright.model.cluster import Cluster, Node
 from rackwright.ssh.command import run
 from rackwright.ssh.connection import connect
@@ -45,3 +50,18 @@ def kernel_arguments(cluster: Cluster, node: Node, host_key: str) -> str | None:
     finally:
         client.close()
     return done.stdout if done.exit_status == 0 else None
+
+
+def wait_for(
+    logged_in: Callable[[str], str | None], record: Record, tempo: Tempo, pause: Callable[[], None]
+) -> str | None:
+    """Wait for the first login to what a run has installed; why it never came, or None."""
+    deadline = time.monotonic() + tempo.first_boot
+    while time.monotonic() < deadline:
+        line = logged_in(record.host_key)
+        if line is not None and f"rackwright.run={record.run}" in line.split():
+            return None
+        if line is not None:
+            return "it boots another installation than the one that was written: look at its boot order"
+        pause()
+    return f"no login within {tempo.first_boot / 60:g} min: rackwright bmc console shows why"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from rackwright.errors import InstallError
+from rackwright.install import steady
 from rackwright.install.erasure import MODE, time_limit
 from rackwright.install.interlocks import Refusal
 from rackwright.install.record import Record
@@ -37,6 +37,9 @@ class Tempo:
     """From the agent's last word to the BMC's `off`."""
     bmc_silent: float = 600.0
     """How long a BMC may fail to answer before the run gives the node up; the agent works without it."""
+    power_lost: float = 60.0
+    """How long a machine that worked is seen off, and its agent is silent, before it has lost its power: BMCs that restart
+    report `Off` as well."""
     installing: float = 4 * 3600.0
     first_boot: float = 1800.0
 
@@ -46,29 +49,35 @@ def overdue(
 ) -> str | None:
     """Why agent or installer need not be waited for any more; None: they do.
 
-    + off_for: seconds for which the machine has been seen off
+    + off_for: seconds for which the machine has been seen off, and its agent was silent
     + was_on: whether it was seen on before
     + waited: seconds for which this process has waited
     """
     state = record.state
-    if off_for is not None and off_for > 2 * tempo.poll and was_on:
+    if off_for is not None and off_for > tempo.power_lost and was_on:
         return f"the machine lost its power in {state}, at {record.percent} %"
     if off_for is not None and off_for > tempo.power_on and not was_on:
         return f"the machine is still off {off_for:.0f} s after it was ordered on"
-    if state is State.ARMED and record.token_until <= time.time():
+    if state is State.ARMED and record.token_until <= steady.now():
         return (
             f"the agent did not call within {network.token_minutes} min: rackwright bmc console shows why; "
             f"the machine is left on (rackwright bmc power FILE off --limit {record.node})"
         )
-    if state is State.INSTALLER and record.token_until <= time.time():
+    if state is State.INSTALLER and record.token_until <= steady.now():
         return (
             f"the installer did not fetch its session within {network.token_minutes} min (last: "
             f"{record.phase or 'no file at all'}): rackwright bmc console shows why; "
             f"the machine is left on (rackwright bmc power FILE off --limit {record.node})"
         )
-    if state is State.HELD and time.time() - record.since > 60 * network.hold_minutes:
+    # no one could agree before this process began, and what was agreed to waits for its turn
+    held = min(steady.now() - record.since, waited)
+    if state is State.HELD and held > 60 * network.hold_minutes and not _agreed(record):
         return f"not confirmed within {network.hold_minutes} min: {record.reason}"
     if waited > (limit := tempo.installing + time_limit(record)):
         done = "erased" if record.mode == MODE else "installed"
         return f"not {done} within {limit / 3600:.3g} h, in {state}"
     return None
+
+
+def _agreed(record: Record) -> bool:
+    return bool(record.held) and set(record.held) <= set(record.confirmed)

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event
 
 from rackwright.bmc.interface import BmcClient, BootTarget, Power, PowerAction
 from rackwright.errors import BmcError, InstallError, RackwrightError
+from rackwright.install import steady
+from rackwright.install.erasure import MODE
+from rackwright.install.first_login import wait_for
 from rackwright.install.handover.node import Handover, declared
 from rackwright.install.interlocks import Seen, refusals
 from rackwright.install.limits import Interrupted, Refused, Tempo, overdue
 from rackwright.install.medium import Medium
+from rackwright.install.patient_bmc import PatientBmc
 from rackwright.install.record import Journal, Record
 from rackwright.install.states import (
     AGENT_DONE,
@@ -26,7 +30,6 @@ from rackwright.install.states import (
     UNDER_WAY,
     WRITING,
     State,
-    may_follow,
 )
 from rackwright.install.tokens import digest, new_run, new_token
 from rackwright.model.cluster import Node
@@ -48,22 +51,26 @@ class Machine:
     logged_in: Callable[[str], str | None]
     """The kernel's command line over ssh, with the host key that the machine made; None: not yet."""
     notice: Callable[[State, str], None]
+    heard: Callable[[], float] = lambda: 0.0
+    """When the agent last called, in seconds as time.monotonic() counts them."""
     handover: Handover | None = None
     """The boot of the distribution's installer after the agent, where one is declared."""
     tempo: Tempo = field(default_factory=Tempo)
     stop: Event = field(default_factory=Event)
     """Set when the run is to end: nothing more is done to the machine."""
-    _silent_since: float | None = None
     _helped_since: float | None = None
     _seen_at_work: bool = False
     """Whether this process has watched the agent, so that nothing else can be running."""
+
+    def __post_init__(self) -> None:
+        self._patient = PatientBmc(self.bmc, self.tempo, self.stop)
 
     def run(self, mode: str, typed_serial: str | None) -> State:
         """Install or discover the machine, or go on with it; the state it ends in.
 
         Raises Refused, Interrupted and BmcError, after which the next run goes on.
         """
-        if not self._goes_on(mode):
+        if not self._goes_on(mode, typed_serial):
             self._precheck(mode, typed_serial)
             self._arm()
         state = self._watch()
@@ -76,15 +83,21 @@ class Machine:
             self._disarm()
         return state
 
-    def _goes_on(self, mode: str) -> bool:
+    def _goes_on(self, mode: str, typed_serial: str | None) -> bool:
         """Whether an earlier run left the machine where this one can go on."""
         record = self.journal.record
         if record.state not in UNDER_WAY or record.mode != mode:
             return False
+        if typed_serial is not None and self._patient.is_replaced(record, self.node, typed_serial):
+            self._fail(f"its machine was replaced by {typed_serial}")
+            return False
         if record.state in ON_THE_MACHINE and self._power(record.state) is Power.OFF:
+            self._require_its_machine()
             self._fail(f"the machine was found off in {record.state}, at {record.percent} %")
             self._disarm()
             return False
+        with suppress(BmcError):  # its agent is answered while its BMC is silent
+            self._require_its_machine()
         self.notice(record.state, f"goes on with run {record.run}")
         if record.state in ON_THE_MACHINE:
             self.medium.resume(record.media)
@@ -93,7 +106,11 @@ class Machine:
                 declared(self.handover, self.node).resume(record)
         return True
 
+    def _require_its_machine(self) -> None:
+        self._patient.require_machine_of(self.journal.record)
+
     def _precheck(self, mode: str, typed_serial: str | None) -> None:
+        self._patient.require_going_on(self.node)
         identity, before = self.bmc.identity(), self.journal.record
         seen = Seen(identity, self.bmc.power(), self.bmc.secure_boot(), self.answers())
         if before.media and before.state not in UNDER_WAY and before.is_of(identity):
@@ -101,16 +118,20 @@ class Machine:
         if found := refusals(self.node, seen, before, typed_serial, mode):
             raise Refused(self.node.name, found)
         run = new_run()
-        label = " ".join(filter(None, (identity.maker, identity.model, identity.serial or identity.uuid)))
+        # what has to be typed once more before an erasure is not printed
+        name = None if mode == MODE else identity.serial or identity.uuid
+        label = " ".join(filter(None, (identity.maker, identity.model, name)))
         mac = self.node.mac or next(iter(identity.macs), "")
+        self._patient.known = True
         names = {"serial": identity.serial or "", "uuid": identity.uuid or "", "mac": mac}
         self._move(State.PRECHECKED, label, run=run, mode=mode, **names)
 
     def _arm(self) -> None:
         record, token = self.journal.record, new_token()
         with self._ending_the_run():
+            self._patient.require_going_on(self.node)
             media = self.medium.make(record, token)
-            until = time.time() + 60 * self.network.token_minutes
+            until = steady.now() + 60 * self.network.token_minutes
             self._move(State.ARMED, f"run {record.run}", token=digest(token), token_until=until, media=media)
             self._boot(media)
 
@@ -118,21 +139,21 @@ class Machine:
         """Boot a machine that is off from a medium."""
         if (power := self.bmc.power()) is not Power.OFF:
             raise InstallError(f"{self.node.name} was off, and its power is {power} now: it is left alone.")
+        self._patient.require_going_on(self.node)
         self.medium.insert(self.bmc, media)
-        self.bmc.set_power(PowerAction.ON)
+        self._patient.require_going_on(self.node)
+        self._patient.switch_on()
 
     def _boot_installer(self) -> None:
         """Boot the distribution's installer on a machine that the agent has left; a later run may do this."""
         record = self.journal.record
         with self._ending_the_run():
-            if not record.is_of(self.bmc.identity()):
-                raise InstallError(
-                    f"The BMC of {self.node.name} is not of the machine that the agent ran on."
-                )
+            self._patient.require_going_on(self.node)
+            self._patient.require_machine_of(record, again=True)
             if self.answers():
                 raise InstallError(f"Something answers ssh at the address of {self.node.name}.")
             self._helped_since, made = None, declared(self.handover, self.node).make(record)
-            until = time.time() + 60 * self.network.token_minutes
+            until = steady.now() + 60 * self.network.token_minutes
             self._move(State.INSTALLER, f"run {record.run}", session="", phase="", token_until=until, **made)
             self._boot(made["media"])
 
@@ -166,7 +187,7 @@ class Machine:
             power = self._power(record.state)
             was_on = was_on or power is Power.ON
             if power is not Power.UNKNOWN:  # a BMC that does not answer says nothing of the power
-                off_since = (off_since or time.monotonic()) if power is Power.OFF else None
+                off_since = max(off_since or time.monotonic(), self.heard()) if power is Power.OFF else None
             off_for = time.monotonic() - off_since if off_since is not None else None
             if self._ended(record, off_for, was_on, time.monotonic() - begun):
                 break
@@ -192,7 +213,7 @@ class Machine:
         """
         if self._in_memory and record.state is State.INSTALLED:
             return True
-        if time.time() - record.since <= self.tempo.power_off:
+        if steady.now() - record.since <= self.tempo.power_off:
             return False
         if self.answers():
             return True  # it was started by hand meanwhile
@@ -204,6 +225,7 @@ class Machine:
                 hint=f"rackwright bmc power FILE off --limit {self.node.name}, and run again",
             )
         try:
+            self._patient.require_machine_of(record, again=True)
             self.bmc.set_power(PowerAction.OFF)
         except BmcError as error:
             self.notice(record.state, error.message)
@@ -212,20 +234,17 @@ class Machine:
     def _power(self, state: State) -> Power:
         """The power, or UNKNOWN while the BMC does not answer, which is tolerated for some minutes."""
         try:
-            power = self.bmc.power()
+            return self._patient.power()
         except BmcError as error:
-            self._silent_since = self._silent_since or time.monotonic()
-            if time.monotonic() - self._silent_since > self.tempo.bmc_silent:
-                if state not in ON_THE_MACHINE:
-                    raise  # it is written: the next run goes on
-                self._fail(error.message, only=state)
+            if state not in ON_THE_MACHINE:
+                raise  # it is written: the next run goes on
+            self._fail(error.message, only=state)
             return Power.UNKNOWN
-        self._silent_since = None
-        return power
 
     def _start(self, state: State) -> State:
         """Boot the machine from its disk, and wait for the first login."""
         record = self.journal.record
+        self._insist(self._require_its_machine)
         if self._in_memory:
             if state is State.INSTALLED:
                 self._move(State.FIRST_BOOT)
@@ -235,36 +254,17 @@ class Machine:
             if state is State.INSTALLED:
                 self._insist(lambda: self.bmc.set_boot(BootTarget.DISK, once=False))
                 self._move(State.FIRST_BOOT)
-            self._insist(self._power_on)
-        deadline = time.monotonic() + self.tempo.first_boot
-        while time.monotonic() < deadline:
-            line = self.logged_in(record.host_key)
-            if line is not None and f"rackwright.run={record.run}" in line.split():
-                self._move(State.READY, f"ssh with the host key of run {record.run}")
-                return State.READY
-            if line is not None:
-                return self._fail(
-                    "it boots another installation than the one that was written: look at its boot order"
-                )
-            self._pause()
-        return self._fail(
-            f"no login within {self.tempo.first_boot / 60:g} min: rackwright bmc console shows why"
-        )
-
-    def _power_on(self) -> None:
-        if self.bmc.power() is Power.OFF:
-            self.bmc.set_power(PowerAction.ON)
+            self._insist(self._patient.switch_on_if_off)
+        wrong = wait_for(self.logged_in, record, self.tempo, self._pause)
+        if wrong is not None:
+            return self._fail(wrong)
+        self._move(State.READY, f"ssh with the host key of run {record.run}")
+        return State.READY
 
     def _insist(self, order: Callable[[], None]) -> None:
         """Repeat an idempotent order while the BMC fails; BmcError after some minutes."""
-        deadline = time.monotonic() + self.tempo.bmc_silent
-        while True:
-            try:
-                return order()
-            except BmcError as error:
-                if time.monotonic() > deadline:
-                    raise
-                self.notice(self.journal.record.state, error.message)
+        for error in self._patient.insist(order):
+            self.notice(self.journal.record.state, error.message)
             self._pause()
 
     def _disarm(self) -> None:
@@ -272,6 +272,7 @@ class Machine:
         if self.handover is not None:
             self.handover.close()
         try:
+            self._require_its_machine()
             self.medium.remove(self.bmc)
         except (BmcError, OSError) as error:
             self.notice(self.journal.record.state, f"the boot medium is still in its drive: {error}")
@@ -289,9 +290,8 @@ class Machine:
 
     def _fail(self, reason: str, *, only: State | None = None) -> State:
         """Note a failure; `only`: unless the agent has got further in this moment."""
-        with self.journal.changing() as record:
-            if may_follow(record.state, State.FAILED) and only in (None, record.state):
-                self._move(State.FAILED, reason)
+        if self.journal.fail(reason, only):
+            self.notice(State.FAILED, reason)
         return State.FAILED
 
     def _move(self, state: State, reason: str = "", **data: object) -> None:

@@ -11,7 +11,6 @@ import fcntl
 import json
 import os
 import socket
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from typing import Any
 from rackwright.atomic_write import sync_folder
 from rackwright.bmc.interface import BmcIdentity
 from rackwright.errors import InstallError
+from rackwright.install import steady
 from rackwright.install.states import UNDER_WAY, WRITING, State, may_follow
 from rackwright.state_folder import state_folder
 
@@ -188,6 +188,17 @@ class Journal:
                 raise InstallError(f"{self._node} cannot go from {before} to {state}.")
             self._write({"state": state.value, "reason": reason, **data})
 
+    def fail(self, reason: str, only: State | None = None) -> bool:
+        """Note a failure, unless nothing is under way any more; whether it was noted.
+
+        + only: noted in this state alone: the agent may have got further in this moment
+        """
+        with self.changing() as record:
+            if not may_follow(record.state, State.FAILED) or only not in (None, record.state):
+                return False
+            self.move(State.FAILED, reason)
+            return True
+
     def note(self, **data: Any) -> None:  # noqa: ANN401
         """Add what is known without a change of state."""
         with self._lock:
@@ -195,7 +206,7 @@ class Journal:
 
     def _write(self, data: Event) -> None:
         record = self.record
-        event = {"at": round(time.time(), 3), **data}
+        event = {"at": round(steady.now(), 3), **data}
         line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
@@ -204,6 +215,7 @@ class Journal:
             if size and os.pread(handle, 1, size - 1) != b"\n":
                 line = b"\n" + line  # a run was killed within a line
             if os.write(handle, line) < len(line):
+                os.ftruncate(handle, size)  # half a line would be taken for damage
                 raise OSError(errno.ENOSPC, "the journal's file system is full", str(self._path))
             os.fsync(handle)
         finally:

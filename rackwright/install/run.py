@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from threading import Condition, Event
 from typing import Any
 
 from rackwright.bmc.interface import BmcClient
@@ -23,7 +21,7 @@ from rackwright.install.desk import Case, Desk
 from rackwright.install.handover.requests import Site
 from rackwright.install.handover.run import Handovers, declares_installer
 from rackwright.install.image import RootImage, read_image
-from rackwright.install.limits import Interrupted, Tempo
+from rackwright.install.limits import Tempo
 from rackwright.install.machine import Machine
 from rackwright.install.orders import orders
 from rackwright.install.record import Journal, Record, read
@@ -31,14 +29,20 @@ from rackwright.install.recovery import recovery_key
 from rackwright.install.server import Server
 from rackwright.install.settings import boot_network, listeners, public_key
 from rackwright.install.states import UNDER_WAY, State
+from rackwright.install.turns import Turns
 from rackwright.install.verdict import Verdict
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.install import BootWay
+from rackwright.open_files import allow_open_files
 from rackwright.ssh.side_by_side import side_by_side
 
 Notice = Callable[[str, State, str], None]
 """Called with node, state and reason whenever a node gets further."""
 _WAIT = 0.5
+_END_SECONDS = 90.0
+"""How long an interrupted run waits for BMCs that have been asked."""
+_FILES_EACH = 4
+"""Open files for each node: sessions with its BMC and its agent, an image, a journal (3.1 were measured with 512 nodes)."""
 
 
 @dataclass(frozen=True)
@@ -64,47 +68,6 @@ class Asked:
     serials: Mapping[str, str] = field(default_factory=dict)
     """Node to the serial number that was typed to agree to its reinstallation or erasure."""
     tempo: Tempo = field(default_factory=Tempo)
-
-
-class Turns:
-    """Lets nodes begin, up to a limit in all and one for each rack; none once the run is to end."""
-
-    def __init__(self, cluster: Cluster, at_once: int, rack_percent: int) -> None:
-        sizes = Counter(node.rack for node in cluster.nodes)
-        self._room = {
-            rack: max(1, size * rack_percent // 100) for rack, size in sizes.items() if rack is not None
-        }
-        self._at_once, self._running = at_once, 0
-        self._condition = Condition()
-        self.stopped = Event()
-
-    def stop(self) -> None:
-        """Let no further node begin, and those that are under way end their watch."""
-        self.stopped.set()
-        with self._condition:
-            self._condition.notify_all()
-
-    @contextmanager
-    def turn(self, node: Node) -> Iterator[None]:
-        """Wait until the node may begin, and keep its place until it has ended; Interrupted where it may not."""
-        with self._condition:
-            self._condition.wait_for(lambda: self.stopped.is_set() or self._may_begin(node.rack))
-            if self.stopped.is_set():
-                raise Interrupted(f"{node.name} was not begun.")
-            self._running += 1
-            if node.rack is not None:
-                self._room[node.rack] -= 1
-        try:
-            yield
-        finally:
-            with self._condition:
-                self._running -= 1
-                if node.rack is not None:
-                    self._room[node.rack] += 1
-                self._condition.notify_all()
-
-    def _may_begin(self, rack: str | None) -> bool:
-        return self._running < self._at_once and (rack is None or self._room[rack] > 0)
 
 
 class Installation:
@@ -163,6 +126,7 @@ class Installation:
 
         + meanwhile: called repeatedly until then; it must not block
         """
+        allow_open_files(_FILES_EACH * len(self._asked.nodes))
         keys = credentials(self._cluster.name, frozenset((self._network.server, self._network.bmc_server)))
         cases = self._open_desk()
         with ExitStack() as stack:
@@ -174,10 +138,12 @@ class Installation:
                 stack.enter_context(self._handovers.serving(self._asked.nodes, keys.ca))
             pool = stack.enter_context(side_by_side(len(cases)))
             # Ctrl-C ends the wait and begins no other node: agents go on alone, and the next run finds them
+            futures: dict[str, Future[Outcome]] = {}
+            stack.callback(
+                _let_end, futures
+            )  # a BMC that has been asked still answers, and its machine needs the server
             stack.callback(self._turns.stop)
-            futures: dict[str, Future[Outcome]] = {
-                case.node.name: pool.submit(self._one, case, ways) for case in cases
-            }
+            futures |= {case.node.name: pool.submit(self._one, case, ways) for case in cases}
             while not all(future.done() for future in futures.values()):
                 meanwhile()
                 time.sleep(_WAIT)
@@ -189,9 +155,12 @@ class Installation:
         for case in cases:
             if case.journal.record.state in UNDER_WAY:
                 self._desk.open(case)
+        asked = {case.node.name for case in cases}
         for node in self._cluster.nodes:
+            if node.name in asked:
+                continue
             record = read(self._cluster.name, node.name)
-            if node not in self._asked.nodes and record.state in UNDER_WAY:
+            if record.state in UNDER_WAY:
                 others |= {record.token, record.session}
         self._desk.of_other_runs = frozenset(others - {""})
         return sorted(cases, key=lambda case: case.journal.record.state not in UNDER_WAY)
@@ -200,7 +169,13 @@ class Installation:
         install, journal = node.install, Journal(self._cluster.name, node.name)
         image = self._images.get(install.image) if install is not None and install.image is not None else None
         case = Case(
-            node, journal, lambda verdict: self._orders(node, journal.record.run, image, verdict), image
+            node,
+            journal,
+            lambda verdict: self._orders(node, journal.record.run, image, verdict),
+            image,
+            mode=self._asked.mode,
+            waits=partial(self._turns.give, node),
+            may_go_on=partial(self._turns.take_again, node),
         )
         if declares_installer(node):
             case = replace(case, hand_over=partial(self._handovers.approve, node, journal))
@@ -209,8 +184,9 @@ class Installation:
     def _one(self, case: Case, ways: BootWays) -> Outcome:
         node, journal = case.node, case.journal
         with self._turns.turn(node):
-            begun, before = time.monotonic(), journal.record
+            begun, before = time.monotonic(), Record(node.name)
             try:
+                before = journal.record
                 with journal.claim():
                     state = self._carry_out(case, ways)
                 return Outcome(node.name, state, journal.record.reason, time.monotonic() - begun)
@@ -238,6 +214,7 @@ class Installation:
                 answers=partial(first_login.answers, self._cluster, node),
                 logged_in=partial(first_login.kernel_arguments, self._cluster, node),
                 notice=partial(self._notice, node.name),
+                heard=partial(self._desk.heard, node.name),
                 handover=self._handovers.of(case, medium) if self._asked.mode == "install" else None,
                 tempo=self._asked.tempo,
                 stop=self._turns.stopped,
@@ -254,6 +231,12 @@ class Installation:
             raise InstallError(f"{node.name} has no image.")
         recovery = recovery_key(self._cluster, node)
         return orders(self._cluster, node, run, image, self._key, verdict, recovery)
+
+
+def _let_end(futures: Mapping[str, Future[Outcome]]) -> None:
+    for future in futures.values():
+        future.cancel()
+    wait(futures.values(), _END_SECONDS)
 
 
 def confirm(cluster: Cluster, node: Node, serial: str, mode: str = "install") -> Sequence[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import paramiko
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
+from rackwright.open_files import allow_open_files
 from rackwright.ssh.command import run
 from rackwright.ssh.connection import connect
 
@@ -56,7 +56,7 @@ class Pool:
         self._sudo = cluster.ssh.become == "sudo"
         self._connections = {node.name: _Connection() for node in cluster.nodes}
         self._closed = False
-        _allow_open_files(len(self._connections))
+        allow_open_files(2 * len(self._connections))
 
     def run(
         self, node: str, command: str, *, stdin: str | bytes | None = None, timeout: float
@@ -130,12 +130,3 @@ class Pool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _allow_open_files(connections: int) -> None:
-    """Raise the soft limit of open files, commonly 1024, as far as the cluster needs and may."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections * 2 + 256
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        ceiling = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, ceiling), hard))

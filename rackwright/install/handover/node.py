@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import Any, Protocol
 
 from rackwright.errors import InstallError
+from rackwright.install import steady
 from rackwright.install.handover.files import InstallerFiles
 from rackwright.install.handover.media import make_iso
 from rackwright.install.handover.requests import Site, made, still_declared, valid
@@ -113,7 +113,7 @@ class Handover:
 
     def _give_session(self, record: Record) -> bool:
         """Whether the session may be given out; it has been noted then, and is given to no one else."""
-        if record.state is not State.INSTALLER or record.token_until <= time.time():
+        if record.state is not State.INSTALLER or record.token_until <= steady.now():
             return False
         disks = ", ".join(str(one["serial"]) for one in record.disks)
         self.journal.move(

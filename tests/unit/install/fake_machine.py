@@ -31,7 +31,15 @@ from rackwright.install.states import State
 from rackwright.model.cluster import Cluster, Node
 from tests.unit.install.site import HOST_KEY, disk, document, mac, make_boot_network, make_site
 
-TEMPO = Tempo(poll=0.004, power_on=20.0, power_off=20.0, bmc_silent=20.0, installing=60.0, first_boot=20.0)
+TEMPO = Tempo(
+    poll=0.004,
+    power_on=20.0,
+    power_off=20.0,
+    bmc_silent=20.0,
+    power_lost=0.05,
+    installing=60.0,
+    first_boot=20.0,
+)
 
 
 class FakeMachine:
@@ -273,7 +281,7 @@ class Head1:
         keys = credentials("test", frozenset((network.server,)))
         self.journal = Journal("test", node.name)
         self.desk = Desk()
-        case = Case(node, self.journal, self._orders, image)
+        self._case = case = Case(node, self.journal, self._orders, image)
         self.desk.open(case)
         self.server = Server(self.desk, [listener], keys.chain)
         self.notices: list[tuple[State, str]] = []
@@ -286,6 +294,7 @@ class Head1:
             answers=lambda: machine.answers_ssh,
             logged_in=machine.logged_in,
             notice=lambda state, reason: self.notices.append((state, reason)),
+            heard=lambda: self.desk.heard(node.name),
             tempo=replace(TEMPO, **tempo),
         )
         self.image = image
@@ -297,6 +306,7 @@ class Head1:
 
     def run(self, mode: str = "install", typed: str | None = None) -> State:
         """Until the node has ended."""
+        self.desk.open(replace(self._case, mode=mode))
         return self.machine.run(mode, typed)
 
     def end(self) -> None:

@@ -38,7 +38,7 @@ class Desk1:
         self.desk = desk or Desk()
         self.journal = Journal("test", self.node.name)
         self.ordered: list[Verdict] = []
-        self.case = Case(self.node, self.journal, self.orders, image)
+        self.case = Case(self.node, self.journal, self.orders, image, mode=mode)
         self.desk.open(self.case)
         self.arm()
 
