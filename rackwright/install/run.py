@@ -30,7 +30,6 @@ from rackwright.install.settings import boot_network, listeners, public_key
 from rackwright.install.states import UNDER_WAY, State
 from rackwright.install.verdict import Verdict
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.install import BootWay
 from rackwright.ssh.side_by_side import side_by_side
 
 Notice = Callable[[str, State, str], None]
@@ -135,8 +134,6 @@ class Installation:
             return "no installation is declared (`install:`)"
         if node.install.installer is not None:
             return f"answers for {node.install.installer} are not served by this version: use an image"
-        if node.install.boot is BootWay.HTTP:
-            return f"`boot: {node.install.boot}` is not carried out by this version; use virtual-media or pxe"
         return None
 
     def _lacks(self, node: Node) -> str | None:

@@ -48,7 +48,7 @@ class _Listener(Listener):
 class _Handler(FileHandler):
     server: _Listener
 
-    def do_POST(self) -> None:  # noqa: N802 - http.server calls it so
+    def do_POST(self) -> None:  # noqa: N802 - http.server's name
         length = self.headers.get("Content-Length") or "0"
         if not _LENGTH.fullmatch(length) or int(length) > _BODY_MAX:
             self.close_connection = True
@@ -68,10 +68,10 @@ class _Handler(FileHandler):
             answer = 503, {"error": "the head cannot answer now"}
         self.send_json(*answer)
 
-    def do_HEAD(self) -> None:  # noqa: N802 - http.server calls it so
+    def do_HEAD(self) -> None:  # noqa: N802 - http.server's name
         self._get(with_body=False)
 
-    def do_GET(self) -> None:  # noqa: N802 - http.server calls it so
+    def do_GET(self) -> None:  # noqa: N802 - http.server's name
         self._get(with_body=True)
 
     def _get(self, *, with_body: bool) -> None:

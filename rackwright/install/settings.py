@@ -50,7 +50,15 @@ def listeners(cluster: Cluster) -> list[socket.socket]:
     opened: list[socket.socket] = []
     try:
         for address in dict.fromkeys((network.server, network.bmc_server)):
-            opened.append(_listener(cluster, address, network.port))
+            opened.append(
+                listener(
+                    cluster,
+                    address,
+                    network.port,
+                    whom="Agents",
+                    hint="`boot_network.server` is an address of this control node, and another install may be running",
+                )
+            )
     except BaseException:
         for one in opened:
             one.close()
@@ -68,7 +76,11 @@ def inside_network(cluster: Cluster, argv: Sequence[str]) -> list[str]:
     return list(argv)
 
 
-def _listener(cluster: Cluster, address: IPv4Address, port: int) -> socket.socket:
+def listener(cluster: Cluster, address: IPv4Address, port: int, *, whom: str, hint: str) -> socket.socket:
+    """A listening socket at an address of this control node; of a lab rack that is up, inside its network.
+
+    + whom: who is served there, as an error begins
+    """
     found: socket.socket | None = None
     if any(node.lab is not None for node in cluster.nodes):
         from rackwright.lab import names, netns  # a real site never loads the lab
@@ -82,7 +94,6 @@ def _listener(cluster: Cluster, address: IPv4Address, port: int) -> socket.socke
     except OSError as error:
         opened.close()
         raise InstallError(
-            f"Agents cannot be served at {address}, port {port}: {error.strerror}.",
-            hint="`boot_network.server` is an address of this control node, and another install may be running",
+            f"{whom} cannot be served at {address}, port {port}: {error.strerror}.", hint=hint
         ) from error
     return opened

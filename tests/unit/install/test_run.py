@@ -20,7 +20,7 @@ from rackwright.install.machine import Interrupted, Tempo
 from rackwright.install.record import Journal, folder, read
 from rackwright.install.run import Asked, Installation, Turns
 from rackwright.install.states import State
-from rackwright.model.install import BootWay, DiskRule, Encryption, Installer
+from rackwright.model.install import DiskRule, Encryption, Installer
 from rackwright.model.settings import Ssh
 from tests.factories import make_node
 from tests.unit.install.fake_machine import TEMPO, FakeMachine, plain_media, until
@@ -392,13 +392,11 @@ def test_everything_is_refused_before_the_first_machine_is_touched_and_all_at_on
         first.model_copy(update={"bmc": None}),
         second.model_copy(update={"install": None}),
         third,
-        changed(make_worker(4), boot=BootWay.HTTP),
-        changed(make_worker(5, None), installer=Installer.PRESEED),
+        changed(make_worker(4, None), installer=Installer.PRESEED),
     ]
     assert refused(site) == (
         "worker1: no BMC is declared; worker2: no installation is declared (`install:`); "
-        "worker4: `boot: http` is not carried out by this version; use virtual-media or pxe; "
-        "worker5: answers for preseed are not served by this version: use an image."
+        "worker4: answers for preseed are not served by this version: use an image."
     )
     assert refused(site, mode="discover") == "worker1: no BMC is declared."
 
