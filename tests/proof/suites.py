@@ -861,6 +861,7 @@ SUITES = (
             "rackwright/workload",
             "roles",
             "templates",
+            "tests/factories.py",
             "tests/racks/bare_metal",
             "tests/racks/host_state.py",
             "tests/racks/lab/conftest.py",

@@ -31,6 +31,8 @@ class Machine:
         self._boots = 0
         self.network = f"tap,ifname={TAP},script=no,downscript=no"
         """What its port is connected to."""
+        self.settings: dict[str, str] = {}
+        """Of its firmware (edk2's OvmfPkg/RUNTIME_CONFIG.md), by name."""
         for disk in self.disks:
             subprocess.run(
                 ["qemu-img", "create", "-q", "-f", "qcow2", disk, f"{gib}G"], check=True, timeout=60
@@ -120,6 +122,8 @@ class Machine:
             *("-chardev", f"socket,id=s,path={self.folder}/serial,server=on,wait=off,logfile={self.console}"),
             *("-serial", "chardev:s"),
         ]
+        for name, value in self.settings.items():
+            words += ["-fw_cfg", f"name=opt/org.tianocore/{name},string={value}"]
         if self.secure_boot:
             words += ["-global", "driver=cfi.pflash01,property=secure,value=on"]
         for number, disk in enumerate(disks):
