@@ -164,7 +164,10 @@ class BmcClient(Protocol):
         """What overrides the firmware's boot order."""
 
     def set_boot(self, target: BootTarget, *, once: bool, http_uri: str | None = None) -> None:
-        """Override the boot order, for the next boot or until it is changed; in UEFI mode."""
+        """Override the boot order, for the next boot or until it is changed; in UEFI mode.
+
+        + http_uri: what to fetch with `BootTarget.HTTP`; a BMC that cannot be given it leaves that to DHCP
+        """
 
     def media(self) -> list[Media]:
         """The virtual drives."""

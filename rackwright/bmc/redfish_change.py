@@ -81,6 +81,7 @@ class Changes:
     def boot(self, system: str, target: str, enabled: str, http_uri: str | None, *, mode: bool) -> None:
         """Override the boot order.
 
+        + http_uri: given to a BMC that can keep one, in the same request
         + mode: ask for UEFI as well
         """
 
@@ -99,10 +100,8 @@ class Changes:
             uefi = BootSourceOverrideMode.UEFI if mode else None
             try:
                 resource.set_system_boot_options(offered[target], how_long, uefi, http_boot_uri=http_uri)
-            except sushy_errors.MissingAttributeError:
-                raise self._session.target.cannot(
-                    "be given the URL to boot from", hint="have DHCP give the URL, or use boot: virtual-media"
-                ) from None
+            except sushy_errors.MissingAttributeError:  # nothing was sent: DHCP has to give the URL
+                resource.set_system_boot_options(offered[target], how_long, uefi)
 
         self._do("set the boot order", act)
 

@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rackwright.install.desk import Case
-from rackwright.install.medium import Medium, VirtualMedia
-from rackwright.install.netboot import NetbootMedium, NetbootServer, new_folder, serving
-from rackwright.model.bmc import BmcProtocol
+from rackwright.install.medium import Medium, VirtualMedia, way_of
+from rackwright.install.netboot import NETBOOT, NetbootMedium, NetbootServer, new_folder, serving
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.install import BootNetwork, BootWay
+from rackwright.model.install import BootNetwork
 
 
 class BootWays:
@@ -24,26 +23,19 @@ class BootWays:
     @contextmanager
     def serving(self, nodes: Iterable[Node]) -> Iterator[None]:
         """Answer machines that boot from the network, where some are declared to, while the block runs."""
-        if not any(way_of(node) is BootWay.PXE for node in nodes):
+        over_network = tuple(node for node in nodes if way_of(node) in NETBOOT)
+        if not over_network:
             yield
             return
         with new_folder() as folder:
             self._netboot = NetbootServer(
-                self._cluster, self._network, self._agent, self._authority, Path(folder)
+                self._cluster, self._network, self._agent, self._authority, Path(folder), over_network
             )
             with serving(self._netboot):
                 yield
 
     def of(self, case: Case) -> Medium:
         """The medium of one machine."""
-        if self._netboot is not None and way_of(case.node) is BootWay.PXE:
+        if self._netboot is not None and way_of(case.node) in NETBOOT:
             return NetbootMedium(case.node, self._cluster, self._network, self._netboot)
         return VirtualMedia(self._cluster, case.node, self._network, case, self._agent, self._authority)
-
-
-def way_of(node: Node) -> BootWay:
-    """The declared way; of a node that is only to be discovered, what its BMC can do."""
-    if node.install is not None:
-        return node.install.boot
-    ipmi = node.bmc is not None and node.bmc.protocol is BmcProtocol.IPMI
-    return BootWay.PXE if ipmi else BootWay.VIRTUAL_MEDIA

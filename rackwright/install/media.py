@@ -1,7 +1,7 @@
-"""What a machine boots its agent from: an ISO for its BMC's virtual CD or its firmware's HTTP boot, files for PXE.
+"""What a machine boots its agent from: an ISO for its BMC's virtual CD, files for PXE and for its firmware's HTTP boot.
 
-The one-time token is in an archive beside the agent's, never on the kernel's command line. Of what is served by PXE
-only the network itself keeps the token; a medium for virtual CDs goes over TLS to one BMC.
+The one-time token is in an archive beside the agent's, never on the kernel's command line. Of what is served by PXE and
+HTTP only the network itself keeps the token; a medium for virtual CDs goes over TLS to one BMC.
 """
 
 from __future__ import annotations
@@ -34,6 +34,16 @@ _NETBOOT = """\
 set timeout=0
 if [ -s $prefix/mac/$net_default_mac ]; then
     source $prefix/mac/$net_default_mac
+else
+    echo "rackwright: no machine with the MAC address $net_default_mac is to be installed"
+    exit
+fi
+"""
+# With HTTP boot it reads the same file, of the server's root; fw_path is the folder that the firmware fetched shim from.
+_HTTP_MENU = """\
+set timeout=0
+if [ -s $fw_path/grub.cfg ]; then
+    source $fw_path/grub.cfg
 else
     echo "rackwright: no machine with the MAC address $net_default_mac is to be installed"
     exit
@@ -81,15 +91,11 @@ def make_iso(agent: Path, config: bytes, ca: bytes, target: Path, arguments: str
 
 
 def netboot_files(agent: Path, folder: Path, armed: Sequence[Armed]) -> None:
-    """Files for PXE and for HTTP boot of shimx64.efi: the agent for exactly these machines, and nothing for others.
+    """Files for PXE of shimx64.efi: the agent for exactly these machines, and nothing for others.
 
     Called again with fewer machines, it removes the tokens of the others first.
     """
-    wrong = [one.mac for one in armed if not _MAC.fullmatch(one.mac)]
-    if wrong:
-        raise ImageError(
-            f"not a MAC address in lower case: {', '.join(wrong)}", hint="e.g. 02:00:5e:10:00:01"
-        )
+    require_macs(armed)
     macs = folder / "grub/mac"
     macs.mkdir(parents=True, exist_ok=True)
     wanted = {name for one in armed for name in (one.mac, f"{one.mac}.img")}
@@ -105,6 +111,28 @@ def netboot_files(agent: Path, folder: Path, armed: Sequence[Armed]) -> None:
         _put(macs / one.mac, grub_config(_run_of(one.config), one.arguments, site).encode())
 
 
+def http_files(armed: Armed) -> dict[str, bytes]:
+    """A machine's own files for UEFI HTTP boot, which are served in one folder with the agent's."""
+    return {
+        "grub.cfg": grub_config(_run_of(armed.config), armed.arguments, folder="$fw_path").encode(),
+        _SITE: site_archive(armed.config, armed.authority),
+    }
+
+
+def http_menu() -> bytes:
+    """What grub reads first with HTTP boot, whichever machine it is: it leads to the machine's own folder."""
+    return _HTTP_MENU.encode()
+
+
+def require_macs(armed: Sequence[Armed]) -> None:
+    """ImageError where a BMC or the cluster file gave something else."""
+    wrong = [one.mac for one in armed if not _MAC.fullmatch(one.mac)]
+    if wrong:
+        raise ImageError(
+            f"not a MAC address in lower case: {', '.join(wrong)}", hint="e.g. 02:00:5e:10:00:01"
+        )
+
+
 def site_archive(config: bytes, ca: bytes) -> bytes:
     """The archive with what one machine is given."""
     return cpio.archive(
@@ -116,13 +144,16 @@ def site_archive(config: bytes, ca: bytes) -> bytes:
     )
 
 
-def grub_config(run_id: str, arguments: str = ARGUMENTS, site: str = f"/{_SITE}") -> str:
-    """grub.cfg of a medium; nothing on the kernel's command line is secret."""
+def grub_config(run_id: str, arguments: str = ARGUMENTS, site: str = f"/{_SITE}", folder: str = "") -> str:
+    """grub.cfg of a medium; nothing on the kernel's command line is secret.
+
+    + folder: where the files are; empty: the root of the device that grub was read from
+    """
     return (
         "set default=0\nset timeout=0\n"
         "menuentry 'rackwright' {\n"
-        f"\tlinux /{KERNEL} {arguments} quiet rackwright.run={run_id}\n"
-        f"\tinitrd /{INITRAMFS} {site}\n"
+        f"\tlinux {folder}/{KERNEL} {arguments} quiet rackwright.run={run_id}\n"
+        f"\tinitrd {folder}/{INITRAMFS} {folder}{site}\n"
         "}\n"
     )
 

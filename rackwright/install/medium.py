@@ -12,8 +12,9 @@ from rackwright.bmc.interface import BmcClient, BootTarget
 from rackwright.install.desk import Case
 from rackwright.install.media import ARGUMENTS, make_iso
 from rackwright.install.record import Record, folder
+from rackwright.model.bmc import BmcProtocol
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.install import BootNetwork
+from rackwright.model.install import BootNetwork, BootWay
 
 
 class Medium(Protocol):
@@ -74,6 +75,14 @@ class VirtualMedia:
     def file(self) -> Path:
         """Where the image of the CD is."""
         return folder(self.cluster.name) / "media" / f"{self.node.name}.iso"
+
+
+def way_of(node: Node) -> BootWay:
+    """The declared way; of a node that is only to be discovered, what its BMC can do."""
+    if node.install is not None:
+        return node.install.boot
+    ipmi = node.bmc is not None and node.bmc.protocol is BmcProtocol.IPMI
+    return BootWay.PXE if ipmi else BootWay.VIRTUAL_MEDIA
 
 
 def arguments(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""PXE: DHCP and TFTP for exactly the machines that are armed, by dnsmasq, while an installation runs.
+"""PXE and UEFI HTTP boot: answers for exactly the machines that are armed, while an installation runs.
 
 The token goes over the boot network in the clear here, which anyone on it can read; virtual media keep it between
 head and BMC. What a token opens is one installation of one machine, once.
@@ -6,34 +6,37 @@ head and BMC. What a token opens is one installation of one machine, once.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
-import signal
-import subprocess
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from pathlib import Path
-from shutil import which
 from threading import Lock
 
 from rackwright.bmc.interface import BmcClient, BootTarget
 from rackwright.errors import InstallError
-from rackwright.install.media import Armed, netboot_files
-from rackwright.install.medium import arguments, config
+from rackwright.install.dnsmasq import Answered, Dnsmasq
+from rackwright.install.media import Armed, netboot_files, require_macs
+from rackwright.install.medium import arguments, config, way_of
+from rackwright.install.netboot_http import HttpFiles, HttpServer
 from rackwright.install.record import Record
-from rackwright.install.settings import inside_network
+from rackwright.install.settings import listener, new_socket
+from rackwright.install.strangers import answering
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.install import BootNetwork
+from rackwright.model.install import BootNetwork, BootWay
+from rackwright.model.ranges import fold
 
-_END_SECONDS = 10.0
+NETBOOT = frozenset((BootWay.PXE, BootWay.HTTP))
+"""The ways of booting that need an answer of ours on the boot network."""
 
 
 @dataclass
 class NetbootServer:
-    """dnsmasq on the boot network; a machine that is not armed gets no answer at all."""
+    """Serves the boot network; a machine that is not armed gets no answer at all."""
 
     cluster: Cluster
     network: BootNetwork
@@ -41,98 +44,130 @@ class NetbootServer:
     """Folder of the agent image."""
     authority: bytes
     folder: Path
-    _armed: dict[str, tuple[Armed, Node]] = field(default_factory=dict)
-    _further: dict[str, str] = field(default_factory=dict)
-    """Lines of the file of hosts for machines whose TFTP root is a folder for them alone."""
+    nodes: tuple[Node, ...]
+    """Of the run, those that boot over the network."""
+    _armed: dict[str, tuple[Armed | None, Answered]] = field(default_factory=dict)
+    """None: its files are in a folder for it alone."""
     _lock: Lock = field(default_factory=Lock)
-    _process: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self._files = HttpFiles(self.agent)
+        self._ways = frozenset(map(way_of, self.nodes))
+        self._dnsmasq = Dnsmasq(self.cluster, self.network, self.folder, self.nodes)
+        self._running = ExitStack()
 
     def arm(self, node: Node, mac: str, content: bytes) -> None:
         """Answer one more machine, at this port of it; one that cannot be answered keeps no other from it."""
-        if node.address_on(self.network.network) is None:
-            raise InstallError(
-                f"{node.name} has no address on {self.network.network}, which it would get for PXE.",
-                hint=f"`addresses: {{{self.network.network}: ...}}` in its group, or `boot: virtual-media`",
-            )
+        address = self._address(node)
+        armed = Armed(mac, content, self.authority, arguments(node))
+        require_macs([armed])
+        self._dnsmasq.require_running()
         with self._lock:
-            self._armed[node.name] = (Armed(mac, content, self.authority, arguments(node)), node)
             try:
+                url = self._serve(node, address, armed) if way_of(node) is BootWay.HTTP else None
+                self._armed[node.name] = (armed, Answered(mac, address, node.name, url))
                 self._publish()
             except BaseException:
-                del self._armed[node.name]
+                self._forget(node)
                 raise
 
     def answer(self, node: Node, mac: str, put: Callable[[Path], None]) -> None:
-        """Answer one more machine, with the files that `put` puts into its folder in place of the agent's."""
-        address = node.address_on(self.network.network)
+        """Answer one more machine by PXE, with the files that `put` puts into its folder in place of the agent's."""
+        address = self._address(node)
+        self._dnsmasq.require_running()
         with self._lock:
             put(self._folder_of(node))
-            self._further[node.name] = f"{mac},{address},{node.name}\n"
+            self._armed[node.name] = (None, Answered(mac, address, node.name))
             self._publish()
+
+    def url(self, node: Node) -> str | None:
+        """What the firmware of an armed machine fetches by HTTP."""
+        with self._lock:
+            found = self._armed.get(node.name)
+        return None if found is None else found[1].url
 
     def disarm(self, node: Node) -> None:
         """Answer it no more, and remove its token."""
         with self._lock:
-            shutil.rmtree(self._folder_of(node), ignore_errors=True)
-            if any([self._armed.pop(node.name, None), self._further.pop(node.name, None)]):
+            if self._forget(node):
                 self._publish()
+
+    def start(self) -> None:
+        """Serve until `stop`; InstallError where something that the declared ways need is missing or taken."""
+        self._dnsmasq.require_program()
+        if BootWay.HTTP in self._ways:
+            opened = listener(
+                self.cluster,
+                self.network.server,
+                self.network.http_port,
+                whom="Machines of `boot: http`",
+                hint="another program may be using the port: `boot_network: {http_port: 8081}`",
+            )
+            self._running.callback(HttpServer(self._files, opened).close)
+        if BootWay.PXE in self._ways:
+            (self.folder / "tftp").mkdir(parents=True, exist_ok=True)  # dnsmasq demands that it is there
+        self._require_no_other()
+        self._running.callback(self._dnsmasq.stop)
+        self._dnsmasq.start()
+
+    def stop(self) -> None:
+        """Serve nothing more."""
+        self._running.close()
+
+    def _require_no_other(self) -> None:
+        """InstallError where another DHCP server answers these machines: they could boot something else."""
+        found = answering(
+            new_socket(self.cluster, socket.SOCK_DGRAM),
+            self.network.server,
+            self.cluster.networks[self.network.network].subnet(),
+            [node.mac for node in self.nodes if node.mac is not None],
+        )
+        if not found:
+            return
+        names = {node.mac: node.name for node in self.nodes}
+        servers = ", ".join(sorted(set(found.values())))
+        raise InstallError(
+            f"Another DHCP server ({servers}) answers {fold(names[mac] for mac in found)} on {self.network.network}.",
+            hint="have it ignore the MACs of these machines, or declare `boot: virtual-media`",
+        )
+
+    def _address(self, node: Node) -> IPv4Address:
+        address = node.address_on(self.network.network)
+        if address is None:
+            raise InstallError(
+                f"{node.name} has no address on {self.network.network}, which it would get for `boot: {way_of(node)}`.",
+                hint=f"`addresses: {{{self.network.network}: ...}}` in its group, or `boot: virtual-media`",
+            )
+        return address
 
     def _folder_of(self, node: Node) -> Path:
         return self.folder / "tftp" / str(node.address_on(self.network.network))  # `tftp-unique-root`
 
+    def _serve(self, node: Node, address: IPv4Address, armed: Armed) -> str:
+        path = self._files.arm(node.name, address, armed)
+        return f"http://{self.network.server}:{self.network.http_port}{path}"
+
+    def _forget(self, node: Node) -> bool:
+        self._files.disarm(node.name)
+        shutil.rmtree(self._folder_of(node), ignore_errors=True)
+        return self._armed.pop(node.name, None) is not None
+
     def _publish(self) -> None:
-        netboot_files(self.agent, self.folder / "tftp", [armed for armed, _ in self._armed.values()])
-        hosts = [
-            f"{armed.mac},{node.address_on(self.network.network)},{node.name}\n"
-            for armed, node in self._armed.values()
-        ]
-        (self.folder / "hosts").write_text("".join([*hosts, *self._further.values()]))
-        if self._process is not None:
-            self._process.send_signal(signal.SIGHUP)  # dnsmasq(8): reads the file of hosts again
-
-    def start(self) -> None:
-        """Run dnsmasq until `stop`; InstallError where it does not stay up."""
-        if which("dnsmasq") is None:
-            raise InstallError(
-                "dnsmasq, which `boot: pxe` needs, is missing.", hint="apt-get install dnsmasq-base"
-            )
-        (self.folder / "tftp").mkdir(parents=True, exist_ok=True)
-        (self.folder / "hosts").touch()
-        settings = self.folder / "dnsmasq.conf"
-        settings.write_text(dnsmasq_conf(self.cluster, self.network, self.folder))
-        argv = [
-            "dnsmasq",
-            "--keep-in-foreground",
-            f"--conf-file={settings}",
-            f"--pid-file={self.folder / 'pid'}",
-        ]
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "TERM", "--", *inside_network(self.cluster, argv)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = self._process.wait(1.0)
-            said = (self.folder / "log").read_text(errors="replace").strip().splitlines()[-3:]
-            raise InstallError(f"dnsmasq ended with exit code {code}: {' '.join(said)}")
-
-    def stop(self) -> None:
-        """End dnsmasq."""
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
+        if BootWay.PXE in self._ways:
+            by_tftp = [
+                armed
+                for armed, answered in self._armed.values()
+                if armed is not None and answered.url is None
+            ]
+            netboot_files(self.agent, self.folder / "tftp", by_tftp)
+        self._dnsmasq.answer(answered for _, answered in self._armed.values())
 
 
 @contextmanager
 def serving(server: NetbootServer) -> Iterator[None]:
     """Run a server while the block runs."""
-    server.start()
     try:
+        server.start()
         yield
     finally:
         server.stop()
@@ -146,33 +181,9 @@ def new_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="rackwright-netboot-")
 
 
-def dnsmasq_conf(cluster: Cluster, network: BootNetwork, folder: Path) -> str:
-    """dnsmasq's settings: no DNS, no address for strangers, UEFI machines alone (option 93: 7 and 9, RFC 4578)."""
-    cidr = cluster.networks[network.network].subnet()
-    return f"""\
-port=0
-listen-address={network.server}
-bind-interfaces
-user=root
-log-dhcp
-leasefile-ro
-dhcp-range={cidr.network_address},static,{cidr.netmask}
-dhcp-hostsfile={folder / "hosts"}
-dhcp-ignore=tag:!known
-dhcp-option=option:router
-dhcp-match=set:efi,option:client-arch,7
-dhcp-match=set:efi,option:client-arch,9
-dhcp-boot=tag:efi,shimx64.efi
-enable-tftp
-tftp-root={folder / "tftp"}
-tftp-unique-root
-tftp-secure
-"""
-
-
 @dataclass
 class NetbootMedium:
-    """One machine that boots the agent by PXE."""
+    """One machine that boots the agent over the network."""
 
     node: Node
     cluster: Cluster
@@ -180,15 +191,15 @@ class NetbootMedium:
     server: NetbootServer
 
     def make(self, record: Record, token: str) -> str:
-        self.server.arm(
-            self.node,
-            record.mac,
-            json.dumps(config(self.cluster, self.node, self.network, record, token)).encode(),
-        )
-        return "pxe"
+        content = json.dumps(config(self.cluster, self.node, self.network, record, token)).encode()
+        self.server.arm(self.node, record.mac, content)
+        return way_of(self.node).value
 
     def insert(self, bmc: BmcClient, media: str) -> None:
-        bmc.set_boot(BootTarget.PXE, once=True)
+        if way_of(self.node) is BootWay.HTTP:
+            bmc.set_boot(BootTarget.HTTP, once=True, http_uri=self.server.url(self.node))
+        else:
+            bmc.set_boot(BootTarget.PXE, once=True)
 
     def resume(self, media: str) -> None:
         """The agent runs already: nothing is served to it a second time."""

@@ -32,7 +32,6 @@ from rackwright.install.states import UNDER_WAY, State
 from rackwright.install.turns import Turns
 from rackwright.install.verdict import Verdict
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.install import BootWay
 from rackwright.open_files import allow_open_files
 from rackwright.ssh.side_by_side import side_by_side
 
@@ -101,8 +100,6 @@ class Installation:
             return None
         if node.install is None:
             return "no installation is declared (`install:`)"
-        if node.install.boot is BootWay.HTTP:
-            return f"`boot: {node.install.boot}` is not carried out by this version; use virtual-media or pxe"
         return None
 
     def _lacks(self, node: Node) -> str | None:

@@ -50,7 +50,15 @@ def listeners(cluster: Cluster) -> list[socket.socket]:
     opened: list[socket.socket] = []
     try:
         for address in dict.fromkeys((network.server, network.bmc_server)):
-            opened.append(_listener(cluster, address, network.port))
+            opened.append(
+                listener(
+                    cluster,
+                    address,
+                    network.port,
+                    whom="Agents",
+                    hint="`boot_network.server` is an address of this control node, and another install may be running",
+                )
+            )
     except BaseException:
         for one in opened:
             one.close()
@@ -61,7 +69,13 @@ def listeners(cluster: Cluster) -> list[socket.socket]:
 def answers_listener(cluster: Cluster) -> socket.socket:
     """A listening socket on the boot network for the answers of installers, likewise."""
     network = boot_network(cluster)
-    return _listener(cluster, network.server, network.answers_port)
+    return listener(
+        cluster,
+        network.server,
+        network.answers_port,
+        whom="Installers",
+        hint="another program may be using the port: `boot_network: {answers_port: 8481}`",
+    )
 
 
 def inside_network(cluster: Cluster, argv: Sequence[str]) -> list[str]:
@@ -85,7 +99,11 @@ def new_socket(cluster: Cluster, kind: int) -> socket.socket:
     return socket.socket(socket.AF_INET, kind)
 
 
-def _listener(cluster: Cluster, address: IPv4Address, port: int) -> socket.socket:
+def listener(cluster: Cluster, address: IPv4Address, port: int, *, whom: str, hint: str) -> socket.socket:
+    """A listening socket at an address of this control node; of a lab rack that is up, inside its network.
+
+    + whom: who is served there, as an error begins
+    """
     opened = new_socket(cluster, socket.SOCK_STREAM)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -94,7 +112,6 @@ def _listener(cluster: Cluster, address: IPv4Address, port: int) -> socket.socke
     except OSError as error:
         opened.close()
         raise InstallError(
-            f"Machines cannot be served at {address}, port {port}: {error.strerror}.",
-            hint="`boot_network.server` is an address of this control node, and another install may be running",
+            f"{whom} cannot be served at {address}, port {port}: {error.strerror}.", hint=hint
         ) from error
     return opened

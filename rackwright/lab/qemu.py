@@ -32,6 +32,8 @@ MANUFACTURER, PRODUCT = "rackwright", "lab"
 CD_DRIVE, CD_DEVICE, BOOT_PORT = "cd", "cd0", "nic0"
 """Names that qemu's monitor has for a racked machine's CD drive and its first port."""
 _FURTHER_DISKS = 100
+_PXE_SETTINGS = ("opt/org.tianocore/IPv4PXESupport", "opt/org.tianocore/IPv6PXESupport")
+"""Of the firmware: edk2's OvmfPkg/RUNTIME_CONFIG.md, read 2026-11-27. It has none that prefers HTTP."""
 _TRANSLATED_MIB = 256
 """Cache of translated code; without a limit a small machine grows by gigabytes."""
 _PROBE_SECONDS = 30
@@ -61,6 +63,8 @@ class Start:
     """What is in its CD drive."""
     secure_boot: bool
     bios_version: str
+    by_http: bool = False
+    """Whether `network` means UEFI HTTP boot."""
 
 
 def tap(node: str, number: int) -> str:
@@ -92,6 +96,7 @@ def command(spec: RackSpec, node: NodeSpec, disks: Disks, kvm: bool, start: Star
         *("-machine", f"q35{_secure_mode(start)}", *_processor(kvm), *_shape(node, node.vm)),
         *("-rtc", "base=utc,clock=host", "-device", "virtio-rng-pci"),
         *_firmware(start),
+        *_network_boot(start),
         *("-drive", f"if=pflash,unit=1,format=raw,file={_quoted(disks.variables)}"),
         *_disks(node, disks, start),
         *(word for number in range(len(node.addresses)) for word in _port(spec, node, number, start)),
@@ -141,6 +146,13 @@ def _firmware(start: Start | None) -> list[str]:
         *("-global", "driver=cfi.pflash01,property=secure,value=on", "-global", "ICH9-LPC.disable_s3=1"),
         *("-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={SECURE_FIRMWARE}"),
     ]
+
+
+def _network_boot(start: Start | None) -> list[str]:
+    """Boot by HTTP alone where that is asked for: by itself the firmware tries PXE first, for minutes."""
+    if start is None or not start.by_http:
+        return []
+    return [word for name in _PXE_SETTINGS for word in ("-fw_cfg", f"name={name},string=no")]
 
 
 def _identity(spec: RackSpec, node: NodeSpec, start: Start | None) -> list[str]:

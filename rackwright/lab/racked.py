@@ -103,7 +103,8 @@ def _apply_settings(spec: RackSpec, node: NodeSpec) -> tuple[qemu.Start, Choice]
             _deliver_firmware(disks(spec.name, node).variables, secure_boot=kept.secure_boot_wanted)
             kept.secure_boot = kept.secure_boot_wanted
         image = medium(spec.name, node.name) if kept.medium is not None else None
-        return qemu.Start(chosen.order, image, kept.secure_boot, BIOS_VERSION), chosen
+        started = qemu.Start(chosen.order, image, kept.secure_boot, BIOS_VERSION, chosen.by_http)
+        return started, chosen
 
 
 def _deliver_firmware(variables: Path, *, secure_boot: bool) -> None:

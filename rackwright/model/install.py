@@ -21,7 +21,7 @@ class BootWay(StrEnum):
     VIRTUAL_MEDIA = "virtual-media"
     """The BMC shows it a CD: nothing else on the network can answer, and the token stays between head and BMC."""
     HTTP = "http"
-    """The firmware fetches it by UEFI HTTP boot."""
+    """DHCP, and the firmware fetches it by UEFI HTTP boot."""
     PXE = "pxe"
     """DHCP and TFTP."""
 
@@ -218,6 +218,12 @@ class BootNetworkSection(Frozen):
         ge=1,
         le=65535,
         description="Port of plain HTTP on `server`, while nodes are installed by their distribution's installer.",
+    )
+    http_port: int = Field(
+        default=8080,
+        ge=1,
+        le=65535,
+        description="Port of plain HTTP on `server`, for machines of `boot: http`, while an install runs.",
     )
     token_minutes: int = Field(
         default=30,

@@ -863,6 +863,7 @@ SUITES = (
             "roles",
             "templates",
             "tests/racks/agent",
+            "tests/factories.py",
             "tests/racks/bare_metal",
             "tests/racks/host_state.py",
             "tests/racks/installers",

@@ -6,78 +6,34 @@ only to the machine that they are for; all else is 404.
 
 from __future__ import annotations
 
-import http.server
 import re
 import socket
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from rackwright.errors import RackwrightError
-from rackwright.install.server import Places
+from rackwright.install.listener import FileHandler, Listener
 
 _PATH = re.compile(r"/([A-Za-z0-9_-]{16,64})/([a-z.-]{1,32})")
-_IDLE_SECONDS, _POLL_SECONDS = 60, 0.2
+_POLL_SECONDS = 0.2
 Find = Callable[[str, str, str], bytes | None]
 """Folder, name and address of who asks, to the content of the file."""
 
 
-class AnswerServer:
+class AnswerServer(Listener):
     """Listens on a socket that is bound already, until it is closed."""
 
     def __init__(self, listener: socket.socket, find: Find) -> None:
-        self._server = _Listener(listener, find)
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": _POLL_SECONDS}, daemon=True
-        ).start()
-
-    def close(self) -> None:
-        """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
-
-
-class _Listener(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, listener: socket.socket, find: Find) -> None:
-        super().__init__(("", 0), _Handler, bind_and_activate=False)
-        self.socket.close()
-        self.socket = listener
+        super().__init__(listener, _Handler, None)
         self.find = find
-        self._places = Places()
-
-    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        if not self._places.take(client_address[0]):
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            self._places.leave(client_address[0])
-            raise
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.leave(client_address[0])
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """A connection that breaks concerns its own machine."""
+        self.start(_POLL_SECONDS)
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: _Listener
-    server_version, sys_version = "rackwright", ""
-    timeout = _IDLE_SECONDS
+class _Handler(FileHandler):
+    server: AnswerServer
+    protocol_version = "HTTP/1.0"  # one file for each connection: installers' programs ask once
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: ANN401
-        """Paths have the random folder; the journal says what was fetched."""
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
         found = _PATH.fullmatch(self.path)
         try:
             content = None if found is None else self.server.find(found[1], found[2], self.client_address[0])

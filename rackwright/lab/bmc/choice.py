@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from rackwright.lab.bmc.settings import Override
 
 CD, DISK, NETWORK = "cd", "disk", "network"
-TARGETS = {"None": None, "Cd": CD, "Hdd": DISK, "Pxe": NETWORK, "UefiHttp": NETWORK}
-"""Redfish's boot target -> the device. The firmware asks DHCP whether the network means PXE or HTTP."""
+HTTP = "UefiHttp"
+TARGETS = {"None": None, "Cd": CD, "Hdd": DISK, "Pxe": NETWORK, HTTP: NETWORK}
+"""Redfish's boot target -> the device."""
 ONCE, CONTINUOUS, DISABLED = "Once", "Continuous", "Disabled"
 
 
@@ -19,12 +20,16 @@ class Choice:
     order: tuple[str, ...]
     later: tuple[str, ...]
     left: Override
+    by_http: bool = False
+    """Whether the firmware boots from the network by HTTP, and not by PXE."""
 
 
 def choose(override: Override) -> Choice:
     """What this boot uses, and the boots after it."""
     device = TARGETS[override.target] if override.enabled != DISABLED else None
     order = tuple(dict.fromkeys((device, DISK))) if device is not None else (DISK,)
+    by_http = override.target == HTTP and device is not None
     if override.enabled == ONCE:
-        return Choice(order, (DISK,), replace(override, target="None", enabled=DISABLED, http_uri=""))
-    return Choice(order, order, override)
+        left = replace(override, target="None", enabled=DISABLED, http_uri="")
+        return Choice(order, (DISK,), left, by_http)
+    return Choice(order, order, override, by_http)

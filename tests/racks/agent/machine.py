@@ -33,6 +33,8 @@ class Machine:
         """What its ports are connected to."""
         self.clock = "utc"
         """What its clock says when it is switched on: `utc`, or another time in ISO 8601."""
+        self.settings: dict[str, str] = {}
+        """Of its firmware (edk2's OvmfPkg/RUNTIME_CONFIG.md), by name."""
         for disk in self.disks:
             subprocess.run(
                 ["qemu-img", "create", "-q", "-f", "qcow2", disk, f"{mib}M"], check=True, timeout=60
@@ -132,6 +134,8 @@ class Machine:
         for number, network in enumerate(self.networks):
             port = f"virtio-net-pci,netdev=net{number},mac={MACS[number]},romfile=,bootindex={9 + number}"
             words += ["-netdev", f"{network},id=net{number}", "-device", port]
+        for name, value in self.settings.items():
+            words += ["-fw_cfg", f"name=opt/org.tianocore/{name},string={value}"]
         if self.secure_boot:
             words += ["-global", "driver=cfi.pflash01,property=secure,value=on"]
         for number, disk in enumerate(disks):

@@ -57,6 +57,8 @@ def test_the_grub_of_a_cd(machine: Machine, unpacked: Unpacked, tmp_path: Path):
 def test_the_grub_of_netboot_over_the_network(machine: Machine, unpacked: Unpacked, tmp_path: Path):
     """qemu's own DHCP and TFTP."""
     put_netboot(_netboot(unpacked.netboot), ARGUMENTS, tmp_path / "tftp")
-    machine.networks = [f"user,net=10.77.0.0/24,host={wire.HEAD},tftp={tmp_path / 'tftp'},bootfile=shimx64.efi"]
+    machine.networks = [
+        f"user,net=10.77.0.0/24,host={wire.HEAD},tftp={tmp_path / 'tftp'},bootfile=shimx64.efi"
+    ]
     machine.start()
     machine.wait_for(LOCKED, SECONDS)

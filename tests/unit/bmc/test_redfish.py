@@ -315,19 +315,35 @@ def test_booting_from_a_url(bmc):
     assert client.boot() == BootOverride(BootTarget.HTTP, True, "https://10.77.0.1/shim.efi")
 
 
-@pytest.mark.parametrize(
-    ("name", "message", "hint"),
-    [
-        ("xcc", "cannot boot from UefiHttp; it offers BiosSetup, Cd, Hdd, None, Pxe.", "declare another"),
-        ("ilo", "cannot be given the URL to boot from.", "have DHCP give the URL"),
-    ],
-)
-def test_a_bmc_that_cannot_boot_from_a_url(name, message, hint, pki):
-    with fake.serving(fake.tree(name), pki) as bmc, pytest.raises(BmcError) as caught:
-        bmc.client().set_boot(BootTarget.HTTP, once=True, http_uri="https://10.77.0.1/shim.efi")
-    assert caught.value.message == f"The BMC of gpu001 (127.0.0.1, port {bmc.port}) {message}"
-    assert caught.value.hint is not None
-    assert caught.value.hint.startswith(hint)
+def test_the_url_is_in_the_request_that_changes_the_boot_order(bmc):
+    bmc.client().set_boot(BootTarget.HTTP, once=True, http_uri="http://10.77.0.1/shim.efi")
+    (change,) = bmc.changes()
+    assert change[2]["Boot"] == {
+        "BootSourceOverrideTarget": "UefiHttp",
+        "BootSourceOverrideEnabled": "Once",
+        "HttpBootUri": "http://10.77.0.1/shim.efi",
+    }
+    bmc.client().set_boot(BootTarget.NONE, once=False)
+    assert bmc.changes()[-1][2]["Boot"]["HttpBootUri"] is None
+
+
+def test_a_bmc_that_keeps_no_url_leaves_it_to_dhcp(pki):
+    with fake.serving(fake.tree("ilo"), pki) as bmc:
+        client = bmc.client()
+        client.set_boot(BootTarget.HTTP, once=True, http_uri="http://10.77.0.1/shim.efi")
+        assert client.boot() == BootOverride(BootTarget.HTTP, once=True)
+        (change,) = bmc.changes()
+        assert "HttpBootUri" not in change[2]["Boot"]
+
+
+def test_a_bmc_that_cannot_boot_by_http(pki):
+    with fake.serving(fake.tree("xcc"), pki) as bmc, pytest.raises(BmcError) as caught:
+        bmc.client().set_boot(BootTarget.HTTP, once=True, http_uri="http://10.77.0.1/shim.efi")
+    assert caught.value.message == (
+        f"The BMC of gpu001 (127.0.0.1, port {bmc.port}) cannot boot from UefiHttp; it offers BiosSetup, Cd, Hdd, "
+        "None, Pxe."
+    )
+    assert caught.value.hint == "declare another `boot` way for this node"
 
 
 def test_virtual_media(dialect):

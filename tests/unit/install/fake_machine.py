@@ -121,7 +121,7 @@ class FakeMachine:
 
     def set_boot(self, target: BootTarget, *, once: bool, http_uri: str | None = None) -> None:
         self._called(f"set_boot {target}")
-        self.override = BootOverride(target, once)
+        self.override = BootOverride(target, once, http_uri)
 
     def trust_media(self, pem: str) -> bool:
         self._called("trust_media")

@@ -9,97 +9,18 @@ from pathlib import Path
 
 import paramiko
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from rackwright.bmc.interface import Power
 from rackwright.errors import BmcError, InstallError, SecretsError
-from rackwright.install import agent_image, first_login
 from rackwright.install import run as module
 from rackwright.install.limits import Interrupted, Tempo
 from rackwright.install.record import Journal, folder, read
 from rackwright.install.run import Asked, Installation, Turns
 from rackwright.install.states import State
-from rackwright.model.install import BootWay, DiskRule, Encryption
-from rackwright.model.settings import Ssh
+from rackwright.model.install import DiskRule, Encryption
 from tests.factories import make_node
-from tests.unit.install.fake_machine import TEMPO, FakeMachine, plain_media, until
-from tests.unit.install.site import changed, make_boot_network, make_image, make_site, make_worker
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-class Site:
-    """Workers with their machines, and what the operator runs."""
-
-    def __init__(self, tmp_path, monkeypatch, count=3, **network):
-        plain_media(monkeypatch)
-        monkeypatch.setattr(agent_image, "ensure", lambda log: Path("/nowhere/agent"))
-        monkeypatch.setattr(module, "_WAIT", 0.005)
-        self.image = make_image(tmp_path / "image")
-        self.machines = {f"worker{number}": FakeMachine(number) for number in range(1, count + 1)}
-        monkeypatch.setattr(first_login, "answers", lambda _, node: self.machines[node.name].answers_ssh)
-        monkeypatch.setattr(
-            first_login, "kernel_arguments", lambda _, node, key: self.machines[node.name].logged_in(key)
-        )
-        self.key = tmp_path / "id_ed25519"
-        self.key.write_bytes(
-            ed25519.Ed25519PrivateKey.generate().private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.OpenSSH,
-                serialization.NoEncryption(),
-            )
-        )
-        self.nodes = [make_worker(number, self.image.folder) for number in range(1, count + 1)]
-        self.network = make_boot_network(free_port(), **network)
-        self.opened = []
-        self.notices = []
-
-    @property
-    def cluster(self):
-        cluster = make_site(*self.nodes, network=self.network)
-        return cluster.model_copy(update={"ssh": Ssh(user="admin", key=self.key)})
-
-    def open(self, node):
-        self.opened.append(node.name)
-        return self.machines[node.name]
-
-    def installation(self, mode="install", nodes=None, **serials):
-        asked = Asked(mode, tuple(nodes or self.nodes), serials, TEMPO)
-        return Installation(self.cluster, asked, self.open, lambda *notice: self.notices.append(notice))
-
-    def run(self, mode="install", nodes=None, **serials):
-        made = self.installation(mode, nodes, **serials)
-        made.prepare(lambda _: None)
-        return {one.node: one for one in made.run()}
-
-    def untouched(self):
-        return not self.opened and not any(one.calls for one in self.machines.values())
-
-
-@pytest.fixture
-def sites(tmp_path, monkeypatch):
-    """Makes a site; its agents end with the test."""
-    made = []
-
-    def make(count=3, **network):
-        made.append(Site(tmp_path, monkeypatch, count, **network))
-        return made[-1]
-
-    yield make
-    for machine in [machine for one in made for machine in one.machines.values()]:
-        machine.cut()
-        for agent in machine.agents:
-            agent.join(10)
-
-
-@pytest.fixture
-def site(sites):
-    return sites()
+from tests.unit.install.fake_machine import FakeMachine, until
+from tests.unit.install.site import changed, make_image, make_site
 
 
 def test_all_are_installed(site):
@@ -392,11 +313,9 @@ def test_everything_is_refused_before_the_first_machine_is_touched_and_all_at_on
         first.model_copy(update={"bmc": None}),
         second.model_copy(update={"install": None}),
         third,
-        changed(make_worker(4), boot=BootWay.HTTP),
     ]
     assert refused(site) == (
-        "worker1: no BMC is declared; worker2: no installation is declared (`install:`); "
-        "worker4: `boot: http` is not carried out by this version; use virtual-media or pxe."
+        "worker1: no BMC is declared; worker2: no installation is declared (`install:`)."
     )
     assert refused(site, mode="discover") == "worker1: no BMC is declared."
 
@@ -459,7 +378,7 @@ def test_a_port_that_is_taken(site):
         other.bind(("127.0.0.1", site.network.port))
         other.listen()
         with pytest.raises(
-            InstallError, match=f"Machines cannot be served at 127.0.0.1, port {site.network.port}"
+            InstallError, match=f"Agents cannot be served at 127.0.0.1, port {site.network.port}"
         ):
             site.run()
     assert site.untouched()

@@ -12,6 +12,7 @@ from ipaddress import IPv4Address
 
 import pytest
 
+from rackwright.install import listener as connections
 from rackwright.install import server as module
 from rackwright.install.agent import client
 from rackwright.install.agent.client import Head, Refused
@@ -270,7 +271,7 @@ def test_connections_that_say_nothing_keep_no_agent_waiting(desk, running):
 
 
 def test_there_are_so_many_of_one_address(desk, running, monkeypatch):
-    monkeypatch.setattr(module, "_OF_ONE_ADDRESS", 10)
+    monkeypatch.setattr(connections, "_OF_ONE_ADDRESS", 10)
     places = running.server._servers[0]._places
     waiting = _waiting(running.port, 15)
     assert _until(lambda: places._open.total() == 10)
@@ -284,16 +285,16 @@ def test_there_are_so_many_of_one_address(desk, running, monkeypatch):
 
 
 def test_and_so_many_in_all(monkeypatch):
-    monkeypatch.setattr(module, "_CONNECTIONS", 3)
-    places = module.Places()
+    monkeypatch.setattr(connections, "_CONNECTIONS", 3)
+    places = connections.Places()
     assert [places.take(address) for address in "abcd"] == [True, True, True, False]
     places.leave("a")
     assert places.take("d")
 
 
 def test_one_that_is_idle_is_closed(desk, running, monkeypatch):
-    monkeypatch.setattr(module, "_IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(module._Handler, "timeout", 0.05)
+    monkeypatch.setattr(connections, "_IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(connections.FileHandler, "timeout", 0.05)
     for one in _waiting(running.port, 3) + _waiting(running.port, 3, b"\x16\x03\x01"):
         assert one.recv(1) == b""
         one.close()

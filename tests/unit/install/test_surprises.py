@@ -20,7 +20,6 @@ from rackwright.install.run import confirm
 from rackwright.install.states import State
 from rackwright.install.turns import Turns
 from tests.unit.install.site import EXT4, make_site, make_worker
-from tests.unit.install.test_run import site, sites  # noqa: F401 - fixtures
 
 ORDERS = ("set_power", "set_boot", "eject_media", "insert_media", "trust_media")
 
@@ -63,7 +62,7 @@ def test_a_machine_that_was_replaced_is_begun_anew_by_its_serial_number(site, mo
     new = site.machines["worker1"]
     new.cut()
     new.serial = new.dmi_serial = "SN-9"
-    new.holds = None
+    new.holds, new.signatures = None, []
     site.nodes[0] = site.nodes[0].model_copy(update={"serial": "SN-9"})
     assert site.run(nodes=site.nodes[:1], worker1="SN-8")["worker1"].refused
     assert read("test", "worker1").state is State.INSTALLED
@@ -141,6 +140,7 @@ def test_an_erasure_is_left_to_the_command_that_began_it(site, monkeypatch, mode
     with monkeypatch.context() as patched:
         patched.setattr(Machine, "_pause", pause)
         site.run(MODE, nodes=site.nodes[:1], worker1="SN-1")
+    time.sleep(0.3)  # calls that the killed run had taken are answered
     confirm(site.cluster, site.nodes[0], "SN-1", MODE)
     found = site.run(mode, nodes=site.nodes[:1])["worker1"]
     assert found.refused

@@ -156,6 +156,14 @@ def test_only_what_is_to_be_booted_has_a_place_in_the_firmwares_order(
     assert found == indexes
 
 
+def test_http_boot_is_asked_for_alone(tmp_path: Path):
+    off = [f"name=opt/org.tianocore/IPv{version}PXESupport,string=no" for version in (4, 6)]
+    for by_http in (True, False):
+        start = Start(("network", "disk"), None, secure_boot=False, bios_version="1", by_http=by_http)
+        words = racked_words(tmp_path, start)
+        assert [word for word in words if "PXESupport" in word] == (off if by_http else [])
+
+
 def test_secure_boot_is_another_firmware_whose_variables_only_it_writes(tmp_path: Path):
     medium = Path("/d,e/medium.iso")
     words = racked_words(tmp_path, Start(("cd", "disk"), medium, secure_boot=True, bios_version="1"))

@@ -22,8 +22,8 @@ from rackwright.model.install import DiskRule, Install, Installer
 from rackwright.model.settings import Ssh
 from tests.factories import make_address
 from tests.unit.install.fake_machine import Agent, FakeMachine, _fetch
+from tests.unit.install.operator import Site, free_port
 from tests.unit.install.site import HOST_KEY, make_boot_network, make_site, make_worker
-from tests.unit.install.test_run import Site, free_port
 
 HERE, ELSEWHERE = "127.0.0.2", "127.0.0.3"
 """Addresses of worker1 and of another machine on the boot network."""

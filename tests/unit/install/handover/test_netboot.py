@@ -10,7 +10,8 @@ from rackwright.install.handover.files import find
 from rackwright.install.handover.netboot import NetbootFolder
 from rackwright.install.handover.requests import Site
 from rackwright.install.handover.run import Handovers
-from rackwright.install.netboot import NetbootMedium, NetbootServer, dnsmasq_conf
+from rackwright.install.dnsmasq import dnsmasq_conf
+from rackwright.install.netboot import NetbootMedium, NetbootServer
 from rackwright.install.record import Record
 from rackwright.model.install import BootWay
 from tests.unit.install.fake_machine import FakeMachine
@@ -31,7 +32,7 @@ def medium(node, tmp_path):
         (agent / name).write_bytes(name.encode())
     (tmp_path / "netboot").mkdir()
     cluster = make_site(node)
-    server = NetbootServer(cluster, cluster.boot_network, agent, b"CA", tmp_path / "netboot")
+    server = NetbootServer(cluster, cluster.boot_network, agent, b"CA", tmp_path / "netboot", (node,))
     return NetbootMedium(node, cluster, cluster.boot_network, server)
 
 
@@ -56,7 +57,9 @@ def test_the_agents_files_are_followed_by_the_installers(medium, node):
 
 
 def test_dnsmasq_serves_each_machine_its_folder(medium):
-    conf = dnsmasq_conf(medium.cluster, medium.network, medium.server.folder).splitlines()
+    conf = dnsmasq_conf(
+        medium.cluster, medium.network, medium.server.folder, medium.server.nodes
+    ).splitlines()
     assert "tftp-unique-root" in conf
 
 

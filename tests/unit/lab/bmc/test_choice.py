@@ -27,3 +27,17 @@ def test_override_first_then_the_disks(
 ):
     chosen = choose(override)
     assert (chosen.order, chosen.later, chosen.left) == (order, later, left)
+
+
+@pytest.mark.parametrize(
+    ("override", "by_http"),
+    [
+        (Override("UefiHttp", "Once"), True),
+        (Override("UefiHttp", "Continuous"), True),
+        (Override("UefiHttp", "Disabled"), False),
+        (Override("Pxe", "Once"), False),
+        (NONE, False),
+    ],
+)
+def test_the_network_means_http_where_that_is_asked_for(override: Override, by_http: bool):
+    assert choose(override).by_http is by_http
