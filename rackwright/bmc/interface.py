@@ -164,13 +164,19 @@ class BmcClient(Protocol):
         """What overrides the firmware's boot order."""
 
     def set_boot(self, target: BootTarget, *, once: bool, http_uri: str | None = None) -> None:
-        """Override the boot order, for the next boot or until it is changed; in UEFI mode."""
+        """Override the boot order, for the next boot or until it is changed; in UEFI mode.
+
+        Over Redfish, BmcError where the BMC accepts it and reports another target.
+        """
 
     def media(self) -> list[Media]:
         """The virtual drives."""
 
     def insert_media(self, url: str) -> None:
-        """Put a write-protected CD from this URL into the virtual drive; what is there is ejected."""
+        """Put a write-protected CD from this URL into the virtual drive; what is there is ejected.
+
+        Returns once the drive reports it, as far as the BMC reports that; BmcError where it does not in time.
+        """
 
     def trust_media(self, pem: str) -> bool:
         """Have the BMC check the certificate of the server that images come from, against this CA.

@@ -84,6 +84,10 @@ class RedfishSession:
         self._check(answer, "POST", path)
         return answer
 
+    def pause(self, seconds: float) -> bool:
+        """Wait before the BMC is asked again; False where its time is over."""
+        return self._http.pause(seconds)
+
     def close(self) -> None:
         """Log out: BMCs allow few sessions at once. What fails is left to the BMC, which ends idle sessions."""
         try:
