@@ -19,7 +19,7 @@ from rackwright.install.record import Journal, folder
 from rackwright.install.run import Outcome
 from rackwright.install.states import State
 from rackwright.install.tokens import digest, new_token
-from tests.unit.clusterfile.machine_files import MACHINES
+from tests.unit.clusterfile.machine_files import BMC, MACHINES
 from tests.unit.install.site import EXT4, GPT, disk, document, make_site, make_worker
 
 DISKS = (
@@ -84,6 +84,13 @@ def test_named_nodes_are_erased_and_certified(rackwright, file, ran):
     assert asked.serials == {"w2": "A", "w3": "B"}
     assert "to be decommissioned: ALL their disks are erased for good" in found.err
     assert f"w2: certificate (erased): {folder('demo')}/erased/w2-r1.json\n" in found.out
+
+
+def test_the_serial_number_that_has_to_be_typed_is_not_printed(rackwright, file, ran):
+    file.write_text(MACHINES.replace(BMC, f"{BMC}    serials: [QX71, QX72, QX73, QX74]\n"))
+    found = rackwright("decommission", file, "--limit", "w[2-3]")
+    assert "02:00:00:00:00:02" in found.err
+    assert "QX7" not in found.err + found.out
 
 
 def test_nodes_have_to_be_named(rackwright, file, ran):
