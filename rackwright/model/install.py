@@ -169,7 +169,7 @@ class InstallSettings(Frozen):
         default=None,
         ge=1,
         le=4094,
-        description="VLAN of the management network, where it is tagged at the node.",
+        description="VLAN of the management network, where it is tagged at the node. Another boot network is untagged there.",
     )
     bond: tuple[Mac, ...] = Field(
         default=(),

@@ -203,6 +203,12 @@ BOOT_NETWORK = [
         None,
     ),
     (
+        [("{server: 10.1.0.5}", "{server: 10.1.0.255}")],
+        "boot_network.server",
+        "The address is that of mgmt (10.1.0.0/24) itself.",
+        None,
+    ),
+    (
         [("{server: 10.1.0.5}", "{server: 10.1.0.5, network: mgmtt}")],
         "boot_network.network",
         "There is no network mgmtt.",
