@@ -92,10 +92,7 @@ class NetbootServer:
 
     def start(self) -> None:
         """Run dnsmasq until `stop`; InstallError where it does not stay up."""
-        if which("dnsmasq") is None:
-            raise InstallError(
-                "dnsmasq, which `boot: pxe` needs, is missing.", hint="apt-get install dnsmasq-base"
-            )
+        require_dnsmasq()
         (self.folder / "tftp").mkdir(parents=True, exist_ok=True)
         (self.folder / "hosts").touch()
         settings = self.folder / "dnsmasq.conf"
@@ -136,6 +133,14 @@ def serving(server: NetbootServer) -> Iterator[None]:
         yield
     finally:
         server.stop()
+
+
+def require_dnsmasq() -> None:
+    """InstallError where the program that machines are served with by PXE is missing."""
+    if which("dnsmasq") is None:
+        raise InstallError(
+            "dnsmasq, which `boot: pxe` needs, is missing.", hint="apt-get install dnsmasq-base"
+        )
 
 
 def new_folder() -> tempfile.TemporaryDirectory[str]:

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from rackwright.bmc.interface import Power
 from rackwright.errors import BmcError, InstallError, SecretsError
-from rackwright.install import agent_image, first_login
+from rackwright.install import agent_image, first_login, needs
 from rackwright.install import run as module
 from rackwright.install.limits import Interrupted, Tempo
 from rackwright.install.record import Journal, folder, read
@@ -40,6 +40,7 @@ class Site:
         plain_media(monkeypatch)
         monkeypatch.setattr(agent_image, "ensure", lambda log: Path("/nowhere/agent"))
         monkeypatch.setattr(module, "_WAIT", 0.005)
+        monkeypatch.setattr(needs, "problems", lambda cluster, nodes: [])  # as if this machine had it all
         self.image = make_image(tmp_path / "image")
         self.machines = {f"worker{number}": FakeMachine(number) for number in range(1, count + 1)}
         monkeypatch.setattr(first_login, "answers", lambda _, node: self.machines[node.name].answers_ssh)
@@ -399,6 +400,19 @@ def test_everything_is_refused_before_the_first_machine_is_touched_and_all_at_on
         "worker4: `boot: http` is not carried out by this version; use virtual-media or pxe."
     )
     assert refused(site, mode="discover") == "worker1: no BMC is declared."
+
+
+@pytest.mark.parametrize("mode", ["install", "discover", "erase"])
+def test_what_nodes_need_here_is_looked_for_before_the_first_is_touched(site, monkeypatch, mode):
+    asked = []
+    monkeypatch.setattr(
+        needs, "problems", lambda cluster, nodes: [asked.append(nodes) or "xorriso is missing."]
+    )
+    if mode == "install":
+        site.nodes[2] = site.nodes[2].model_copy(update={"install": None})
+    unfit = "worker3: no installation is declared (`install:`); " if mode == "install" else ""
+    assert refused(site, mode=mode) == f"{unfit}xorriso is missing."
+    assert asked == [tuple(site.nodes)]
 
 
 def test_images_that_are_missing_damaged_or_of_another_system(site, tmp_path):
