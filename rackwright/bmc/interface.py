@@ -166,6 +166,8 @@ class BmcClient(Protocol):
     def set_boot(self, target: BootTarget, *, once: bool, http_uri: str | None = None) -> None:
         """Override the boot order, for the next boot or until it is changed; in UEFI mode.
 
+        Over Redfish, BmcError where the BMC accepts it and reports another target.
+
         + http_uri: what to fetch with `BootTarget.HTTP`; a BMC that cannot be given it leaves that to DHCP
         """
 
@@ -173,7 +175,10 @@ class BmcClient(Protocol):
         """The virtual drives."""
 
     def insert_media(self, url: str) -> None:
-        """Put a write-protected CD from this URL into the virtual drive; what is there is ejected."""
+        """Put a write-protected CD from this URL into the virtual drive; what is there is ejected.
+
+        Returns once the drive reports it, as far as the BMC reports that; BmcError where it does not in time.
+        """
 
     def trust_media(self, pem: str) -> bool:
         """Have the BMC check the certificate of the server that images come from, against this CA.

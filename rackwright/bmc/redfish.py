@@ -14,13 +14,15 @@ from rackwright.bmc.interface import (
     Power,
     PowerAction,
 )
+from rackwright.bmc.redfish_boot import NAMES, await_target, boot_of
 from rackwright.bmc.redfish_change import Changes
 from rackwright.bmc.redfish_console import console_argv
 from rackwright.bmc.redfish_health import read_health
 from rackwright.bmc.redfish_identity import read_firmware, read_identity
 from rackwright.bmc.redfish_log import read_log
-from rackwright.bmc.redfish_media import cd_drives, drives, media_of, same_certificate
+from rackwright.bmc.redfish_media import await_inserted, cd_drives, drives, media_of, same_certificate
 from rackwright.bmc.redfish_session import RedfishSession
+from rackwright.bmc.redfish_tasks import await_task
 from rackwright.bmc.redfish_tree import Tree
 from rackwright.bmc.redfish_update import RedfishUpdates
 from rackwright.errors import BmcError
@@ -39,15 +41,6 @@ _RESETS = {
     PowerAction.CYCLE: ("PowerCycle", "ForceRestart"),
     PowerAction.RESET: ("ForceRestart", "PowerCycle"),
 }
-_BOOT = {
-    BootTarget.DISK: "Hdd",
-    BootTarget.CD: "Cd",
-    BootTarget.PXE: "Pxe",
-    BootTarget.HTTP: "UefiHttp",
-    BootTarget.SETUP: "BiosSetup",
-    BootTarget.NONE: "None",
-}
-_READ_AS = {name.lower(): target for target, name in _BOOT.items()} | {"usbcd": BootTarget.CD}
 
 
 class RedfishClient:
@@ -87,7 +80,9 @@ class RedfishClient:
         now = text(boot, "BootSourceOverrideMode")
         mode = now is not None and (now != "UEFI" or maker.startswith("supermicro"))
         mode = mode and target is not BootTarget.NONE
-        self._changes.boot(self._tree.system_path(), _BOOT[target], enabled, http_uri, mode=mode)
+        self._changes.boot(self._tree.system_path(), NAMES[target], enabled, http_uri, mode=mode)
+        if target is not BootTarget.NONE:
+            await_target(self._tree, target)
 
     def media(self) -> list[Media]:
         """The virtual drives."""
@@ -103,7 +98,8 @@ class RedfishClient:
                 hint="a licence of its maker may be missing; `boot: http` and `boot: pxe` need no virtual media",
             )
         self._empty(there)  # with two CDs it would be the firmware's choice which one boots
-        self._changes.insert(path, url)
+        await_task(self._tree, self._changes.insert(path, url), "insert virtual media")
+        await_inserted(self._tree, path, url)
 
     def trust_media(self, pem: str) -> bool:
         """Have the BMC check the server of images against this CA."""
@@ -197,7 +193,7 @@ class RedfishClient:
     def _empty(self, there: dict[str, Document]) -> None:
         for path, doc in there.items():
             if media_of(doc).inserted:
-                self._changes.eject(path)
+                await_task(self._tree, self._changes.eject(path), "eject virtual media")
 
     def _light(self, path: str, on: bool, etag: str) -> None:
         try:
@@ -220,17 +216,6 @@ class RedfishClient:
 def power_of(system: Document) -> Power:
     """The state in a system's document."""
     return _POWER.get((text(system, "PowerState") or "").lower(), Power.UNKNOWN)
-
-
-def boot_of(system: Document) -> BootOverride:
-    """The override in a system's document; one that is disabled is none."""
-    boot = sub(system, "Boot")
-    enabled = (text(boot, "BootSourceOverrideEnabled") or "disabled").lower()
-    target = _READ_AS.get((text(boot, "BootSourceOverrideTarget") or "none").lower(), BootTarget.NONE)
-    if enabled == "disabled" or target is BootTarget.NONE:
-        return BootOverride(BootTarget.NONE)
-    uri = text(boot, "HttpBootUri") if target is BootTarget.HTTP else None
-    return BootOverride(target, enabled == "once", uri)
 
 
 def attributes_of(bios: Document) -> dict[str, object]:

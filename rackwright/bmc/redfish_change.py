@@ -23,6 +23,7 @@ from sushy.resources.system.system import System
 
 from rackwright.bmc.redfish_http import Answer
 from rackwright.bmc.redfish_session import RedfishSession
+from rackwright.bmc.redfish_tasks import begun
 from rackwright.boundary import printable
 from rackwright.errors import BmcError
 
@@ -36,6 +37,8 @@ class _Connection(Connector):  # type: ignore[misc] # sushy has no types
 
     def __init__(self, session: RedfishSession) -> None:
         self._rackwright = session
+        self.task: str | None = None
+        """That the BMC made of the last request; None where it was done with its answer."""
 
     def _op(
         self,
@@ -49,6 +52,7 @@ class _Connection(Connector):  # type: ignore[misc] # sushy has no types
         if method == "POST" and data is None:
             data = {}  # several BMCs refuse a POST without a body
         answer = self._rackwright.exchange(method, path, data, sent, judged=False)
+        self.task = begun(answer) if answer.status_code == 202 else None
         sushy_errors.raise_for_response(
             method, path, answer if answer.status_code < 400 else _document(answer)
         )
@@ -105,13 +109,15 @@ class Changes:
 
         self._do("set the boot order", act)
 
-    def insert(self, media: str, url: str) -> None:
-        """Put an image into a virtual drive, write-protected."""
+    def insert(self, media: str, url: str) -> str | None:
+        """Put an image into a virtual drive, write-protected; the task that does it, None where it is done."""
         self._do("insert virtual media", lambda: VirtualMedia(self._connection, media).insert_media(url))
+        return self._connection.task
 
-    def eject(self, media: str) -> None:
-        """Empty a virtual drive."""
+    def eject(self, media: str) -> str | None:
+        """Empty a virtual drive; the task that does it, None where it is done."""
         self._do("eject virtual media", lambda: VirtualMedia(self._connection, media).eject_media())
+        return self._connection.task
 
     def secure_boot(self, path: str, on: bool) -> None:
         """Switch Secure Boot."""

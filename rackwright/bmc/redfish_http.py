@@ -114,6 +114,13 @@ class RedfishHttp:
             self._kept.close()
             self._kept = None
 
+    def pause(self, seconds: float) -> bool:
+        """Wait before the BMC is asked again; False, at once, where the time for all requests ends before that."""
+        if time.monotonic() + seconds > self._ends:
+            return False
+        self._pause(seconds)
+        return True
+
     def _redirected(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:  # noqa: ANN401
         for _ in range(_REDIRECTS):
             answer = self._exchange(method, path, body, headers)
@@ -225,10 +232,7 @@ class RedfishHttp:
     def _wait(self, retry_after: str) -> bool:
         """Whether to ask again, once the BMC's time is over; False where it asks for too much."""
         seconds = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 7 else 2.0
-        if seconds > _BUSY_SECONDS or time.monotonic() + seconds > self._ends:
-            return False
-        self._pause(seconds)
-        return True
+        return seconds <= _BUSY_SECONDS and self.pause(seconds)
 
     def _local(self, link: str) -> str:
         """The path of a link; BmcError where it leads to another host, so that no password follows it there."""

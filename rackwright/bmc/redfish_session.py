@@ -8,6 +8,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from rackwright.bmc.documents import Document, document, link, sub
 from rackwright.bmc.redfish_http import Answer, RedfishHttp
@@ -83,6 +84,10 @@ class RedfishSession:
         self._check(answer, "POST", path)
         return answer
 
+    def pause(self, seconds: float) -> bool:
+        """Wait before the BMC is asked again; False where its time is over."""
+        return self._http.pause(seconds)
+
     def close(self) -> None:
         """Log out: BMCs allow few sessions at once. What fails is left to the BMC, which ends idle sessions."""
         try:
@@ -107,7 +112,7 @@ class RedfishSession:
             token = answer.header("X-Auth-Token")
             if answer.status_code < 300 and token.isascii() and token.isprintable() and token:
                 self._login = {"X-Auth-Token": token}
-                self._session = answer.header("Location") or link({"self": answer.json()}, "self")
+                self._session = _session_in(answer)
                 return
             if answer.status_code in (401, 403):
                 self._check(answer, "POST", path)
@@ -152,6 +157,19 @@ class RedfishSession:
             f"{self.target} refuses {asked} with HTTP status {status}{said}.",
             hint="`rackwright bmc status FILE` prints its firmware; its maker's notes say what it accepts",
         )
+
+
+def _session_in(answer: Answer) -> str | None:
+    """The path of a new session, by which it is closed; None where the BMC does not give it."""
+    try:
+        named = link({"self": answer.json()}, "self")
+    except BmcError:
+        named = None  # no document: some leave it out
+    try:
+        # the path alone: some BMCs give themselves another host name there than the declared address
+        return named or urlsplit(answer.header("Location")).path or None
+    except ValueError:
+        return None
 
 
 def _said(answer: Answer, password: str) -> str:

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 from rackwright.bmc.documents import Document, last_part, link, listed, number, sub, text
 from rackwright.bmc.redfish_http import Answer
 from rackwright.bmc.redfish_tree import Tree
-from rackwright.bmc.target import ResourceMissing
+from rackwright.bmc.target import ResourceBroken, ResourceMissing
 from rackwright.bmc.updates import TaskState, UpdateTask
+from rackwright.boundary import printable
 from rackwright.errors import BmcError
 
 _RUNNING = {"new", "starting", "running", "stopping", "cancelling", "service"}
@@ -20,6 +21,8 @@ _SCHEDULED = re.compile(r"(?i)\bscheduled\b|\.JCP001$")
 _BAD_HEALTH = {"critical"}
 _TASKS_MAX = 64
 _MESSAGES_MAX = 5
+_TRIES = 150
+_PAUSE_SECONDS = 2.0
 _ILO = {
     "idle": TaskState.NOT_KNOWN,
     "complete": TaskState.DONE,
@@ -117,6 +120,35 @@ def read_task(tree: Tree, name: str) -> UpdateTask:
         infos = (text(one, "Message") for one in listed(sub(doc, "error"), "@Message.ExtendedInfo"))
         return UpdateTask(TaskState.FAILED, name, None, (next(filter(None, infos), words),))
     return UpdateTask(TaskState.DONE, name, 100)
+
+
+def await_task(tree: Tree, name: str | None, what: str) -> None:
+    """Return once a task has ended, or is not known any more; BmcError where it failed, or has not ended in some minutes.
+
+    + name: None where the BMC made no task of it
+    + what: what the task is to do, e.g. `insert virtual media`
+    """
+    if name is None:
+        return
+    state: str = TaskState.NOT_KNOWN
+    for _ in range(_TRIES):
+        try:
+            found = read_task(tree, name)
+        except ResourceBroken:
+            state = "not readable"
+        else:
+            state = found.state
+            if found.state is TaskState.FAILED:
+                why = "; ".join(found.messages) or "it gives no reason"
+                raise tree.session.target.cannot(f"{what}: its task {printable(name, 120)} failed: {why}")
+            if found.state in (TaskState.DONE, TaskState.NOT_KNOWN):
+                return
+        if not tree.session.pause(_PAUSE_SECONDS):
+            break
+    raise tree.session.target.cannot(
+        f"{what}: its task {printable(name, 120)} is {state} and does not end",
+        hint="reset the BMC itself, e.g. by its web page, and run again",
+    )
 
 
 def read_without_task(service: Document) -> UpdateTask:

@@ -78,6 +78,15 @@ def in_words(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+def ca_mistake(ca: Path) -> str | None:
+    """Why the certificates of BMCs cannot be checked against this file; None where they can."""
+    try:
+        _verified(ca, ca.stat().st_mtime_ns)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        return in_words(error)
+    return None
+
+
 def _connected(target: Target, connect: Connect, seconds: float) -> socket.socket:
     try:
         return connect(str(target.bmc.address), target.bmc.port, seconds)

@@ -41,6 +41,8 @@ Confirm = Annotated[
     typer.Option(metavar="TEXT", help="What the command asks you to type: the nodes that lose power."),
 ]
 _ACTIONS = (*(action.value for action in PowerAction), "status")
+_NEED_POWER = (PowerAction.CYCLE, PowerAction.RESET)
+"""Of a node that is off, they would be a start of a machine that the operator neither saw named nor typed."""
 _TARGETS = tuple(target.value for target in BootTarget if target is not BootTarget.HTTP)
 
 
@@ -78,7 +80,7 @@ def power_command(
     """Switch nodes on or off; `off` is the plug, `soft` the power button.
 
     Before nodes lose power, those that answer ssh or run jobs are named, and the nodes must be typed. Nodes that are
-    on already, or off, are left alone.
+    on already, or off, are left alone; `cycle` and `reset` start no node that is off.
     """
     if action not in _ACTIONS:
         raise typer.BadParameter(f"{action} is not one of: {', '.join(_ACTIONS)}")
@@ -99,23 +101,32 @@ def _switched(
     before: dict[str, Power | BmcError],
     confirm: str | None,
 ) -> dict[str, str | BmcError]:
-    """What became of each node; those that are as wanted, or whose BMC did not answer, are left alone."""
-    wanted = {PowerAction.ON: Power.ON, PowerAction.OFF: Power.OFF, PowerAction.SOFT: Power.OFF}.get(action)
-    answers: dict[str, str | BmcError] = {
-        name: f"is {power} already" if power is wanted else power
-        for name, power in before.items()
-        if power is wanted or isinstance(power, BmcError)
-    }
+    """What became of each node; those that are as wanted, off already, or whose BMC did not answer, are left alone."""
+    answers: dict[str, str | BmcError] = {}
+    for name, power in before.items():
+        if (kept := power if isinstance(power, BmcError) else _kept(power, action)) is not None:
+            answers[name] = kept
     rest = [node for node in nodes if node.name in before and node.name not in answers]
-    losing = [node for node in rest if before[node.name] is not Power.OFF]
-    if losing and action is not PowerAction.ON:
-        agree(cluster, losing, action, confirm)
+    if rest and action is not PowerAction.ON:
+        agree(cluster, rest, action, confirm)  # all that lose power: those that are off are left out
 
     def act(client: BmcClient) -> str:
+        # read again: it took a while to type the nodes, and a reset would start one that is off by now
+        if (kept := _kept(client.power(), action)) is not None:
+            return kept
         client.set_power(action)
         return f"power {action.value} accepted"
 
     return answers | _ask(cluster, rest, act, f"power {action.value} for") if rest else answers
+
+
+def _kept(power: Power, action: PowerAction) -> str | None:
+    """Why a node with this power is left alone; None where it is not."""
+    if action is PowerAction.ON:
+        return "is on already" if power is Power.ON else None
+    if power is not Power.OFF:
+        return None
+    return f"is off: no power {action.value}" if action in _NEED_POWER else "is off already"
 
 
 @bmc_app.command("console")

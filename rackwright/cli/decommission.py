@@ -70,7 +70,7 @@ def _decommission(
 
     console = Console(stderr=True)
     run = Installation(cluster, Asked(MODE, tuple(nodes), serials), opener(cluster), Steps(console))
-    show_plan(console, nodes, "decommissioned: ALL their disks are erased for good")
+    show_plan(console, nodes, "decommissioned: ALL their disks are erased for good", serials=False)
     run.prepare(lambda text: say(text, err=True))
     outcomes = run.run(Consent(cluster, nodes, console))
     show_outcomes(console, outcomes)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,11 @@ from rackwright.install.states import State
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.selection import pick
 
+if TYPE_CHECKING:
+    from rackwright.install.inventory import Inventory
+
+_LIST, _FRAGMENT = _WRITTEN = ("machines.csv", "cluster.yaml")
+
 
 def discover_command(
     file: ClusterFile,
@@ -27,7 +33,8 @@ def discover_command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write the machine list and a fragment of the cluster file that are true of what was found.",
+            help="Write the machine list and a fragment of the cluster file that are true of what was found, into a folder "
+            "that has neither.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the inventories.")] = False,
@@ -47,11 +54,13 @@ def discover_command(
 
 
 def _discover(cluster: Cluster, nodes: list[Node], adopt: Path | None, *, as_json: bool) -> ExitCode:
+    if adopt is not None:
+        _refuse_to_overwrite(adopt)
     from rackwright.bmc.open import opener  # loads the client of the BMCs
     from rackwright.install.inventory import Inventory
     from rackwright.install.record import read
     from rackwright.install.run import Asked, Installation
-    from rackwright.install.survey import compare, fragment, machine_list
+    from rackwright.install.survey import compare
 
     console = Console(stderr=True)
     run = Installation(cluster, Asked("discover", tuple(nodes)), opener(cluster), Steps(console))
@@ -72,13 +81,38 @@ def _discover(cluster: Cluster, nodes: list[Node], adopt: Path | None, *, as_jso
         for name, lines in surveys.items():
             show_survey(Console(), name, lines)
     if adopt is not None:
-        adopt.mkdir(parents=True, exist_ok=True)
-        (adopt / "machines.csv").write_text(machine_list(found))
-        (adopt / "cluster.yaml").write_text(fragment(found, "machines.csv", datetime.now(UTC).date()))
-        say(
-            f"{adopt / 'machines.csv'} and {adopt / 'cluster.yaml'} are true of {len(found)} machines",
-            err=True,
-        )
+        _adopt(adopt, found)
     code = exit_code(outcomes, State.SURVEYED)
     differs = any(line.agrees is False for lines in surveys.values() for line in lines)
     return ExitCode.CHECK_FAILED if code is ExitCode.CLEAN and differs else code
+
+
+def _refuse_to_overwrite(adopt: Path) -> None:
+    """Before any BMC is asked: what was declared there by hand is not to be lost."""
+    if adopt.exists() and not adopt.is_dir():
+        raise RackwrightError(f"{adopt} is not a folder.", hint="e.g. --adopt found/")
+    if there := [name for name in _WRITTEN if (adopt / name).exists()]:
+        raise RackwrightError(
+            f"{adopt} already has {' and '.join(there)}, which --adopt would overwrite; nothing was done.",
+            hint="name a new folder, e.g. --adopt found/",
+        )
+
+
+def _adopt(adopt: Path, found: Sequence[tuple[Node, Inventory]]) -> None:
+    from rackwright.install.survey import fragment, machine_list
+
+    if not found:
+        say(f"no machine was discovered: nothing is written to {adopt}", err=True)
+        return
+    adopt.mkdir(parents=True, exist_ok=True)
+    texts = (machine_list(found), fragment(found, _LIST, datetime.now(UTC).date()))
+    for name, text in zip(_WRITTEN, texts, strict=True):
+        try:
+            with (adopt / name).open("x") as file:  # a discovery takes minutes: it may be there now
+                file.write(text)
+        except FileExistsError:
+            raise RackwrightError(
+                f"{adopt / name} was made in the meantime and is left as it is.",
+                hint="run again with a new folder",
+            ) from None
+    say(f"{adopt / _LIST} and {adopt / _FRAGMENT} are true of {len(found)} machines", err=True)

@@ -38,10 +38,14 @@ class Steps:
             self._console.print(line.append(f"  {reason}" if reason else ""), soft_wrap=True, highlight=False)
 
 
-def show_plan(console: Console, nodes: Sequence[Node], verb: str) -> None:
-    """What would be done to which machine."""
+def show_plan(console: Console, nodes: Sequence[Node], verb: str, *, serials: bool = True) -> None:
+    """What would be done to which machine.
+
+    + serials: False where the serial number is to be read off the machine and typed
+    """
     table = Table(title=f"to be {verb}", title_justify="left")
-    for column in ("node", "BMC", "serial", "MAC", "image", "disk", "boot"):
+    shown = ("serial",) if serials else ()
+    for column in ("node", "BMC", *shown, "MAC", "image", "disk", "boot"):
         table.add_column(column, overflow="fold")
     for node in nodes:
         install = node.install
@@ -53,7 +57,7 @@ def show_plan(console: Console, nodes: Sequence[Node], verb: str) -> None:
         cells = (
             node.name,
             "-" if node.bmc is None else f"{node.bmc.address} {node.bmc.protocol}",
-            node.serial or "as its BMC says",
+            *((node.serial or "as its BMC says",) if serials else ()),
             node.mac or "-",
             "-" if install is None else str(install.image or install.installer or "-"),
             "-" if install is None else _disks(node),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.sections import read_section
+from rackwright.documents.document import DataPath
 from rackwright.documents.nearest import short, suggest
 from rackwright.documents.yaml_data import Data
-from rackwright.model.cluster import Network
+from rackwright.model.cluster import Cluster, Network, Node
 from rackwright.model.install import BootNetwork, BootNetworkSection
 from rackwright.model.types import NetworkPurpose
 
@@ -34,5 +35,31 @@ def read_boot_network(report: Report, raw: Data, networks: Mapping[str, Network]
         return None
     if section.server not in network.cidr:
         report.add(("boot_network", "server"), f"The address is not in {name} ({network.cidr}).")
+    elif section.server in (network.cidr.network_address, network.cidr.broadcast_address):
+        report.add(("boot_network", "server"), f"The address is that of {name} ({network.cidr}) itself.")
     values = dict(section) | {"network": name, "bmc_server": section.bmc_server or section.server}
     return BootNetwork.model_validate(values)
+
+
+def check_on_boot_network(
+    report: Report, cluster: Cluster, installed: Sequence[Node], path: DataPath
+) -> None:
+    """Note what keeps nodes from fetching their image: they would be switched on, and never be heard of.
+
+    + path: of the section that declares their installation
+    """
+    if cluster.boot_network is None:
+        return
+    network, server = cluster.boot_network.network, cluster.boot_network.server
+    for node in installed:
+        address = node.address_on(network)
+        if address is None:
+            report.add(
+                path,
+                f"{node.name} has no address on {network}, the boot network, over which it fetches its image.",
+                f"declare one in `addresses`, e.g. `{network}: {server + 1}`, or another `boot_network.network`",
+            )
+            return
+        if address == server:
+            report.add(path, f"{node.name} has the address {server}, which is `boot_network.server`.")
+            return

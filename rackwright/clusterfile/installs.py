@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from rackwright.clusterfile.boot_network import check_on_boot_network
 from rackwright.clusterfile.file import Defaults
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.machine_list import Machine
@@ -118,6 +119,7 @@ def check_installable(report: Report, cluster: Cluster, groups: list[Group]) -> 
                 "It is not declared where machines without an operating system reach this control node.",
                 "e.g. `boot_network: {server: 10.1.0.5}`",
             )
+        check_on_boot_network(report, cluster, installed, path)
         unnamed = next((node.name for node in installed if node.mac is None), None)
         if unnamed is not None and complete and report.clean((*group.path, "macs")):
             report.add(path, f"The MAC address of {unnamed} is not declared.", "add `macs:` or `machines:`")

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from rackwright.clusterfile.csv_table import Columns, ListMistake, Wrong, open_table
 from rackwright.documents.nearest import nearest, short
 from rackwright.model.install import DiskSerial, MachineSerial
+from rackwright.model.serials import placeholder_mistake
 from rackwright.model.text import Address, Mac
 
 ValueT = TypeVar("ValueT")
@@ -88,6 +89,8 @@ def _machine(row: dict[str, str], where: str) -> Machine:
         raise Wrong(
             "The operating system takes one disk, or two different ones.", "e.g. `S4YNNX0R1 S4YNNX0R2`"
         )
+    if row["serial"][:1].isalnum() and (placeholder := placeholder_mistake(row["serial"])) is not None:
+        raise Wrong(*placeholder)
     return Machine(
         where=where,
         mac=_checked(_MAC, row["mac"], "MAC address"),

@@ -42,7 +42,7 @@ class Machines:
     defaults: Defaults
     networks: Mapping[str, Network]
     _lists: dict[Path, MachineList] = field(default_factory=dict)
-    _taken: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    _taken: dict[tuple[str, str], tuple[str, str, str]] = field(default_factory=dict)
 
     def read(self, groups: list[Group], locations: Mapping[str, Location]) -> dict[str, Declared]:
         """By node."""
@@ -134,7 +134,9 @@ class Machines:
     def _claim_one(self, group: Group, name: str, what: str, value: str | None, where: str) -> None:
         if value is None:
             return
-        other, other_where = self._taken.setdefault((what, value), (name, where))
+        # serial numbers alike but for their case are one that was typed by hand: the BMC prints the other
+        key = value.casefold() if what == "serial number" else value
+        other, other_where, taken = self._taken.setdefault((what, key), (name, where, value))
         keys: dict[str, DataPath] = {
             "serial number": ("serials",),
             "BMC address": ("bmc", "address"),
@@ -143,5 +145,5 @@ class Machines:
         }
         path = (*group.path, *keys.get(what, ("machines",)))
         if other != name and not (what == "MAC address" and not (where or other_where)):
-            at = f" in {other_where}" if other_where else ""
+            at = (f" as {taken}" if taken != value else "") + (f" in {other_where}" if other_where else "")
             self.report.add(path, f"{name} would have the {what} {value}, which {other} has{at}.")

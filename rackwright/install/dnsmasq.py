@@ -72,18 +72,6 @@ class Dnsmasq:
         if self._process is not None and (code := self._process.poll()) is not None:
             raise self._ended(code)
 
-    def require_program(self) -> None:
-        """InstallError where dnsmasq is not installed."""
-        if which("dnsmasq") is None:
-            ways = sorted({way_of(node) for node in self._nodes})
-            declared, need = (
-                " and ".join(f"`boot: {way}`" for way in ways),
-                "needs" if len(ways) == 1 else "need",
-            )
-            raise InstallError(
-                f"dnsmasq, which {declared} {need}, is missing.", hint="apt-get install dnsmasq-base"
-            )
-
     def start(self) -> None:
         """Run it until `stop`; InstallError where it does not stay up."""
         self.answer(())
@@ -117,6 +105,16 @@ class Dnsmasq:
     def _ended(self, code: int) -> InstallError:
         said = " ".join(self.log.read_text(errors="replace").strip().splitlines()[-3:])
         return InstallError(f"dnsmasq ended with exit code {code}: {said}", hint=f"see {self.log}")
+
+
+def require_dnsmasq(ways: Iterable[BootWay]) -> None:
+    """InstallError where dnsmasq, which these ways of booting need, is missing."""
+    if which("dnsmasq") is None:
+        declared = [f"`boot: {way}`" for way in sorted(ways)]
+        raise InstallError(
+            f"dnsmasq, which {' and '.join(declared)} {'need' if len(declared) > 1 else 'needs'}, is missing.",
+            hint="apt-get install dnsmasq-base",
+        )
 
 
 def dnsmasq_conf(cluster: Cluster, network: BootNetwork, folder: Path, nodes: Sequence[Node]) -> str:

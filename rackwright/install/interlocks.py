@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from rackwright.bmc.interface import BmcIdentity, Power
 from rackwright.install.record import Record
-from rackwright.install.serials import machine_uuid, name_to_type, names_a_machine
+from rackwright.install.serials import machine_uuid, name_to_type
 from rackwright.model.cluster import Node
+from rackwright.model.serials import names_a_machine
 
 _WHERE = {
     "serial number": "the label on the machine has it",

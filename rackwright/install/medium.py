@@ -113,6 +113,12 @@ def config(
             "mac": node.mac or record.mac,
             "address": None if address is None else f"{address}/{prefix}",
             "gateway": None if boot.gateway is None else str(boot.gateway),
-            "vlan": node.install.vlan if node.install is not None else None,
+            "vlan": _vlan(cluster, node, network),
         },
     }
+
+
+def _vlan(cluster: Cluster, node: Node, network: BootNetwork) -> int | None:
+    """The declared VLAN is that of the management network; another boot network is untagged at the node."""
+    on_management = network.network == cluster.management.name
+    return node.install.vlan if node.install is not None and on_management else None

@@ -19,7 +19,7 @@ from threading import Lock
 
 from rackwright.bmc.interface import BmcClient, BootTarget
 from rackwright.errors import InstallError
-from rackwright.install.dnsmasq import Answered, Dnsmasq
+from rackwright.install.dnsmasq import Answered, Dnsmasq, require_dnsmasq
 from rackwright.install.media import Armed, netboot_files, require_macs
 from rackwright.install.medium import arguments, config, way_of
 from rackwright.install.netboot_http import HttpFiles, HttpServer
@@ -94,7 +94,7 @@ class NetbootServer:
 
     def start(self) -> None:
         """Serve until `stop`; InstallError where something that the declared ways need is missing or taken."""
-        self._dnsmasq.require_program()
+        require_dnsmasq(self._ways)
         if BootWay.HTTP in self._ways:
             opened = listener(
                 self.cluster,

@@ -14,7 +14,7 @@ from typing import Any
 from rackwright.bmc.interface import BmcClient
 from rackwright.boundary import printable
 from rackwright.errors import InstallError, RackwrightError
-from rackwright.install import agent_image, erasure, first_login
+from rackwright.install import agent_image, erasure, first_login, needs
 from rackwright.install.authority import credentials
 from rackwright.install.boot_ways import BootWays
 from rackwright.install.desk import Case, Desk
@@ -89,8 +89,9 @@ class Installation:
         if not wrong and self._asked.mode == "install":
             wrong = list(dict.fromkeys(filter(None, map(self._lacks, self._asked.nodes))))
             wrong += self._handovers.problems(self._asked.nodes)
+        wrong += needs.problems(self._cluster, self._asked.nodes)
         if wrong:
-            raise InstallError("; ".join(one.removesuffix(".") for one in wrong) + ".")
+            raise InstallError("; ".join(dict.fromkeys(one.removesuffix(".") for one in wrong)) + ".")
         self._agent = agent_image.ensure(log)
 
     def _unfit(self, node: Node) -> str | None:

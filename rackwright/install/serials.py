@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
 from rackwright.model.install import MachineSerial
+from rackwright.model.serials import names_a_machine
 
-_NEVER_SET = re.compile(
-    r"(.)\1*|0?1234567890?|none|n/?a|null|unknown|not (specified|available|applicable|set)|default string"
-    r"|to be filled by o\.?e\.?m\.?|(system|chassis) serial (number|#)|serial ?number",
-    re.IGNORECASE,
-)
-"""What many boards carry alike."""
 _SERIAL: TypeAdapter[str] = TypeAdapter(MachineSerial)
 _UUIDS_NEVER_SET = frozenset(
     (
@@ -25,17 +19,12 @@ _UUIDS_NEVER_SET = frozenset(
 )
 
 
-def names_a_machine(serial: str | None) -> bool:
-    """Whether a serial number, as the firmware or a BMC prints it, is one."""
-    return serial is not None and not _NEVER_SET.fullmatch(serial.strip())
-
-
 def name_to_type(declared: str | None, reported: str | None, uuid: str | None) -> tuple[str | None, str]:
     """What an operator types to agree to a machine's erasure, and what it is called; None where it has no name.
 
     + reported: serial number as its BMC reports it, and `uuid` likewise
     """
-    name = declared or (reported if names_a_machine(reported) else None)
+    name = next((one for one in (declared, reported) if names_a_machine(one)), None)
     if name is None and machine_uuid(uuid) is not None:
         return uuid, "UUID"
     return name, "serial number"

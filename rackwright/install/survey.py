@@ -97,7 +97,10 @@ def machine_list(found: Sequence[tuple[Node, Inventory]]) -> str:
     """The machine list (`machines:` of the cluster file) that is true of these nodes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("node", "mac", "serial", "disk", "bmc"))
+    # what is declared stays: without its certificate a BMC that no CA has signed could not be asked again
+    certificates = {node.name: node.bmc.certificate for node, _ in found if node.bmc and node.bmc.certificate}
+    more = ("bmc_certificate",) if certificates else ()
+    writer.writerow(("node", "mac", "serial", "disk", "bmc", *more))
     for node, inventory in found:
         disks = ""
         if node.install is not None and not node.install.diskless:
@@ -106,7 +109,8 @@ def machine_list(found: Sequence[tuple[Node, Inventory]]) -> str:
             disks = "" if wrong or not _listable(chosen) else " ".join(one.serial for one in chosen)
         bmc = "" if node.bmc is None else str(node.bmc.address)
         serial = declarable(inventory.dmi.product_serial) or ""
-        writer.writerow((node.name, _mac(node, inventory), serial, disks, bmc))
+        row = (node.name, _mac(node, inventory), serial, disks, bmc)
+        writer.writerow((*row, certificates.get(node.name, "")) if certificates else row)
     return text.getvalue()
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rackwright.install.inventory import Disk, Inventory
-from rackwright.install.serials import names_a_machine, same_uuid
+from rackwright.install.serials import same_uuid
 from rackwright.model.cluster import Node
 from rackwright.model.install import DiskRule, Install
+from rackwright.model.serials import names_a_machine
 
 UNFINISHED = "rw-unfinished-"
 """Begins the names of partitions that an installation has not finished."""

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from rackwright.model.disks import SERIAL
 from rackwright.model.options import Frozen
+from rackwright.model.serials import placeholder_mistake
 from rackwright.model.strings import HttpUrl
 from rackwright.model.text import Address, Label, Mac, mistake
 
@@ -61,8 +62,18 @@ def _serial(text: str) -> str:
     return text
 
 
+def _no_placeholder(text: str) -> str:
+    if (wrong := placeholder_mistake(text)) is not None:
+        raise mistake(*wrong)
+    return text
+
+
 DiskSerial = Annotated[str, AfterValidator(_serial)]
-MachineSerial = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._/+-]{0,63}$")]
+MachineSerial = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._/+-]{0,63}$"),
+    AfterValidator(_no_placeholder),
+]
 """Serial number of a machine, as its firmware and its BMC print it."""
 ByPath = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9:._+-]{0,200}$")]
 """A name below /dev/disk/by-path."""
@@ -158,7 +169,7 @@ class InstallSettings(Frozen):
         default=None,
         ge=1,
         le=4094,
-        description="VLAN of the management network, where it is tagged at the node.",
+        description="VLAN of the management network, where it is tagged at the node. Another boot network is untagged there.",
     )
     bond: tuple[Mac, ...] = Field(
         default=(),

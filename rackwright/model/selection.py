@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ClusterShell.NodeSet import NodeSet, NodeSetException
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
@@ -10,15 +10,28 @@ from rackwright.model.ranges import fold
 
 
 def pick(cluster: Cluster, nodeset: str | None) -> tuple[Node, ...]:
-    """Nodes of a NodeSet expression in file order (None: all); an unknown name is an error."""
+    """Nodes of a NodeSet expression in file order (None: all); an unknown name and an empty selection are errors.
+
+    Groups (`@gpu`) and `*` are refused: ClusterShell would take their nodes from this control node's own groups.
+    """
     if nodeset is None:
         return cluster.nodes
+    if "@" in nodeset or "*" in nodeset:
+        raise RackwrightError(
+            f"`{nodeset}`: node groups and wildcards are not names of nodes.",
+            hint=f"its nodes are {fold(cluster.by_name)}",
+        )
     try:
-        wanted = set(NodeSet(nodeset))
+        wanted = set(NodeSet(nodeset, resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
         raise RackwrightError(
             f"`{nodeset}` is not a NodeSet: {error}.", hint="write it like gpu[001-016],login1"
         ) from error
+    if not wanted:
+        raise RackwrightError(
+            f"`{nodeset}` selects no node.",
+            hint=f"its nodes are {fold(cluster.by_name)}; without a selection, all are meant",
+        )
     if unknown := wanted - set(cluster.by_name):
         raise RackwrightError(
             f"{fold(unknown)} is not in cluster {cluster.name} ({cluster.path}).",

@@ -76,7 +76,7 @@ class Head:
         until = time.time() + BOOT_SECONDS
         self.journal.move(State.ARMED, token=digest(token), token_until=until)
         desk = Desk()
-        desk.open(Case(self.node, self.journal, lambda verdict: {}, None))
+        desk.open(Case(self.node, self.journal, lambda verdict: {}, None, mode=MODE))
         listener = socket_inside(namespace)
         assert listener is not None
         listener.bind((wire.HEAD, network.port))

@@ -253,6 +253,46 @@ def test_power_off(rackwright, site):
     assert site[2].changes() == []
 
 
+@pytest.mark.parametrize(("action", "kind"), [("cycle", "PowerCycle"), ("reset", "ForceRestart")])
+def test_a_reset_starts_no_node_that_is_off(rackwright, site, action, kind):
+    """Such a node is neither named nor typed, so it gets no order."""
+    status, out, err = rackwright("power", action, "--limit", "gpu[1-2]", "--confirm", "gpu1")
+    there = ["gpu1: power " + action + " accepted", "gpu2: is off: no power " + action]
+    assert (status, sorted(out.splitlines())) == (0, there)
+    assert [body for _, _, body in site[1].changes()] == [{"ResetType": kind}]
+    assert site[2].changes() == []
+    assert "gpu2" not in err
+
+
+def test_a_reset_of_nodes_that_are_all_off_asks_nothing(rackwright, site):
+    assert rackwright("power", "reset", "--limit", "gpu2")[:2] == (0, "gpu2: is off: no power reset\n")
+    assert site[2].changes() == []
+
+
+@pytest.mark.parametrize(
+    ("action", "result"),
+    [
+        ("reset", "is off: no power reset"),
+        ("cycle", "is off: no power cycle"),
+        ("off", "is off already"),
+        ("soft", "is off already"),
+    ],
+)
+def test_the_power_is_read_again_after_the_nodes_were_typed(rackwright, site, monkeypatch, action, result):
+    system = "/redfish/v1/Systems/System.Embedded.1"
+    monkeypatch.setattr("sys.stdin", type("Terminal", (), {"isatty": lambda self: True})())
+
+    def typed(*asked, **options) -> str:
+        site[1].documents[system]["PowerState"] = "Off"  # another operator was faster
+        site[2].documents["/redfish/v1/Systems/1"]["PowerState"] = "On"  # and started this one
+        return "gpu1"
+
+    monkeypatch.setattr("typer.prompt", typed)
+    status, out, _ = rackwright("power", action, "--limit", "gpu[1-2]")
+    assert (status, out.splitlines()[0]) == (0, f"gpu[1-2]: {result}")
+    assert site[1].changes() + site[2].changes() == []
+
+
 def test_power_on_asks_nothing(rackwright, site):
     status, out, _ = rackwright("power", "on", "--limit", "gpu[1-2]", "--json")
     assert status == 0

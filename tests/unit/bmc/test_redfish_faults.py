@@ -326,6 +326,24 @@ def test_sessions_are_closed_after_errors_too(bmc):
     assert bmc.sessions == {}
 
 
+@pytest.mark.parametrize("document", [True, False])
+@pytest.mark.parametrize("host", ["https://bmc-gpu001.oob.example.com", "https://[", ""])
+def test_a_session_is_closed_where_its_location_has_another_host_name(bmc, host, document):
+    def log_in(handler) -> bool:
+        path = f"{fake.SESSIONS}/{len(bmc.headers)}"
+        bmc.sessions[path] = token = f"token-{len(bmc.headers)}"
+        body = {"@odata.id": path} if document else None
+        return fake.answer(handler, 201, body, X_Auth_Token=token, Location=host + path)
+
+    bmc.fault(fake.SESSIONS, log_in, "POST")
+    for _ in range(3):
+        client = bmc.client()
+        client.power()
+        client.close()
+    unknown = host == "https://[" and not document
+    assert len(bmc.sessions) == (3 if unknown else 0)
+
+
 def test_closing_never_raises(bmc):
     client = bmc.client(timeout_seconds=1)
     client.power()

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import secrets
 
 import pytest
 
@@ -19,7 +20,7 @@ from rackwright.install.record import Journal, folder
 from rackwright.install.run import Outcome
 from rackwright.install.states import State
 from rackwright.install.tokens import digest, new_token
-from tests.unit.clusterfile.machine_files import MACHINES
+from tests.unit.clusterfile.machine_files import BMC, MACHINES
 from tests.unit.install.site import EXT4, GPT, disk, document, make_site, make_worker
 
 DISKS = (
@@ -86,6 +87,13 @@ def test_named_nodes_are_erased_and_certified(rackwright, file, ran):
     assert f"w2: certificate (erased): {folder('demo')}/erased/w2-r1.json\n" in found.out
 
 
+def test_the_serial_number_that_has_to_be_typed_is_not_printed(rackwright, file, ran):
+    file.write_text(MACHINES.replace(BMC, f"{BMC}    serials: [QX71, QX72, QX73, QX74]\n"))
+    found = rackwright("decommission", file, "--limit", "w[2-3]")
+    assert "02:00:00:00:00:02" in found.err
+    assert "QX7" not in found.err + found.out
+
+
 def test_nodes_have_to_be_named(rackwright, file, ran):
     found = rackwright("decommission", file, "--serial", "w1=A")
     assert (found.status, ran.asked) == (1, [])
@@ -131,8 +139,9 @@ class Held:
         self.journal.move(State.PRECHECKED, run="r1", mode=MODE, serial="SN-1")
         self.journal.move(State.ARMED, token=digest(token), token_until=2e9)
         self.desk = Desk()
-        self.desk.open(Case(self.node, self.journal, lambda verdict: {}, None))
-        self.session = self.desk.answer("/v1/hello", token, {})[1]["session"]
+        self.desk.open(Case(self.node, self.journal, lambda verdict: {}, None, mode=MODE))
+        self.session = secrets.token_hex(24)  # as agents make it
+        assert self.desk.answer("/v1/hello", token, {"session": self.session})[0] == 200
         self.show()
 
     def show(self, *disks):

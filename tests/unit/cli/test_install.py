@@ -265,6 +265,46 @@ def test_a_declaration_of_what_was_found_is_written(rackwright, file, ran, tmp_p
     assert "nodes: w1\n" in (tmp_path / "new/cluster.yaml").read_text()
 
 
+@pytest.mark.parametrize("there", [("machines.csv",), ("cluster.yaml",), ("machines.csv", "cluster.yaml")])
+def test_what_is_declared_is_not_overwritten(rackwright, file, ran, tmp_path, there):
+    """It is refused before the first connection."""
+    survey("w1", 1, disk(1), **MINE)
+    for name in there:
+        (tmp_path / name).write_text("the site's own\n")
+    found = rackwright("discover", file, "--limit", "w1", "--adopt", tmp_path)
+    names = " and ".join(there)
+    assert (found.status, ran.asked) == (1, [])
+    assert found.err.startswith(
+        f"error: {tmp_path} already has {names}, which --adopt would overwrite; nothing was done."
+    )
+    assert {(tmp_path / name).read_text() for name in there} == {"the site's own\n"}
+
+
+def test_a_file_that_was_made_meanwhile_is_not_overwritten(rackwright, file, ran, tmp_path, monkeypatch):
+    survey("w1", 1, disk(1), **MINE)
+    adopt = tmp_path / "new"
+    monkeypatch.setattr(
+        "rackwright.install.survey.compare",
+        lambda *_: adopt.mkdir() or (adopt / "machines.csv").touch() or [],
+    )
+    found = rackwright("discover", file, "--limit", "w1", "--adopt", adopt)
+    assert (found.status, (adopt / "machines.csv").read_text()) == (1, "")
+    assert f"{adopt / 'machines.csv'} was made in the meantime and is left as it is." in found.err
+
+
+def test_nothing_is_written_of_no_machine(rackwright, file, ran, tmp_path):
+    ran.refused = {"w1", "w2"}
+    found = rackwright("discover", file, "--limit", "w[1-2]", "--adopt", tmp_path / "new")
+    assert (found.status, (tmp_path / "new").exists()) == (3, False)
+    assert f"no machine was discovered: nothing is written to {tmp_path / 'new'}" in found.err
+
+
+def test_what_is_adopted_to_is_a_folder(rackwright, file, ran):
+    found = rackwright("discover", file, "--limit", "w1", "--adopt", file)
+    assert (found.status, ran.asked) == (1, [])
+    assert f"{file} is not a folder." in found.err
+
+
 def test_nodes_without_bmcs_cannot_be_discovered(rackwright, file, ran):
     found = rackwright("discover", file, "--limit", "head1")
     assert (found.status, found.err) == (1, "error: No node has a BMC.\nhint: e.g. `bmc: {address: 10.20.0.11}` in its group\n")  # fmt: skip

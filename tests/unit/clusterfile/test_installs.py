@@ -245,6 +245,39 @@ def test_a_mistake_is_named_once_with_its_place_and_hint(tmp_path, edits, path, 
     assert mistakes(tmp_path, *edits) == [(path, message, hint)]
 
 
+PROVISIONING = (
+    ("  store:\n", "  prov: {purpose: storage, cidr: 10.30.0.0/24}\n  store:\n"),
+    ("{server: 10.1.0.5}", "{server: 10.30.0.5, network: prov}"),
+)
+NO_ADDRESS = (
+    "nodes[1].install",
+    "w1 has no address on %s, the boot network, over which it fetches its image.",
+    "declare one in `addresses`, e.g. `%s`, or another `boot_network.network`",
+)
+
+
+@pytest.mark.parametrize("boot", ["virtual-media", "pxe"])
+def test_an_installed_node_has_an_address_on_the_boot_network(tmp_path, boot):
+    way = install(f"image: x, boot: {boot}, {RULE}")
+    path, message, hint = NO_ADDRESS
+    assert mistakes(tmp_path, *PROVISIONING, way) == [(path, message % "prov", hint % "prov: 10.30.0.6")]
+    addressed = ("      mgmt: 10.1.0.11\n", "      mgmt: 10.1.0.11\n      prov: 10.30.0.11\n")
+    assert mistakes(tmp_path, *PROVISIONING, way, addressed) == []
+
+
+def test_nodes_have_no_address_on_the_network_of_bmcs(tmp_path):
+    path, message, hint = NO_ADDRESS
+    server = ("{server: 10.1.0.5}", "{server: 10.9.0.5, network: oob}")
+    assert mistakes(tmp_path, server) == [(path, message % "oob", hint % "oob: 10.9.0.6")]
+
+
+def test_the_server_is_no_node_that_is_installed(tmp_path):
+    first = next(str(one.address) for one in load(tmp_path, machines()).by_name["w2"].addresses)
+    assert mistakes(tmp_path, ("{server: 10.1.0.5}", f"{{server: {first}}}")) == [
+        ("nodes[1].install", f"w2 has the address {first}, which is `boot_network.server`.", None)
+    ]
+
+
 def test_a_container_is_not_installed(tmp_path):
     lab = ("  os: debian-13\n", "  os: debian-13\n  platform: container\n  lab: {cpus: 1, memory_mib: 512}\n")
     assert mistakes(tmp_path, lab) == [

@@ -148,6 +148,7 @@ BMCS = [
         None,
     ),
 ]
+QUOTE = "'"
 SERIALS = [
     (
         [(BMC, f"{BMC}    serials: [A1, A2]\n")],
@@ -168,11 +169,43 @@ SERIALS = [
         None,
     ),
 ]
+NEVER_SET = "is what boards carry whose serial number was never set: it names no machine."
+NEVER_SET_HINT = "leave it out: the MAC addresses and the UUID that the BMC reports are compared instead"
+SERIALS += [
+    (
+        [(BMC, f"{BMC}    serials: [A1, {text}, A3, A4]\n")],
+        "nodes[1].serials[1]",
+        f"`{text.strip(QUOTE)}` {NEVER_SET}",
+        NEVER_SET_HINT,
+    )
+    for text in (
+        "Default string",
+        "'0123456789'",
+        "To be filled by O.E.M.",
+        "To Be Filled By O.E.M.",
+        "None",
+        "'0000'",
+    )
+]
+SERIALS += [
+    (
+        [(BMC, f"{BMC}    serials: [A1, Sn2, SN2, A4]\n")],
+        "nodes[1].serials",
+        "w3 would have the serial number SN2, which w2 has as Sn2.",
+        None,
+    ),
+]
 BOOT_NETWORK = [
     (
         [("{server: 10.1.0.5}", "{server: 10.8.0.5}")],
         "boot_network.server",
         "The address is not in mgmt (10.1.0.0/24).",
+        None,
+    ),
+    (
+        [("{server: 10.1.0.5}", "{server: 10.1.0.255}")],
+        "boot_network.server",
+        "The address is that of mgmt (10.1.0.0/24) itself.",
         None,
     ),
     (
@@ -214,6 +247,8 @@ LISTED = [
     (",,,A,,", "The row names no node.", "remove it, or begin it with a node"),
     ("w1,xx,,,10.9.0.1,", "xx is not a valid MAC address.", None),
     ("w1,,!,,10.9.0.1,", "! is not a valid serial number of a machine.", None),
+    ("w1,,Default string,,10.9.0.1,", f"`Default string` {NEVER_SET}", NEVER_SET_HINT),
+    ("w1,,0123456789,,10.9.0.1,", f"`0123456789` {NEVER_SET}", NEVER_SET_HINT),
     ("w1,,,/dev/sda,10.9.0.1,", "/dev/sda is not a valid serial number of a disk.", None),
     (
         "w1,,,A B C,10.9.0.1,",
@@ -302,6 +337,13 @@ def test_what_two_machines_cannot_both_have(tmp_path):
         f"w2 would have the BMC certificate {DIGEST}, which w1 has in m.csv:2.",
         "w2 would have the disk D, which w1 has in m.csv:2.",
         "w2 would have the serial number SN, which w1 has in m.csv:2.",
+    ]
+
+
+def test_serial_numbers_of_a_list_that_differ_in_their_case_alone(tmp_path):
+    found = mistakes(tmp_path, LIST, IMAGE_ONLY, rows=HEADER + ROWS.replace("SN3", "sn1"))
+    assert [message for _, message, _ in found] == [
+        "w3 would have the serial number sn1, which w1 has as SN1 in m.csv:2."
     ]
 
 

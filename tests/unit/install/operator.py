@@ -8,7 +8,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from rackwright.install import agent_image, first_login
+from rackwright.install import agent_image, first_login, needs
 from rackwright.install import run as module
 from rackwright.install.run import Asked, Installation
 from rackwright.model.settings import Ssh
@@ -29,6 +29,7 @@ class Site:
         plain_media(monkeypatch)
         monkeypatch.setattr(agent_image, "ensure", lambda log: Path("/nowhere/agent"))
         monkeypatch.setattr(module, "_WAIT", 0.005)
+        monkeypatch.setattr(needs, "problems", lambda cluster, nodes: [])  # as if this machine had it all
         self.image = make_image(tmp_path / "image")
         self.machines = {f"worker{number}": FakeMachine(number) for number in range(1, count + 1)}
         monkeypatch.setattr(first_login, "answers", lambda _, node: self.machines[node.name].answers_ssh)

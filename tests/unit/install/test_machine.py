@@ -529,7 +529,7 @@ def test_but_not_where_something_answers(head, machine):
         agent.dead.set()
 
     machine.agent = work
-    one = head(power_off=0.05)
+    one = head(power_off=1.0)
     assert one.run() is State.READY
     assert "set_power off" not in machine.calls
     assert machine.calls.count("set_power on") == 1

@@ -28,6 +28,7 @@ from tests.unit.install.site import (
     disk,
     inventory,
     mac,
+    make_boot_network,
     make_image,
     make_site,
     make_worker,
@@ -177,6 +178,17 @@ def test_what_a_medium_has_for_its_agent():
         "SN-9",
         {"mac": mac(9), "address": None, "gateway": None, "vlan": None},
     )
+
+
+def test_the_vlan_is_that_of_the_management_network(tmp_path):
+    node = changed(make_worker(), vlan=100)
+    cluster = make_site(node)
+    prov = cluster.management.model_copy(update={"name": "prov"})
+    cluster = cluster.model_copy(update={"networks": {**cluster.networks, "prov": prov}})
+    record = Record("worker1", run="r1", mode="install")
+    for network, vlan in (("management", 100), ("prov", None)):
+        found = config(cluster, node, make_boot_network(network=network), record, "t")["network"]
+        assert found["vlan"] == vlan
 
 
 def test_known_hosts_has_the_new_key_and_those_of_others(tmp_path):

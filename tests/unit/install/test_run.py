@@ -12,6 +12,7 @@ import pytest
 
 from rackwright.bmc.interface import Power
 from rackwright.errors import BmcError, InstallError, SecretsError
+from rackwright.install import needs
 from rackwright.install import run as module
 from rackwright.install.limits import Interrupted, Tempo
 from rackwright.install.record import Journal, folder, read
@@ -318,6 +319,19 @@ def test_everything_is_refused_before_the_first_machine_is_touched_and_all_at_on
         "worker1: no BMC is declared; worker2: no installation is declared (`install:`)."
     )
     assert refused(site, mode="discover") == "worker1: no BMC is declared."
+
+
+@pytest.mark.parametrize("mode", ["install", "discover", "erase"])
+def test_what_nodes_need_here_is_looked_for_before_the_first_is_touched(site, monkeypatch, mode):
+    asked = []
+    monkeypatch.setattr(
+        needs, "problems", lambda cluster, nodes: [asked.append(nodes) or "xorriso is missing."]
+    )
+    if mode == "install":
+        site.nodes[2] = site.nodes[2].model_copy(update={"install": None})
+    unfit = "worker3: no installation is declared (`install:`); " if mode == "install" else ""
+    assert refused(site, mode=mode) == f"{unfit}xorriso is missing."
+    assert asked == [tuple(site.nodes)]
 
 
 def test_images_that_are_missing_damaged_or_of_another_system(site, tmp_path):

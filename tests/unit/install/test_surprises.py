@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -19,6 +20,7 @@ from rackwright.install.record import read
 from rackwright.install.run import confirm
 from rackwright.install.states import State
 from rackwright.install.turns import Turns
+from tests.unit.install import operator
 from tests.unit.install.site import EXT4, make_site, make_worker
 
 ORDERS = ("set_power", "set_boot", "eject_media", "insert_media", "trust_media")
@@ -107,7 +109,8 @@ def test_an_order_to_switch_on_whose_answer_is_lost_may_have_been_carried_out(si
     assert machine.calls.count("set_power on") == 2, "the agent, and the installed system"
 
 
-def test_a_bmc_that_says_off_while_the_agent_works_is_not_believed(site):
+def test_a_bmc_that_says_off_while_the_agent_works_is_not_believed(site, monkeypatch):
+    monkeypatch.setattr(operator, "TEMPO", replace(operator.TEMPO, power_lost=1.0))
     machine, says_off = site.machines["worker1"], threading.Event()
     real = machine.power
     machine.power = lambda: Power.OFF if says_off.is_set() else real()
@@ -118,7 +121,7 @@ def test_a_bmc_that_says_off_while_the_agent_works_is_not_believed(site):
         says_off.set()
         for percent in range(100):
             agent.head.post("/v1/progress", {"phase": "image", "percent": percent})
-            time.sleep(0.004)
+            time.sleep(0.015)
         says_off.clear()
         agent.write(answer["install"])
         agent.done(answer["install"])

@@ -90,6 +90,16 @@ def test_a_machine_list_is_what_was_found():
     )  # fmt: skip
 
 
+def test_a_declared_certificate_of_a_bmc_stays():
+    second = make_worker(2)
+    pinned = second.model_copy(update={"bmc": second.bmc.model_copy(update={"certificate": "a1" * 32})})
+    assert machine_list([(NODE, inventory(1)), (pinned, inventory(2, disk(2)))]) == (
+        "node,mac,serial,disk,bmc,bmc_certificate\n"
+        f"worker1,{mac(1)},SN-1,DISK-1,10.8.0.1,\n"
+        f"worker2,{mac(2)},SN-2,DISK-2,10.8.0.2,{'a1' * 32}\n"
+    )
+
+
 def test_what_was_never_set_is_not_listed():
     """A serial number that all boards have, and a disk's that the list cannot hold."""
     for serial in ("To be filled by O.E.M.", "0123456789", "Default string", "odd*one", "x" * 65):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rackwright.errors import LabError
-from rackwright.known_hosts_file import with_keys
+from rackwright.known_hosts_file import change_known_hosts, with_keys
 from rackwright.lab import names
 from rackwright.lab.keys import (
     ensure_admin_key,
@@ -19,6 +19,7 @@ from rackwright.lab.keys import (
 from tests.unit.lab.specs import node, rack
 
 NEW = "ssh-ed25519 AAAANEW"
+OTHER = "ssh-ed25519 AAAAOTHER"
 
 
 def test_new_file():
@@ -103,3 +104,20 @@ def test_a_key_with_a_passphrase_is_refused(tmp_path: Path):
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", key], check=True)
     with pytest.raises(LabError, match="not a private key without passphrase"):
         ensure_admin_key(key)
+
+
+def test_keys_that_are_there_already_cost_no_write(tmp_path):
+    """Two nodes that wait for their first boot are asked in turn, every few seconds."""
+    path = tmp_path / "known_hosts"
+    path.write_text("# the site's own\n")
+    nodes = {"node1": {NEW: ["node1", "10.0.0.11"]}, "node2": {OTHER: ["node2", "10.0.0.12"]}}
+
+    def trust(node: str) -> tuple[int, str]:
+        change_known_hosts(path, lambda text: with_keys(text, nodes[node]))
+        return path.stat().st_ino, path.read_text()
+
+    trust("node1")
+    written = trust("node2")
+    assert [trust("node1"), trust("node2"), trust("node1")] == [written] * 3
+    changed = with_keys(written[1], {OTHER: ["node1", "10.0.0.11"]})
+    assert NEW not in changed

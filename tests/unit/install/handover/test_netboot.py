@@ -6,11 +6,11 @@ import pytest
 
 from rackwright.bmc.interface import BootTarget
 from rackwright.install.agent_image import GRUB_NET, INITRAMFS, KERNEL, SHIM
+from rackwright.install.dnsmasq import dnsmasq_conf
 from rackwright.install.handover.files import find
 from rackwright.install.handover.netboot import NetbootFolder
 from rackwright.install.handover.requests import Site
 from rackwright.install.handover.run import Handovers
-from rackwright.install.dnsmasq import dnsmasq_conf
 from rackwright.install.netboot import NetbootMedium, NetbootServer
 from rackwright.install.record import Record
 from rackwright.model.install import BootWay
