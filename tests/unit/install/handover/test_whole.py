@@ -173,7 +173,7 @@ def test_many_ask_for_the_session_at_once_and_one_gets_it(site):
 
 
 def test_nothing_is_served_before_the_approval(site):
-    """There is no folder yet; what would be its name is in no medium and no journal."""
+    """The folder does not exist yet: its name is in no medium and no journal."""
     site.machine.signatures = [EXT4]
     thread = threading.Thread(target=site.run)
     thread.start()
