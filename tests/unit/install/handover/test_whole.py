@@ -89,6 +89,12 @@ def test_from_off_to_ready_with_two_boots(site):
     nothing_left(site)
 
 
+def test_the_installers_kernel_gets_what_the_nodes_kernel_needs_to_start(site):
+    site.nodes = [installed_by(site.files, kernel_arguments=("no_timer_check",))]
+    assert site.run()["worker1"].state is State.READY
+    assert "no_timer_check" in site.machine.installers[0].arguments.split()
+
+
 def test_the_agents_medium_is_out_before_the_installers_is_in(site):
     site.run()
     calls = [call for call in site.machine.calls if call in ("insert_media", "eject_media", "set_power on")]
