@@ -31,7 +31,7 @@ _COMMANDS = {
     "lock": "Solve the GPU stack to exact versions; write the lock.",
     "render": "Print the files a node would get, without a connection.",
     "discover": "Look into machines without an OS; compare, or adopt.",
-    "install": "Install machines through their BMCs, by image or by installer.",
+    "install": "Install machines through their BMCs.",
     "provision": "Install what is not ready, then accept the cluster.",
     "decommission": "Erase all disks of machines, with a certificate.",
     "plan": "Show what apply would change. Changes nothing.",

@@ -162,8 +162,8 @@ class InstallSettings(Frozen):
     console: Console | None = Field(default="ttyS0,115200", description="Serial console of the kernel.")
     kernel_arguments: tuple[KernelArgument, ...] = Field(
         default=(),
-        description="Of the agent's kernel, and of the installed one from its first boot on; the role kernel declares those "
-        "of a running node.",
+        description="Of the kernels of agent and installer, and of the installed one from its first boot on; the role kernel "
+        "declares those of a running node.",
     )
     vlan: int | None = Field(
         default=None,

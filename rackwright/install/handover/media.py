@@ -1,7 +1,7 @@
 """What a machine boots the distribution's installer from: an ISO for its BMC's virtual CD, or files for PXE.
 
-Each distribution's signed grub looks for its settings in another place, so they are put in all of them. Nothing on the
-medium is secret.
+Each distribution's signed grub looks for its settings in another place, so they are put in all of them: Debian's were read
+in its binaries, EL's have not been at hand. Nothing on the medium is secret.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def put_netboot(files: InstallerFiles, arguments: str, folder: Path) -> None:
 
 
 def grub_config(arguments: str, find: str = "") -> str:
-    """grub.cfg of an installer. EL 8's grub starts kernels under Secure Boot by other commands, which others lack."""
+    """grub.cfg of an installer. Older grubs of EL start kernels by linuxefi (Oracle Linux 7's guide), which others lack."""
     words = arguments.split()
     if any("'" in word or not word.isprintable() for word in words):
         raise InstallError("A kernel argument of the installer has a quote.")

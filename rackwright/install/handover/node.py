@@ -74,7 +74,7 @@ class Handover:
         """Make medium and answers, which are served from now on; what the journal keeps of them."""
         folder = secrets.token_urlsafe(24)
         answers = self._answers(record, folder)
-        media = self.place.put(self.files, answers.kernel_arguments, record)
+        media = self.place.put(self.files, self._arguments(answers), record)
         return {"media": media, "answers": folder, "image": _digest(answers)}
 
     def resume(self, record: Record) -> None:
@@ -85,7 +85,7 @@ class Handover:
                 f"What is declared for {self.node.name} has changed since its installer was booted.",
                 hint=f"rackwright bmc power FILE off --limit {self.node.name}, and run again",
             )
-        self.place.put_again(self.files, answers.kernel_arguments, record)
+        self.place.put_again(self.files, self._arguments(answers), record)
         self.resumed()
 
     def close(self) -> None:
@@ -129,6 +129,11 @@ class Handover:
         if name not in self._fetched and self.journal.record.state is State.INSTALLER:
             self.journal.note(phase=f"fetched {name}")
         self._fetched.add(name)
+
+    def _arguments(self, answers: Answers) -> str:
+        """Of the installer's kernel: what the node's own kernel is declared to need to start, too."""
+        further = () if self.node.install is None else self.node.install.kernel_arguments
+        return " ".join((answers.kernel_arguments, *further))
 
     def _answers(self, record: Record, folder: str) -> Answers:
         still_declared(self.node, record.disks)

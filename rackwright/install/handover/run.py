@@ -49,7 +49,7 @@ class Handovers:
         return list(dict.fromkeys(wrong))
 
     def _of_node(self, node: Node) -> Iterator[str]:
-        refused = [f"{message} ({hint})" for message, hint in refusals(self._site.cluster, node)]
+        refused = [f"{message.rstrip('.')} ({hint})" for message, hint in refusals(self._site.cluster, node)]
         yield from refused
         try:
             files.find(node)
