@@ -105,7 +105,17 @@ class MokManager:
         self._await(f"`{PASSWORD}`", lambda: PASSWORD in self._texts())
         self._type(password)
         self._choose(MENU, "Reboot")
+        self._see_it_go()
         self.notice("the key is enrolled; it boots again")
+
+    def _see_it_go(self) -> None:
+        """Until the menu is gone: closed at once, the console may not have passed the last key on."""
+        try:
+            self._await("the machine's reset", lambda: "Reboot" not in self._texts())
+        except UnknownScreen:
+            raise
+        except BmcError:
+            return  # with some BMCs the console ends with the machine's reset; mokutil reports what came of it
 
     def _appeared(self) -> bool:
         texts = self._texts()

@@ -62,6 +62,8 @@ class Screen:
         found = []
         for number, characters in enumerate(self._text):
             row, start = "".join(characters), 0
+            if row.isspace():
+                continue
             for frame in [*_FRAME.finditer(row), None]:
                 end = len(row) if frame is None else frame.start()
                 if text := row[start:end].strip():

@@ -20,6 +20,7 @@ from rackwright.bmc.interface import BmcClient
 from rackwright.bmc.open import Open
 from rackwright.boundary import last_line
 from rackwright.errors import BmcError, LabError
+from rackwright.model.bmc import BmcProtocol
 from rackwright.model.cluster import Cluster, Node
 from rackwright.secrets.secret import Secret
 from rackwright.secrets.store import store_of
@@ -33,9 +34,10 @@ _SOL = ("sol", "activate")
 _SOL_IS_OPEN = b"SOL Session operational"
 _SSH_OPTIONS = (
     *("-o", "StrictHostKeyChecking=yes", "-o", "NumberOfPasswordPrompts=1"),
+    *("-o", "PreferredAuthentications=password,keyboard-interactive"),
     *("-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=30", "-e", "none"),
 )
-"""The BMC's password is not sent to a host whose key is not known, and no key is an escape."""
+"""The BMC's password is not sent to a host whose key is not known; no key that is typed is an escape."""
 _ASK = "#!/bin/sh\nexec cat {}\n"
 
 
@@ -163,8 +165,8 @@ class ProgramChannel:
                 )
 
 
-class _WithFolder(ProgramChannel):
-    """The same, and a private folder with what ssh reads the password from."""
+class SshChannel(ProgramChannel):
+    """The ssh of a BMC, which reads the password from a private folder."""
 
     def __init__(self, node: str, argv: Sequence[str], password: Secret) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="rackwright-console-")  # for this user alone
@@ -205,12 +207,12 @@ def _program(cluster: Cluster, node: Node, client: BmcClient) -> ProgramChannel:
         )
     if command[0] != "ssh":
         return ProgramChannel(node.name, command, _environment())
-    return _WithFolder(node.name, command, store_of(cluster).get(node.bmc.password))
+    return SshChannel(node.name, command, store_of(cluster).get(node.bmc.password))
 
 
 def _of_lab(cluster: Cluster, node: Node) -> Channel | None:
-    if node.lab is None:
-        return None
+    if node.lab is None or node.bmc is None or node.bmc.protocol is BmcProtocol.IPMI:
+        return None  # the lab's own BMCs speak Redfish, and offer no console
     from rackwright.lab import names, netns, qemu, qemu_socket  # a real site never loads the lab
 
     if not netns.rack_is_up(cluster.name):
