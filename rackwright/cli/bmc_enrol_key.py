@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +21,7 @@ from rackwright.firmware.maintenance import exit_code, was_interrupted
 from rackwright.firmware.mokutil import KeyState, SigningKey, read_key, survey
 from rackwright.firmware.names import ENROL
 from rackwright.firmware.run import Asked, Situation, carry_out, situation
+from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
@@ -52,22 +52,7 @@ def enrol_key_command(
     """
     key = read_key(certificate)
     cluster = load_cluster(file, locked=False)
-    nodes = pick(cluster, limit)
-    if lacking := [node.name for node in nodes if node.bmc is None]:
-        raise FirmwareError(
-            f"No BMC is declared for {fold(lacking)}, so their consoles cannot be reached.",
-            hint="declare `bmc` for them: docs/bmc.md; or leave them out of --limit",
-        )
-    with Console(stderr=True).status(f"asking {len(nodes)} nodes ..."):
-        states = survey(cluster, nodes, key)
-        known = situation(cluster, nodes)
-    _refuse_unknown(states)
-    due = [
-        node
-        for node in nodes
-        if node.name in known.left or not trusted(states[node.name])  # type: ignore[arg-type]
-    ]
-    _show(states, known, key)
+    due = _due(cluster, pick(cluster, limit), key)
     if not due:
         say("nothing to do")
         raise typer.Exit(0)
@@ -84,29 +69,44 @@ def enrol_key_command(
     raise typer.Exit(_INTERRUPTED if was_interrupted(outcomes) else int(exit_code(outcomes)))
 
 
-def _refuse_unknown(states: Mapping[str, KeyState | str]) -> None:
-    """Nothing is changed on part of what was asked for."""
-    unknown = [
-        state if name in state else f"{name}: {state}"
-        for name, state in states.items()
-        if isinstance(state, str)
-    ]
-    unknown += [f"{name}: the key is blocked" for name, state in states.items() if state is KeyState.BLOCKED]
+def _due(cluster: Cluster, nodes: Sequence[Node], key: SigningKey) -> list[Node]:
+    """Show the plan; the nodes that something is done to: those without the key, and those an earlier run left drained."""
+    if lacking := [node.name for node in nodes if node.bmc is None]:
+        raise FirmwareError(
+            f"No BMC is declared for {fold(lacking)}, so their consoles cannot be reached.",
+            hint="declare `bmc` for them: docs/bmc.md; or leave them out of --limit",
+        )
+    with Console(stderr=True).status(f"asking {len(nodes)} nodes ..."):
+        states = survey(cluster, nodes, key)
+        known = situation(cluster, nodes)
+    has = _has_key(states)
+    _show(has, known, key)
+    return [node for node in nodes if node.name in known.left or not has[node.name]]
+
+
+def _has_key(states: Mapping[str, KeyState | str]) -> dict[str, bool]:
+    """By node; FirmwareError where that is not known: nothing is changed on part of what was asked for."""
+    unknown, has = [], {}
+    for name, state in states.items():
+        if isinstance(state, str):
+            unknown.append(state if name in state else f"{name}: {state}")
+        elif state is KeyState.BLOCKED:
+            unknown.append(f"{name}: the key is blocked")
+        else:
+            has[name] = trusted(state)
     if unknown:
         raise FirmwareError(
             "Nothing was changed: " + "; ".join(one.rstrip(".") for one in unknown) + ".",
             hint="nodes have to answer ssh and have mokutil; leave others out of --limit",
         )
+    return has
 
 
-def _show(states: Mapping[str, KeyState | str], known: Situation, key: SigningKey) -> None:
+def _show(has: Mapping[str, bool], known: Situation, key: SigningKey) -> None:
     """What will be done to which nodes, and what prevents it."""
-    same: dict[bool, list[str]] = defaultdict(list)
-    for name, state in states.items():
-        same[isinstance(state, KeyState) and trusted(state)].append(name)
-    if names := same[True]:
+    if names := [name for name, there in has.items() if there]:
         say(f"{fold(names)}: has {key.name} already")
-    if names := same[False]:
+    if names := [name for name, there in has.items() if not there]:
         say(f"{fold(names)}: enrol {key.name} (SHA-256 {key.sha256}), with two reboots in a row")
     for node, jobs in known.jobs.items():
         more = f" and {len(jobs) - 5} more" if len(jobs) > 5 else ""
