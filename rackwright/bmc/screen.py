@@ -6,7 +6,6 @@ known by its background alone. Source: edk2, MdeModulePkg/Universal/Console/Term
 
 from __future__ import annotations
 
-import codecs
 import re
 from dataclasses import dataclass
 
@@ -19,8 +18,11 @@ _TOKEN = re.compile(
     r"\x1b\[(?P<numbers>[0-9;?=]*)[ -/]*(?P<command>[@-~])"
     r"|(?P<other>\x1b(?:[()#][A-Za-z0-9]|[^\[()#]))|(?P<control>[\x00-\x1a\x1c-\x1f\x7f])|(?P<text>[^\x00-\x1f\x7f]+)"
 )
-_FRAME = re.compile(r"[\u2500-\u257f\ufffd|]+|[+\-=]{2,}|^[+|]|[+|]$")
-"""Lines of boxes: as characters of their kind, as ASCII, or as bytes of a PC's code page, which are not UTF-8."""
+_FRAME = re.compile(r"[\ufffd|]+|[+\-=]{2,}|^[+|]|[+|]$")
+"""Lines of boxes, which a terminal that knows ASCII alone gets as + - and |."""
+_LINE = re.compile(rb"\xe2[\x94-\x96][\x80-\xbf]")
+_HALF_LINE = re.compile(rb"\xe2[\x94-\x96]?\Z")
+_NOT_ASCII = re.compile("[\x80-\xff]")
 _BLACK = 40
 
 
@@ -38,13 +40,13 @@ class Screen:
     """Text and backgrounds, as bytes arrive."""
 
     def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._bytes = b""
         self._pending = ""
         self._clear()
 
     def feed(self, data: bytes) -> None:
         """Draw what has arrived; half an escape sequence waits for the rest of it."""
-        text = self._pending + self._decoder.decode(data)
+        text = self._pending + self._decoded(data)
         self._pending, at = "", 0
         while at < len(text):
             found = _TOKEN.match(text, at)
@@ -75,6 +77,16 @@ class Screen:
     def lines(self) -> list[str]:
         """The rows that say something, printable."""
         return [printable(text, 200) for row in self._text if (text := _plain("".join(row)))]
+
+    def _decoded(self, data: bytes) -> str:
+        """ASCII, and one U+FFFD for each other character: in UTF-8 lines of boxes, else bytes of a PC's code page.
+
+        Not as UTF-8 throughout: two bytes of a code page, e.g. the corner of a box, can be one of its characters.
+        """
+        data = self._bytes + data
+        whole = _HALF_LINE.sub(b"", data)
+        self._bytes = data[len(whole) :]
+        return _NOT_ASCII.sub("\ufffd", _LINE.sub(b"\xff", whole).decode("latin-1"))
 
     def _draw(self, found: re.Match[str]) -> None:
         if found["text"] is not None:

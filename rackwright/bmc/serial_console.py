@@ -6,6 +6,7 @@ import errno
 import os
 import pty
 import select
+import shlex
 import socket
 import subprocess
 import tempfile
@@ -206,7 +207,7 @@ def _program(cluster: Cluster, node: Node, client: BmcClient) -> ProgramChannel:
             hint="enable it on the BMC, or declare `protocol: ipmi` for Serial over LAN",
         )
     if command[0] != "ssh":
-        return ProgramChannel(node.name, command, _environment())
+        return ProgramChannel(node.name, command, _environment() | {"HOME": "/nonexistent"})
     return SshChannel(node.name, command, store_of(cluster).get(node.bmc.password))
 
 
@@ -232,7 +233,7 @@ def _environment() -> dict[str, str]:
 def _asking(folder: Path, password: Secret) -> dict[str, str]:
     """Has ssh ask a program for the password, which reads it from a file (ssh(1), SSH_ASKPASS; OpenSSH 8.4)."""
     for name, text, mode in (("password", password.reveal() + "\n", 0o600), ("ask", "", 0o700)):
-        content = text or _ASK.format(folder / "password")
+        content = text or _ASK.format(shlex.quote(str(folder / "password")))
         descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "w") as file:
             file.write(content)
@@ -242,5 +243,5 @@ def _asking(folder: Path, password: Secret) -> dict[str, str]:
 def _ended(node: str, why: str) -> BmcError:
     return BmcError(
         f"The serial console of {node} ended: {why}.",
-        hint="only one session can have it: close others, and try `rackwright bmc console` on this node",
+        hint="only one session can have it, and ssh has to know the BMC's host key: open it once with `rackwright bmc console`",
     )

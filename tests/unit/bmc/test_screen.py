@@ -27,6 +27,7 @@ def labels(*data):
         (b"ab\bc", [("ac", 0, 40)]),
         ("│ Yes │".encode(), [("Yes", 0, 40)]),
         (b"\xb3 Yes \xb3", [("Yes", 0, 40)]),  # a PC's code page
+        (b"\xda\xc4\xc4\xbf\r\n\xb3 x \xb3", [("x", 1, 40)]),
         (b"| No |   | Yes |", [("No", 0, 40), ("Yes", 0, 40)]),
         (b"+-----+\r\n|  x  |\r\n+-----+", [("x", 1, 40)]),
         (b"\x1b(Bplain\x1b[?25l", [("plain", 0, 40)]),
