@@ -45,7 +45,7 @@ def test_a_program_is_read_and_typed_at_byte_by_byte():
     with closing(program("sh", "-c", "printf hello; head -c 3 | od -c; sleep 60")) as channel:
         assert b"hello" in until(channel, b"hello")
         channel.write(b"\x1b[B")
-        assert b"033   [   B" in until(channel, b"B")
+        assert b"033   [   B" in until(channel, b"0000003\n")
         assert channel.read(0.1) == b""
 
 
