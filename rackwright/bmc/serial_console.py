@@ -90,7 +90,7 @@ class ProgramChannel:
 
     def __init__(self, node: str, argv: Sequence[str], environment: Mapping[str, str]) -> None:
         self._node, self._argv, self._environment = node, list(argv), dict(environment)
-        self._said = b""
+        self._said, self._session = b"", False
         self._terminal, theirs = pty.openpty()
         try:
             tty.setraw(theirs)
@@ -115,6 +115,7 @@ class ProgramChannel:
         while (left := deadline - time.monotonic()) > 0:
             self.read(left)
             if by_ipmi and _SOL_IS_OPEN in self._said:
+                self._session = True
                 return
         if by_ipmi:
             raise _ended(self._node, f"ipmitool did not open it within {_OPEN_SECONDS:g} s")
@@ -146,7 +147,7 @@ class ProgramChannel:
             raise _ended(self._node, str(error.strerror)) from None
 
     def close(self) -> None:
-        """End the program; the BMC's session as well, which would refuse the next one."""
+        """End the program, and a session on the BMC that it opened, which would refuse the next one."""
         self._process.terminate()
         try:
             self._process.wait(_END_SECONDS)
@@ -154,7 +155,7 @@ class ProgramChannel:
             self._process.kill()
             self._process.wait()
         os.close(self._terminal)
-        if tuple(self._argv[-2:]) == _SOL:
+        if self._session:  # never another user's, which this would end too
             with suppress(subprocess.TimeoutExpired, OSError):
                 subprocess.run(
                     [*self._argv[:-1], "deactivate"],

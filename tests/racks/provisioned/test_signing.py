@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 
 from rackwright.firmware.mokutil import read_key
 from rackwright.install.states import State
-from tests.racks.provisioned import ipmi_console, site_module
+from rackwright.lab import names, qemu, qemu_socket
+from tests.racks.bare_metal import ipmi_console
+from tests.racks.provisioned import site_module
 from tests.racks.provisioned.conftest import Machines
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
@@ -105,7 +108,9 @@ def test_a_second_key_is_enrolled_over_serial_over_lan(site: Machines):
     """By ipmitool, to a BMC that is not the lab's; the first key stays."""
     _, second = site_module.make_key(site.folder, "second")
     site.cli("secrets", "put", ipmi_console.SECRET, str(site.file), stdin=ipmi_console.PASSWORD)
-    with site.declaring(_behind_ipmi), ipmi_console.serving(site, NODE):
+    line = partial(qemu_socket.console, names.node_state(site.name, NODE) / qemu.SERIAL)
+    bmc = ipmi_console.serving(names.namespace(site.name), site.folder / "sol", line)
+    with site.declaring(_behind_ipmi), bmc:
         program = (sys.executable, "-m", "rackwright")
         done = site.tool(
             *program,

@@ -109,11 +109,12 @@ def test_sol_is_waited_for_and_ended_on_the_bmc(ipmitool):
     assert client.closed
 
 
-def test_sol_that_is_refused(ipmitool):
-    ipmitool("echo 'Error: Unable to establish IPMI v2 / RMCP+ session'; exit 1")
+def test_sol_that_is_refused_ends_no_session_of_others(ipmitool):
+    log = ipmitool("echo 'Error: Unable to establish IPMI v2 / RMCP+ session'; exit 1")
     opened = console_of(make_cluster(), node(), lambda node: Client(SOL))
     with pytest.raises(BmcError, match="Unable to establish IPMI v2"), opened:
         pytest.fail("it was opened")
+    assert log.read_text().splitlines() == [" ".join(SOL[1:])]
 
 
 def test_sol_that_does_not_come(ipmitool, monkeypatch):

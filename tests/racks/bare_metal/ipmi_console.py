@@ -1,6 +1,6 @@
 """A BMC that speaks IPMI in front of a racked machine: OpenIPMI's simulator, whose Serial over LAN is the machine's line.
 
-It knows no cipher suite but 3. It runs inside the rack's network, where rackwright has to run as well to reach it.
+It knows no cipher suite but 3. It runs inside a network namespace, where ipmitool has to run as well to reach it.
 """
 
 from __future__ import annotations
@@ -8,13 +8,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from rackwright.lab import names, netns, network, qemu, qemu_socket
-from tests.racks.provisioned.conftest import Machines
+from rackwright.lab import netns, network
 
 ADDRESS, PORT, LINE_PORT = "10.82.0.60", 6230, 6231
 USER, PASSWORD, SECRET = "admin", "sol-console-1", "ipmi_password"
@@ -49,9 +48,8 @@ def declaration() -> dict[str, Any]:
 
 
 @contextmanager
-def serving(site: Machines, node: str) -> Iterator[None]:
-    """The BMC, while the block runs."""
-    namespace = names.namespace(site.name)
+def serving(namespace: str, folder: Path, line: Callable[[], socket.socket]) -> Iterator[None]:
+    """The BMC, while the block runs; `line` opens the machine's serial line."""
     alias = ["ip", "-n", namespace, "addr"]
     subprocess.run([*alias, "add", f"{ADDRESS}/32", "dev", "lo"], check=True, timeout=30)
     listener = netns.socket_inside(namespace)
@@ -59,10 +57,9 @@ def serving(site: Machines, node: str) -> Iterator[None]:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((ADDRESS, LINE_PORT))
     listener.listen()
-    line = names.node_state(site.name, node) / qemu.SERIAL
     threading.Thread(target=_join, args=(listener, line), daemon=True).start()
     simulator = subprocess.Popen(
-        network.inside(namespace, ["ipmi_sim", "-n", *_files(site.folder / "sol")]),
+        network.inside(namespace, ["ipmi_sim", "-n", *_files(folder)]),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -93,11 +90,11 @@ def _files(folder: Path) -> list[str]:
     ]
 
 
-def _join(listener: socket.socket, line: Path) -> None:
+def _join(listener: socket.socket, line: Callable[[], socket.socket]) -> None:
     """Carry bytes between the simulator's one connection and the machine's serial line, until either ends."""
     with suppress(OSError):
         ours, _ = listener.accept()
-        theirs = qemu_socket.console(line)
+        theirs = line()
         for source, sink in ((ours, theirs), (theirs, ours)):
             threading.Thread(target=_copy, args=(source, sink), daemon=True).start()
 
