@@ -68,11 +68,8 @@ def build(site: Machines, node: str, folder: Path, name: str) -> None:
     """DKMS, the headers of the running kernel and the key on the node, and the module built, signed and installed."""
     site.send(node, folder, f"{name}.key", f"{name}.der", to="/root/keys")
     packages = "dkms gcc make mokutil linux-headers-$(uname -r)"
-    site.on(
-        node,
-        f"{_APT} update && {_APT} install --no-install-recommends {packages}",
-        timeout=1800,
-    )
+    apt = f"{_APT} -o Acquire::http::Proxy={site.declared['mirrors']['apt_proxy']}"  # no apply has set it yet
+    site.on(node, f"{apt} update && {apt} install --no-install-recommends {packages}", timeout=1800)
     signing = render("nvidia_driver/dkms-signing.conf.j2", signing=SIGNING)
     site.on(
         node,
