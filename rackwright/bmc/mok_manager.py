@@ -200,11 +200,11 @@ class MokManager:
         """Until the console has drawn it; nothing is typed meanwhile."""
         deadline = self.clock() + (self.pace.step if seconds is None else seconds)
         while True:
-            data = self.channel.read(self.pace.quiet)
-            self._screen.feed(data)
-            if refusal := next((one for one in _REFUSALS if one in self._texts()), None):
+            if data := self.channel.read(self.pace.quiet):
+                self._screen.feed(data)
+            elif refusal := next((one for one in _REFUSALS if one in self._texts()), None):
                 raise NotEnrolled(f"MokManager of {self.node} says: {refusal}.", hint=_RESET)
-            if not data and there():
+            elif there():
                 return
             if self.stopped():
                 raise BmcError("interrupted", hint=_RESET)

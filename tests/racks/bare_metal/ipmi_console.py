@@ -33,6 +33,8 @@ set_working_mc 0x20
 _EMULATION = "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n"
 _CHASSIS = '#!/bin/sh\n[ "$1 $2" != "get power" ] || echo "power:1"\n'
 _CHUNK = 1 << 16
+Recording = list[tuple[str, bytes]]
+"""`shows` or `typed`, and the bytes."""
 
 
 def declaration() -> dict[str, Any]:
@@ -48,8 +50,9 @@ def declaration() -> dict[str, Any]:
 
 
 @contextmanager
-def serving(namespace: str, folder: Path, line: Callable[[], socket.socket]) -> Iterator[None]:
-    """The BMC, while the block runs; `line` opens the machine's serial line."""
+def serving(namespace: str, folder: Path, line: Callable[[], socket.socket]) -> Iterator[Recording]:
+    """The BMC, while the block runs, and what its console carried; `line` opens the machine's serial line."""
+    recording: Recording = []
     alias = ["ip", "-n", namespace, "addr"]
     subprocess.run([*alias, "add", f"{ADDRESS}/32", "dev", "lo"], check=True, timeout=30)
     listener = netns.socket_inside(namespace)
@@ -57,7 +60,7 @@ def serving(namespace: str, folder: Path, line: Callable[[], socket.socket]) -> 
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((ADDRESS, LINE_PORT))
     listener.listen()
-    threading.Thread(target=_join, args=(listener, line), daemon=True).start()
+    threading.Thread(target=_join, args=(listener, line, recording), daemon=True).start()
     simulator = subprocess.Popen(
         network.inside(namespace, ["ipmi_sim", "-n", *_files(folder)]),
         stdin=subprocess.DEVNULL,
@@ -65,7 +68,7 @@ def serving(namespace: str, folder: Path, line: Callable[[], socket.socket]) -> 
         stderr=subprocess.DEVNULL,
     )
     try:
-        yield
+        yield recording
     finally:
         simulator.terminate()
         simulator.wait(30)
@@ -90,19 +93,31 @@ def _files(folder: Path) -> list[str]:
     ]
 
 
-def _join(listener: socket.socket, line: Callable[[], socket.socket]) -> None:
+def _join(listener: socket.socket, line: Callable[[], socket.socket], recording: Recording) -> None:
     """Carry bytes between the simulator's one connection and the machine's serial line, until either ends."""
     with suppress(OSError):
         ours, _ = listener.accept()
         theirs = line()
-        for source, sink in ((ours, theirs), (theirs, ours)):
-            threading.Thread(target=_copy, args=(source, sink), daemon=True).start()
+        for words in (("typed", ours, theirs), ("shows", theirs, ours)):
+            threading.Thread(target=_copy, args=(*words, recording), daemon=True).start()
 
 
-def _copy(source: socket.socket, sink: socket.socket) -> None:
+def _copy(what: str, source: socket.socket, sink: socket.socket, recording: Recording) -> None:
     with suppress(OSError):
         while data := source.recv(_CHUNK):
+            recording.append((what, data))
             sink.sendall(data)
     for one in (source, sink):
         with suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
+
+
+def steps(recording: Recording) -> list[dict[str, str]]:
+    """As the files of tests/unit/bmc/mok_recorded have them; what was typed at once is one step."""
+    joined: list[tuple[str, bytes]] = []
+    for what, data in recording:
+        if joined and joined[-1][0] == what:
+            joined[-1] = (what, joined[-1][1] + data)
+        else:
+            joined.append((what, data))
+    return [{what: data.decode("latin-1")} for what, data in joined]

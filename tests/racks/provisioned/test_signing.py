@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -110,7 +111,7 @@ def test_a_second_key_is_enrolled_over_serial_over_lan(site: Machines):
     site.cli("secrets", "put", ipmi_console.SECRET, str(site.file), stdin=ipmi_console.PASSWORD)
     line = partial(qemu_socket.console, names.node_state(site.name, NODE) / qemu.SERIAL)
     bmc = ipmi_console.serving(names.namespace(site.name), site.folder / "sol", line)
-    with site.declaring(_behind_ipmi), bmc:
+    with site.declaring(_behind_ipmi), bmc as recording:
         program = (sys.executable, "-m", "rackwright")
         done = site.tool(
             *program,
@@ -119,6 +120,7 @@ def test_a_second_key_is_enrolled_over_serial_over_lan(site: Machines):
             inside=True,
             timeout=ENROL_SECONDS,
         )
+        (site.outputs / "mokmanager.json").write_text(json.dumps(ipmi_console.steps(recording), indent=1))
         assert done.status == 0, done
     assert f"{NODE}: has the key: second.der enrolled" in done.out
     site.send(NODE, site.folder, "second.der", to="/root/keys")
