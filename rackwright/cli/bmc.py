@@ -17,6 +17,7 @@ from rackwright.bmc.open import connector, open_bmc
 from rackwright.bmc.status import entry_json, read_fleet
 from rackwright.cli.arguments import ClusterFile, Limit
 from rackwright.cli.bmc_consent import agree
+from rackwright.cli.bmc_enrol_key import enrol_key_command
 from rackwright.cli.bmc_view import show_answers, show_failures, show_log, show_out_of_scope, show_status
 from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console, wide_console
@@ -28,12 +29,13 @@ from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
 bmc_app = typer.Typer(
-    help="Nodes through their BMCs: power, health, event log, console, boot order.",
+    help="Nodes through their BMCs: power, health, event log, console, boot order, signing keys.",
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+bmc_app.command("enrol-key")(enrol_key_command)
 T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
 Confirm = Annotated[

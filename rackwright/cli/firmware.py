@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import typer
 
 from rackwright.bmc.interface import Power
 from rackwright.bmc.open import opener
-from rackwright.boundary import printable
 from rackwright.cli.arguments import ClusterFile, Limit
 from rackwright.cli.firmware_view import (
     show_not_updated,
@@ -23,9 +21,9 @@ from rackwright.cli.firmware_view import (
     show_reports,
 )
 from rackwright.cli.lines import say
+from rackwright.cli.nodes_consent import agree_to_nodes
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
-from rackwright.errors import FirmwareError
 from rackwright.firmware.compare import Line, NodeReport, exit_code
 from rackwright.firmware.images import check_files
 from rackwright.firmware.maintenance import exit_code as outcomes_exit_code
@@ -41,7 +39,6 @@ from rackwright.firmware.plan import (
 from rackwright.firmware.run import Asked, carry_out, situation
 from rackwright.firmware.survey import survey
 from rackwright.model.cluster import Cluster
-from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
 firmware_app = typer.Typer(
@@ -142,7 +139,7 @@ def _carry_out(
         raise typer.Exit(int(exit_code(of_kind)))
     off = [one.node for one in reports if one.reading is not None and one.reading.power is Power.OFF]
     show_plan(plan, known, [name for name in off if plan.get(name)])
-    _agree([node.name for node in nodes], confirm)
+    agree_to_nodes([node.name for node in nodes], confirm)
     outcomes = carry_out(
         cluster,
         nodes,
@@ -157,21 +154,3 @@ def _carry_out(
 
 def _of_kind(report: NodeReport, what: str) -> list[Line]:
     return [line for line in report.lines if line.attribute is (what == BIOS)]
-
-
-def _agree(nodes: Sequence[str], confirm: str | None) -> None:
-    """Have the nodes typed; FirmwareError where something else is."""
-    names = fold(nodes)
-    typed = confirm
-    if typed is None:
-        if not sys.stdin.isatty():
-            raise FirmwareError(
-                "The nodes must be typed to confirm, and standard input is not a terminal.",
-                hint=f"look at the plan above and run again with --confirm '{names}'",
-            )
-        typed = typer.prompt(f"Type {names} to confirm", default="", show_default=False, err=True)
-    if str(typed).strip() != names:
-        raise FirmwareError(
-            f"{printable(str(typed), 60)!r} is not {names}; nothing was changed.",
-            hint=f"confirm these nodes with: --confirm '{names}'",
-        )

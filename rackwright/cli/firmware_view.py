@@ -105,20 +105,25 @@ def show_plan(plan: Mapping[str, Sequence[str]], known: Situation, off: Sequence
 
 def show_outcomes(outcomes: Sequence[Outcome], file: Path) -> None:
     """A line for each node, and the next step of those that need one."""
-    for one in outcomes:
-        done = f": {', '.join(one.changed)}" if one.changed else ""
-        text = f"as declared{done}" if one.ok else one.error or "failed"
-        say(f"{one.node}: {text}", err=not one.ok)
-        if one.hint is not None:
-            say(f"hint: {one.hint}", err=True)
-        if one.resume is not None:
-            say(f"{one.node}: left drained; `{one.resume}` puts it back without checks", err=True)
+    show_each(outcomes, "as declared")
     if not all(one.ok for one in outcomes):
         good = sum(one.ok for one in outcomes)
         say(
             f"{good} of {len(outcomes)} nodes are as declared; see: rackwright firmware check {file}",
             err=True,
         )
+
+
+def show_each(outcomes: Sequence[Outcome], good: str) -> None:
+    """A line for each node; `good`: what those are that came through."""
+    for one in outcomes:
+        done = f": {', '.join(one.changed)}" if one.changed else ""
+        text = f"{good}{done}" if one.ok else one.error or "failed"
+        say(f"{one.node}: {text}", err=not one.ok)
+        if one.hint is not None:
+            say(f"hint: {one.hint}", err=True)
+        if one.resume is not None:
+            say(f"{one.node}: left drained; `{one.resume}` puts it back without checks", err=True)
 
 
 def _shown(value: object | None) -> str:

@@ -22,7 +22,7 @@ from rackwright.engine.journal import known_run, read_run
 from rackwright.engine.journal_lines import Run
 from rackwright.engine.reboot_run import REBOOT
 from rackwright.errors import RackwrightError
-from rackwright.firmware.names import BIOS, UPDATE
+from rackwright.firmware.names import BIOS, ENROL, UPDATE
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
@@ -73,6 +73,11 @@ def _continue(known: Run, file: Path, consent: Consent, *, resumed: str | None) 
         raise RackwrightError(
             f"Run {known.run} changed firmware, which is read from the BMCs and not from a journal.",
             hint=f"run again: rackwright {known.begin['deploy']} {file} --limit '{known.begin['limit']}'",
+        )
+    if known.begin.get("deploy") == ENROL:
+        raise RackwrightError(
+            f"Run {known.run} enrolled a key, which is read from the nodes and not from a journal.",
+            hint=f"run again: rackwright {ENROL} {file} --limit '{known.begin['limit']}' --certificate FILE",
         )
     if known.begin.get("deploy") is not None:
         _drift_check(known, file, consent.yes)

@@ -91,7 +91,7 @@ class Boots:
         self._dial = dial
         self._here = here
         self._poll = poll_seconds
-        self._order = order or self._by_systemd
+        self._order = order or self.by_systemd
         self._given_up = threading.Event()
 
     def before(self, names: Iterable[str]) -> dict[str, Before]:
@@ -150,7 +150,8 @@ class Boots:
             return NotBooted(f"{problem}; {console}", gone=problem.gone)
         return None
 
-    def _by_systemd(self, name: str) -> None:
+    def by_systemd(self, name: str) -> None:
+        """Order a node to reboot; NotBooted where it does not take the order."""
         try:
             said = self._ask(name, _REBOOT)
         except ConnectionFailed as error:  # it may have gone down already: the new boot will tell

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from rackwright.bmc.open import Open
-from rackwright.engine.boots import Boots
+from rackwright.bmc.serial_console import console_of
+from rackwright.engine.boots import Before, Boots
 from rackwright.engine.head_lock import HeadLock
 from rackwright.engine.journal import Journal
 from rackwright.engine.reboots import not_passed
@@ -16,8 +17,10 @@ from rackwright.engine.run_lock import run_lock, who
 from rackwright.errors import FirmwareError
 from rackwright.firmware.asking import Asking, Tempo
 from rackwright.firmware.bios_node import BiosNode
+from rackwright.firmware.enrol_node import Attended, EnrolNode
 from rackwright.firmware.images import served
-from rackwright.firmware.maintenance import Hands, Maintenance, Outcome, exit_code
+from rackwright.firmware.maintenance import Change, Hands, Maintenance, Outcome, exit_code
+from rackwright.firmware.mokutil import SigningKey
 from rackwright.firmware.names import BIOS, PREFIX, UPDATE
 from rackwright.firmware.restart import off_and_on, switch_on
 from rackwright.firmware.service import Service, drained_by_firmware
@@ -35,10 +38,12 @@ class Asked:
     """What the operator asked for."""
 
     what: str
-    """UPDATE or BIOS."""
+    """UPDATE, BIOS or ENROL."""
     at_once: int = 1
     serve: bool = False
     """Images are files here."""
+    key: SigningKey | None = None
+    """To ENROL."""
     tempo: Tempo = field(default_factory=Tempo)
 
 
@@ -101,43 +106,81 @@ def carry_out(
 
 
 def _maintenance(cluster: Cluster, pool: Pool, journal: Journal, asked: Asked, open_bmc: Open) -> Maintenance:
-    timeout = cluster.waves.boot_timeout_seconds
-    looking = Boots(cluster, pool, timeout)
-    service = Service(cluster, manager_of(cluster, pool), PREFIX + journal.run, looking.before, not_passed)
-    waited: list[Boots] = []
+    reboots = _Reboots(cluster, pool)
+    service = Service(cluster, manager_of(cluster, pool), PREFIX + journal.run, reboots.before, not_passed)
 
     def boot(node: Node, asking: Asking, on: bool) -> None:
-        if not on:
+        if on:
+            seconds = reboots.timeout + asked.tempo.shutdown
+            reboots.reboot(node, seconds, lambda boots: off_and_on(asking))
+        else:
             switch_on(asking)
-            return
-        before = looking.before([node.name])[
-            node.name
-        ]  # the last look: a job may have begun without the manager
-        if before.why_not is not None:
-            raise FirmwareError(f"it may not be rebooted: {before.why_not}.")
-        boots = Boots(cluster, pool, timeout + asked.tempo.shutdown, order=lambda name: off_and_on(asking))
-        waited.append(boots)
-        problem = boots.reboot({node.name: before.boot})[node.name]
-        pool.forget(node.name)
-        if problem is not None:
-            raise problem
 
     def record(event: str, data: dict[str, Any]) -> None:
         journal.step(event, **data)
 
-    def give_up() -> None:
-        for one in waited:
+    change = _change(cluster, pool, asked, reboots)
+    return Maintenance(
+        service, change, open_bmc, boot, record=record, tempo=asked.tempo, give_up=reboots.give_up
+    )
+
+
+class _Reboots:
+    """Reboots of one run's nodes, each ordered in another way than by systemd alone."""
+
+    def __init__(self, cluster: Cluster, pool: Pool) -> None:
+        self.timeout = float(cluster.waves.boot_timeout_seconds)
+        self._cluster, self._pool = cluster, pool
+        self._looking = Boots(cluster, pool, self.timeout)
+        self._waited: list[Boots] = []
+
+    def before(self, names: Iterable[str]) -> dict[str, Before]:
+        """The boot that nodes are in, or why they may not be rebooted."""
+        return self._looking.before(names)
+
+    def reboot(self, node: Node, seconds: float, order: Callable[[Boots], None]) -> None:
+        """Reboot a node by this order and wait for it; FirmwareError or NotBooted where it does not come to that."""
+        before = self.before([node.name])[node.name]
+        if before.why_not is not None:  # the last look: a job may have begun without the manager
+            raise FirmwareError(f"it may not be rebooted: {before.why_not}.")
+        boots = Boots(self._cluster, self._pool, seconds, order=lambda name: order(boots))
+        self._waited.append(boots)
+        try:
+            problem = boots.reboot({node.name: before.boot})[node.name]
+        finally:
+            self._pool.forget(node.name)
+        if problem is not None:
+            raise problem
+
+    def give_up(self) -> None:
+        """Have all that wait, in other threads, end their wait."""
+        for one in self._waited:
             one.give_up()
 
-    return Maintenance(
-        service,
-        partial(_CHANGES[asked.what], cluster),
-        open_bmc,
-        boot,
-        record=record,
-        tempo=asked.tempo,
-        give_up=give_up,
-    )
+
+def _change(cluster: Cluster, pool: Pool, asked: Asked, reboots: _Reboots) -> Change:
+    if asked.key is None:
+        return partial(_CHANGES[asked.what], cluster)
+    key = asked.key
+
+    def enrol(node: Node, hands: Hands) -> tuple[str, ...]:
+        def attended(attend: Attended) -> None:
+            seconds = 2 * reboots.timeout  # the boot into MokManager, and the one after it
+            reboots.reboot(node, seconds, lambda boots: attend(lambda: boots.by_systemd(node.name)))
+
+        return EnrolNode(
+            cluster,
+            node.name,
+            key,
+            pool,
+            partial(console_of, cluster, node, hands.asking.open),
+            attended,
+            reboots.timeout,
+            hands.notice,
+            hands.asking.stop.is_set,
+        ).run()
+
+    return enrol
 
 
 def _update(cluster: Cluster, node: Node, hands: Hands) -> tuple[str, ...]:

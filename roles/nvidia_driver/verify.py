@@ -136,7 +136,7 @@ def _signed_by_site(context: CheckContext[NvidiaDriverOptions]) -> str:
     if "is already enrolled" in result.stdout + result.stderr:
         return f"{certificate} is enrolled"
     if "is not enrolled" in result.stdout + result.stderr:
-        fail(f"{certificate} is not enrolled: `mokutil --import {certificate}`, then reboot at the console")
+        fail(f"{certificate} is not enrolled: see `rackwright bmc enrol-key --help`")
     raise Undetermined(f"mokutil does not report whether {certificate} is enrolled")
 
 

@@ -844,8 +844,9 @@ SUITES = (
         name="baremetal",
         proves="Three machines that have a BMC and blank disks become an accepted cluster by one command, with Secure Boot on, and a "
         "second run changes nothing; a running or installed machine is erased only by its serial numbers, power cuts and "
-        "a killed head are survived, wrong BMCs are left alone, and sushy-tools' BMCs do as well as the lab's own. Debian's own "
-        "installer boots after the agent and fetches its answers, no further: it installs nothing here.",
+        "a killed head are survived, wrong BMCs are left alone, and sushy-tools' BMCs do as well as the lab's own. A module "
+        "that DKMS signed with the site's key loads once that key is enrolled, at the serial console and over Serial over LAN. "
+        "Debian's own installer boots after the agent and fetches its answers, no further: it installs nothing here.",
         paths=(
             *_ENGINE,
             *_RACKS,
@@ -855,6 +856,7 @@ SUITES = (
             "rackwright/burnin",
             "rackwright/catalog",
             "rackwright/cli",
+            "rackwright/firmware",
             "rackwright/image",
             "rackwright/install",
             "rackwright/result_store.py",

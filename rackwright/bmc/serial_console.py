@@ -1,0 +1,248 @@
+"""A node's serial console as a channel that a program reads and types at: what `bmc console` opens in a terminal."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pty
+import select
+import shlex
+import socket
+import subprocess
+import tempfile
+import time
+import tty
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from rackwright.bmc.interface import BmcClient
+from rackwright.bmc.open import Open
+from rackwright.boundary import last_line
+from rackwright.errors import BmcError, LabError
+from rackwright.model.bmc import BmcProtocol
+from rackwright.model.cluster import Cluster, Node
+from rackwright.secrets.secret import Secret
+from rackwright.secrets.store import store_of
+
+_CHUNK = 1 << 16
+_OPEN_SECONDS = 60.0
+_SSH_OPEN_SECONDS = 10.0
+"""An ssh that was refused has ended by then; one that shows nothing is a console that is silent."""
+_END_SECONDS = 10.0
+_SOL = ("sol", "activate")
+_SOL_IS_OPEN = b"SOL Session operational"
+_SSH_OPTIONS = (
+    *("-o", "StrictHostKeyChecking=yes", "-o", "NumberOfPasswordPrompts=1"),
+    *("-o", "PreferredAuthentications=password,keyboard-interactive"),
+    *("-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=30", "-e", "none"),
+)
+"""The BMC's password is not sent to a host whose key is not known; no key that is typed is an escape."""
+_ASK = "#!/bin/sh\nexec cat {}\n"
+
+
+class Channel(Protocol):
+    """One serial console, open; for one thread. Every method raises BmcError once the console has ended."""
+
+    def read(self, seconds: float) -> bytes:
+        """What has arrived; nothing where it was silent for this time."""
+
+    def write(self, keys: bytes) -> None:
+        """Type."""
+
+    def close(self) -> None:
+        """Leave the console to others. Never raises."""
+
+
+class SocketChannel:
+    """The serial line of one of the lab's virtual machines."""
+
+    def __init__(self, node: str, line: socket.socket) -> None:
+        self._node = node
+        self._line = line
+
+    def read(self, seconds: float) -> bytes:
+        """What has arrived."""
+        try:
+            readable, _, _ = select.select([self._line], [], [], seconds)
+            data = self._line.recv(_CHUNK) if readable else None
+        except OSError as error:
+            raise _ended(self._node, str(error.strerror)) from None
+        if data == b"":
+            raise _ended(self._node, "the machine was switched off")
+        return data or b""
+
+    def write(self, keys: bytes) -> None:
+        """Type."""
+        try:
+            self._line.sendall(keys)
+        except OSError as error:
+            raise _ended(self._node, str(error.strerror)) from None
+
+    def close(self) -> None:
+        """Leave the line."""
+        self._line.close()
+
+
+class ProgramChannel:
+    """A program that has the console on its terminal: ipmitool's Serial over LAN, or ssh to the BMC."""
+
+    def __init__(self, node: str, argv: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._node, self._argv, self._environment = node, list(argv), dict(environment)
+        self._said, self._session = b"", False
+        self._terminal, theirs = pty.openpty()
+        try:
+            tty.setraw(theirs)
+            self._process = subprocess.Popen(
+                self._argv,
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                env=self._environment,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            os.close(self._terminal)
+            raise BmcError(f"The program {self._argv[0]} is not installed.") from None
+        finally:
+            os.close(theirs)
+
+    def await_open(self) -> None:
+        """Until the program has the console; BmcError where it ends instead."""
+        by_ipmi = tuple(self._argv[-2:]) == _SOL
+        deadline = time.monotonic() + (_OPEN_SECONDS if by_ipmi else _SSH_OPEN_SECONDS)
+        while (left := deadline - time.monotonic()) > 0:
+            self.read(left)
+            if by_ipmi and _SOL_IS_OPEN in self._said:
+                self._session = True
+                return
+        if by_ipmi:
+            raise _ended(self._node, f"ipmitool did not open it within {_OPEN_SECONDS:g} s")
+
+    def read(self, seconds: float) -> bytes:
+        """What has arrived."""
+        readable, _, _ = select.select([self._terminal], [], [], seconds)
+        if not readable:
+            return b""
+        try:
+            data = os.read(self._terminal, _CHUNK)
+        except OSError as error:
+            if error.errno != errno.EIO:  # a terminal whose program has ended
+                raise
+            data = b""
+        if not data:
+            raise _ended(
+                self._node, last_line(self._said.decode(errors="replace"), "") or "its program ended"
+            )
+        self._said = (self._said + data)[-4096:]
+        return data
+
+    def write(self, keys: bytes) -> None:
+        """Type."""
+        try:
+            while keys:
+                keys = keys[os.write(self._terminal, keys) :]
+        except OSError as error:
+            raise _ended(self._node, str(error.strerror)) from None
+
+    def close(self) -> None:
+        """End the program, and a session on the BMC that it opened, which would refuse the next one."""
+        self._process.terminate()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._terminal)
+        if self._session:  # never another user's, which this would end too
+            with suppress(subprocess.TimeoutExpired, OSError):
+                subprocess.run(
+                    [*self._argv[:-1], "deactivate"],
+                    check=False,
+                    env=self._environment,
+                    timeout=_END_SECONDS,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                )
+
+
+class SshChannel(ProgramChannel):
+    """The ssh of a BMC, which reads the password from a private folder."""
+
+    def __init__(self, node: str, argv: Sequence[str], password: Secret) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="rackwright-console-")  # for this user alone
+        try:
+            environment = _environment() | _asking(Path(self._folder.name), password)
+            super().__init__(node, [argv[0], *_SSH_OPTIONS, *argv[1:]], environment)
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    def close(self) -> None:
+        """End ssh, and remove the password."""
+        super().close()
+        self._folder.cleanup()
+
+
+@contextmanager
+def console_of(cluster: Cluster, node: Node, open_bmc: Open) -> Iterator[Channel]:
+    """The console of a node, by its BMC; of a node of a lab rack that is up, its machine's serial line.
+
+    BmcError where the BMC offers none, or another session has it.
+    """
+    if (line := _of_lab(cluster, node)) is not None:
+        with closing(line):
+            yield line
+        return
+    with closing(open_bmc(node)) as client, closing(_program(cluster, node, client)) as channel:
+        channel.await_open()
+        yield channel
+
+
+def _program(cluster: Cluster, node: Node, client: BmcClient) -> ProgramChannel:
+    command = client.console_command()
+    if command is None or node.bmc is None:
+        raise BmcError(
+            f"The BMC of {node.name} offers no serial console over ssh.",
+            hint="enable it on the BMC, or declare `protocol: ipmi` for Serial over LAN",
+        )
+    if command[0] != "ssh":
+        return ProgramChannel(node.name, command, _environment() | {"HOME": "/nonexistent"})
+    return SshChannel(node.name, command, store_of(cluster).get(node.bmc.password))
+
+
+def _of_lab(cluster: Cluster, node: Node) -> Channel | None:
+    if node.lab is None or node.bmc is None or node.bmc.protocol is BmcProtocol.IPMI:
+        return None  # the lab's own BMCs speak Redfish, and offer no console
+    from rackwright.lab import names, netns, qemu, qemu_socket  # a real site never loads the lab
+
+    if not netns.rack_is_up(cluster.name):
+        return None
+    try:
+        line = qemu_socket.console(names.node_state(cluster.name, node.name) / qemu.SERIAL)
+    except LabError as error:
+        raise _ended(node.name, error.message.rstrip(".")) from None
+    return SocketChannel(node.name, line)
+
+
+def _environment() -> dict[str, str]:
+    kept = ("PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK")
+    return {name: os.environ[name] for name in kept if name in os.environ} | {"LC_ALL": "C", "TERM": "vt100"}
+
+
+def _asking(folder: Path, password: Secret) -> dict[str, str]:
+    """Has ssh ask a program for the password, which reads it from a file (ssh(1), SSH_ASKPASS; OpenSSH 8.4)."""
+    for name, text, mode in (("password", password.reveal() + "\n", 0o600), ("ask", "", 0o700)):
+        content = text or _ASK.format(shlex.quote(str(folder / "password")))
+        descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(content)
+    return {"SSH_ASKPASS": str(folder / "ask"), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ""}
+
+
+def _ended(node: str, why: str) -> BmcError:
+    return BmcError(
+        f"The serial console of {node} ended: {why}.",
+        hint="only one session can have it, and ssh has to know the BMC's host key: open it once with `rackwright bmc console`",
+    )
