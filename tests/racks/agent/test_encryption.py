@@ -18,6 +18,7 @@ from rackwright.lab.netns import socket_inside
 from tests.racks.agent import wire
 from tests.racks.agent.bench import BOOT_SECONDS, CLUSTER, INSTALL_SECONDS, Bench
 from tests.racks.agent.machine import Machine
+from tests.racks.patience import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
@@ -36,11 +37,12 @@ class SealedMachine(Machine):
         argv = ["setpriv", "--pdeathsig", "KILL", "--", "swtpm", "socket", "--tpm2", "--terminate"]
         argv += ["--tpmstate", f"dir={state}", "--ctrl", f"type=unixio,path={state}/socket"]
         subprocess.Popen(argv, stdin=subprocess.DEVNULL)  # it ends with the machine
+        until((state / "socket").exists, "TPM", 30, every=0.1)
         super().start(medium, disks=disks)
 
     def _command(self, medium: Path | None, disks: Any) -> list[str]:
         words = super()._command(medium, disks)
-        words += ["-chardev", f"socket,id=tpm,path={self.folder}/tpm/socket,reconnect=1"]
+        words += ["-chardev", f"socket,id=tpm,path={self.folder}/tpm/socket"]
         return [*words, "-tpmdev", "emulator,id=tpm0,chardev=tpm", "-device", "tpm-tis,tpmdev=tpm0"]
 
 
