@@ -34,6 +34,7 @@ class SealedMachine(Machine):
     def start(self, medium: Path | None = None, *, disks: Any = None) -> None:
         state = self.folder / "tpm"
         state.mkdir(exist_ok=True)
+        (state / "socket").unlink(missing_ok=True)
         argv = ["setpriv", "--pdeathsig", "KILL", "--", "swtpm", "socket", "--tpm2", "--terminate"]
         argv += ["--tpmstate", f"dir={state}", "--ctrl", f"type=unixio,path={state}/socket"]
         subprocess.Popen(argv, stdin=subprocess.DEVNULL)  # it ends with the machine
