@@ -57,10 +57,8 @@ def test_three_machines_become_an_accepted_cluster(provisioned: tuple[Machines, 
     site, ran = provisioned
     assert "ACCEPTED" in ran.out
     assert {site.record(node).state for node in WORKERS} == {State.READY}
-    done = site.tool(
-        *site.rack.ssh_command("head1", ("srun", "-N3", "--overlap", "hostname")), name="srun", inside=False
-    )
-    assert sorted(done.out.split()) == list(WORKERS), done
+    said = site.on("head1", "cd /tmp; runuser -u ada -- srun -N3 hostname")
+    assert sorted(said.split()) == list(WORKERS)
 
 
 def test_the_token_is_nowhere_on_a_running_node(provisioned: tuple[Machines, Ran]):
@@ -81,10 +79,10 @@ def test_secure_boot_is_on_and_refuses_an_unsigned_module(provisioned: tuple[Mac
     # a module of the kernel's without its signature, which ends with a marker (Documentation/admin-guide/module-signing)
     refused = site.on(
         "worker1",
-        "m=$(find /lib/modules/$(uname -r) -name dummy.ko\\*); "
-        "case $m in *.xz) xz -dc $m >/tmp/dummy.ko;; *) cp $m /tmp/dummy.ko;; esac; "
-        "python3 - <<'END'\n"
-        "data = open('/tmp/dummy.ko', 'rb').read()\n"
+        "python3 - $(find /lib/modules/$(uname -r) -name dummy.ko.xz) <<'END'\n"
+        "import lzma, sys\n"
+        "data = lzma.open(sys.argv[1]).read()\n"
+        "open('/tmp/dummy.ko', 'wb').write(data)\n"
         "marker = b'~Module signature appended~\\n'\n"
         "assert data.endswith(marker)\n"
         "size = int.from_bytes(data[-len(marker) - 4:-len(marker)], 'big')\n"
@@ -134,7 +132,7 @@ def test_an_installed_machine_is_erased_only_by_its_serials_and_survives_cuts(
     held = site.wait_for("worker3", _is(State.HELD))
     assert held.was_ready
     assert list(held.held) == ["worker3-root"]
-    assert "another process" in site.install("worker3", *typed, expect=3).err
+    assert "another install may be running" in site.install("worker3", *typed, expect=1).err
     refused = site.cli("install", str(site.file), "--erase", "worker3=worker3-data0", expect=1)
     assert "does not wait for a confirmation of disk worker3-data0" in refused.err
     site.cli("install", str(site.file), "--erase", "worker3=worker3-root")
