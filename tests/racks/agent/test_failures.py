@@ -63,7 +63,7 @@ def test_an_image_that_is_not_the_announced_one_ends_the_installation(bench: Ben
 
 
 def test_a_disk_that_is_too_small_for_the_image_ends_the_installation(bench: Bench):
-    machine = bench.machine(1, mib=1024)
+    machine = bench.machine(1, mib=900)
     _install(bench, machine)
     assert f"no space left: {bench.head.described()['name']} does not fit" in _failure(bench)
     _left_unfinished(machine)
