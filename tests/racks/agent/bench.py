@@ -16,7 +16,7 @@ from tests.racks.agent.head import PORT, Head
 from tests.racks.agent.machine import MAC, SERIAL, Machine
 
 RUN = "k3x9ab12"
-RACK, VLAN = "agenttest", 77
+RACK = "agenttest"
 INSTALL_SECONDS, BOOT_SECONDS = 900.0, 420.0
 CLUSTER = """\
 version: 1

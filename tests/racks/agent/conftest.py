@@ -11,7 +11,7 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.image.build import build, order
 from rackwright.install import agent_image
 from tests.racks.agent import wire
-from tests.racks.agent.bench import CLUSTER, RACK, VLAN, Bench
+from tests.racks.agent.bench import CLUSTER, RACK, Bench
 
 
 @pytest.fixture(scope="session")
@@ -34,18 +34,8 @@ def agent() -> Path:
 @pytest.fixture
 def bench(tmp_path: Path, agent: Path, root: Path) -> Iterator[Bench]:
     """A wire with a head."""
-    yield from _bench(tmp_path, agent, root, None)
-
-
-@pytest.fixture
-def tagged(tmp_path: Path, agent: Path, root: Path) -> Iterator[Bench]:
-    """The same in a VLAN, with an LACP bundle for the machine."""
-    yield from _bench(tmp_path, agent, root, VLAN)
-
-
-def _bench(folder: Path, agent: Path, root: Path, vlan: int | None) -> Iterator[Bench]:
-    with wire.wire(RACK, vlan=vlan) as namespace:
-        made = Bench(folder, namespace, agent, root)
+    with wire.wire(RACK) as namespace:
+        made = Bench(tmp_path, namespace, agent, root)
         yield made
         made.close()
     assert not wire.exists(RACK)

@@ -12,15 +12,12 @@ from rackwright.lab import names
 HEAD, NODE, STRANGER, PREFIX = "10.77.0.1", "10.77.0.11", "10.77.0.7", 24
 TAPS = ("tap0", "tap1")
 """Ports of the switch for the machine's ports."""
-_SWITCH, _BOND = "switch0", "bond0"
+_SWITCH = "switch0"
 
 
 @contextmanager
-def wire(name: str, *, vlan: int | None = None) -> Iterator[str]:
-    """The namespace of a rack with this name, for as long as the block runs.
-
-    + vlan: the network is in this VLAN, tagged, and the machine's ports are an LACP bundle
-    """
+def wire(name: str) -> Iterator[str]:
+    """The namespace of a rack with this name, for as long as the block runs."""
     namespace = names.namespace(name)
     _ip("netns", "add", namespace)
     try:
@@ -28,18 +25,10 @@ def wire(name: str, *, vlan: int | None = None) -> Iterator[str]:
         _ip(*inside, "link", "set", "lo", "up")
         _ip(*inside, "link", "add", _SWITCH, "type", "bridge")
         _ip(*inside, "link", "set", _SWITCH, "up")
-        above, network = _SWITCH, _SWITCH
-        if vlan is not None:
-            above, network = _BOND, f"{_SWITCH}.{vlan}"
-            lacp = ("mode", "802.3ad", "miimon", "100", "lacp_rate", "fast", "xmit_hash_policy", "layer3+4")
-            _ip(*inside, "link", "add", _BOND, "type", "bond", *lacp)
-            _ip(*inside, "link", "set", _BOND, "master", _SWITCH, "up")
-            _ip(*inside, "link", "add", "link", _SWITCH, "name", network, "type", "vlan", "id", str(vlan))
-            _ip(*inside, "link", "set", network, "up")
-        _ip(*inside, "addr", "add", f"{HEAD}/{PREFIX}", "dev", network)
+        _ip(*inside, "addr", "add", f"{HEAD}/{PREFIX}", "dev", _SWITCH)
         for tap in TAPS:
             _ip(*inside, "tuntap", "add", "dev", tap, "mode", "tap")
-            _ip(*inside, "link", "set", tap, "master", above)
+            _ip(*inside, "link", "set", tap, "master", _SWITCH)
             _ip(*inside, "link", "set", tap, "up")
         yield namespace
     finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import time
 
 import pytest
 
@@ -15,6 +16,7 @@ from rackwright.install.states import State
 from rackwright.lab import racked, vm
 from rackwright.lab.netns import open_socket
 from tests.racks.installers.conftest import BRIDGE, WORKER, Machines
+from tests.racks.patience import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
@@ -66,6 +68,8 @@ def test_it_is_left_as_it_is_and_installed_anew_once_it_is_off(bare: Machines):
     running = bare.start_install()
     again = bare.wait_for(lambda record: record.run != before and record.state is State.INSTALLER, running)
     assert again.disks
+    until(lambda: bare.power() == "on", "power", every=1)
+    time.sleep(10)  # the head sees it too
     bare.rack.power(WORKER, "off")
     assert running.wait(300).status == 1
     assert "lost its power in installer" in bare.record().reason

@@ -144,7 +144,8 @@ def test_the_answers_are_fetched_the_session_is_spent_and_a_failed_check_is_repo
 def test_a_second_boot_with_the_same_arguments_gets_nothing(head: tuple[Head, Initrd]):
     """As of a machine that another has copied the command line of."""
     site, initrd = head
-    initrd.run(site.medium.arguments)
+    first = initrd.run(site.medium.arguments)
+    assert site.journal.record.state is State.FAILED, first
     before = site.lines()
     said = initrd.run(site.medium.arguments)
     assert "METHOD" not in said, said
