@@ -39,7 +39,7 @@ _REFUSALS = (
 _UP, _DOWN, _ENTER, _ANY = b"\x1b[A", b"\x1b[B", b"\r", b" "
 """A space ends the countdown and a key's details, and chooses nothing in a menu."""
 _LINUX = re.compile(r"Linux version \d")
-_FINGERPRINT = re.compile(r"(?:[0-9a-f]{2} ?){10}")
+_FINGERPRINT = re.compile(r"(?:[0-9a-f]{2} ?){10}", re.IGNORECASE)
 _SHOWN_BYTES = 10
 """Of 20: a line. A long certificate leaves no room for the second one on a screen of 25 lines."""
 _MOVES_MAX = 24

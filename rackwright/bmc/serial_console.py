@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import pty
+import queue
 import select
 import shlex
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import tty
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,22 +58,36 @@ class Channel(Protocol):
 
 
 class SocketChannel:
-    """The serial line of one of the lab's virtual machines."""
+    """The serial line of one of the lab's virtual machines.
+
+    A thread keeps it empty: a qemu whose reader is late has room for some 300 characters, and drops what comes then.
+    """
 
     def __init__(self, node: str, line: socket.socket) -> None:
-        self._node = node
-        self._line = line
+        self._node, self._line = node, line
+        self._arrived: queue.SimpleQueue[bytes | OSError] = queue.SimpleQueue()
+        line.settimeout(None)
+        threading.Thread(target=self._take, daemon=True).start()
+
+    def _take(self) -> None:
+        data: bytes | OSError = b"?"
+        while isinstance(data, bytes) and data:
+            try:
+                data = self._line.recv(_CHUNK)
+            except OSError as error:
+                data = error
+            self._arrived.put(data)
 
     def read(self, seconds: float) -> bytes:
         """What has arrived."""
         try:
-            readable, _, _ = select.select([self._line], [], [], seconds)
-            data = self._line.recv(_CHUNK) if readable else None
-        except OSError as error:
-            raise _ended(self._node, str(error.strerror)) from None
-        if data == b"":
-            raise _ended(self._node, "the machine was switched off")
-        return data or b""
+            data = self._arrived.get(timeout=seconds)
+        except queue.Empty:
+            return b""
+        if isinstance(data, bytes) and data:
+            return data
+        self._arrived.put(data)  # the next one that reads learns it too
+        raise _ended(self._node, "the machine was switched off" if data == b"" else str(data))
 
     def write(self, keys: bytes) -> None:
         """Type."""
@@ -82,6 +98,8 @@ class SocketChannel:
 
     def close(self) -> None:
         """Leave the line."""
+        with suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)  # closing alone would not end the thread
         self._line.close()
 
 
