@@ -275,7 +275,7 @@ def test_limit_and_role(ask):
     [
         ({"limit": "w[1-3]"}, "w3 is not in cluster t"),
         ({"limit": "w[1-"}, "is not a NodeSet"),
-        ({"limit": ""}, "No node was named."),
+        ({"limit": ""}, "selects no node."),
         ({"roles": frozenset({"gamma"})}, "No node of cluster t has the role gamma."),
     ],
 )
