@@ -53,6 +53,7 @@ def declaration() -> dict[str, Any]:
 def serving(namespace: str, folder: Path, line: Callable[[], socket.socket]) -> Iterator[Recording]:
     """The BMC, while the block runs, and what its console carried; `line` opens the machine's serial line."""
     recording: Recording = []
+    files = _files(folder)
     alias = ["ip", "-n", namespace, "addr"]
     subprocess.run([*alias, "add", f"{ADDRESS}/32", "dev", "lo"], check=True, timeout=30)
     listener = netns.socket_inside(namespace)
@@ -62,7 +63,7 @@ def serving(namespace: str, folder: Path, line: Callable[[], socket.socket]) -> 
     listener.listen()
     threading.Thread(target=_join, args=(listener, line, recording), daemon=True).start()
     simulator = subprocess.Popen(
-        network.inside(namespace, ["ipmi_sim", "-n", *_files(folder)]),
+        network.inside(namespace, ["ipmi_sim", "-n", *files]),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
