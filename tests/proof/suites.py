@@ -878,8 +878,7 @@ SUITES = (
             "tests/racks/vagrant/machine_state.py",
             "tests/racks/vagrant/private_libvirt.py",
             "tests/racks/vagrant/rack.py",
-            "tests/unit/bmc/conftest.py",
-            "tests/unit/bmc/mok_machine.py",
+            "tests/unit/bmc",
         ),
         tests=(
             "tests/racks/agent",

@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.lab, pytest.mark.proof]
 FETCHED = ["fetched preseed.cfg", "fetched guard.sh", "fetched finish.sh"]
 
 
-@pytest.mark.smoke
 def test_the_installer_boots_and_fetches_its_answers_and_what_stops_it_is_survived(bare: Machines):
     """The head is killed between the two boots; the second run goes on, and gives up when the time is over."""
     blank = _disk(bare)
