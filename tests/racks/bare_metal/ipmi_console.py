@@ -5,6 +5,7 @@ It knows no cipher suite but 3. It runs inside a network namespace, where ipmito
 
 from __future__ import annotations
 
+import queue
 import socket
 import subprocess
 import threading
@@ -104,13 +105,23 @@ def _join(listener: socket.socket, line: Callable[[], socket.socket], recording:
 
 
 def _copy(what: str, source: socket.socket, sink: socket.socket, recording: Recording) -> None:
+    """Until one ends. What arrives is taken at once, however slow the other side is: qemu drops what a late reader leaves."""
+    arrived: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_send, args=(arrived, sink), daemon=True).start()
     with suppress(OSError):
         while data := source.recv(_CHUNK):
             recording.append((what, data))
-            sink.sendall(data)
+            arrived.put(data)
+    arrived.put(b"")
     for one in (source, sink):
         with suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
+
+
+def _send(arrived: queue.SimpleQueue[bytes], sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := arrived.get():
+            sink.sendall(data)
 
 
 def steps(recording: Recording) -> list[dict[str, str]]:
