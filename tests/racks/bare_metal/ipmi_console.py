@@ -107,12 +107,14 @@ def _join(listener: socket.socket, line: Callable[[], socket.socket], recording:
 def _copy(what: str, source: socket.socket, sink: socket.socket, recording: Recording) -> None:
     """Until one ends. What arrives is taken at once, however slow the other side is: qemu drops what a late reader leaves."""
     arrived: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_send, args=(arrived, sink), daemon=True).start()
+    sender = threading.Thread(target=_send, args=(arrived, sink), daemon=True)
+    sender.start()
     with suppress(OSError):
         while data := source.recv(_CHUNK):
             recording.append((what, data))
             arrived.put(data)
     arrived.put(b"")
+    sender.join(10)
     for one in (source, sink):
         with suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
