@@ -132,7 +132,7 @@ class Machine:
             *("-serial", "chardev:s"),
         ]
         for number, network in enumerate(self.networks):
-            port = f"virtio-net-pci,netdev=net{number},mac={MACS[number]},romfile=,bootindex={9 + number}"
+            port = f"virtio-net-pci,netdev=net{number},mac={MACS[number]},romfile=,bootindex={9 + number},speed=10000,duplex=full"
             words += ["-netdev", f"{network},id=net{number}", "-device", port]
         for name, value in self.settings.items():
             words += ["-fw_cfg", f"name=opt/org.tianocore/{name},string={value}"]
