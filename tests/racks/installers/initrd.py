@@ -20,7 +20,7 @@ mkdir -p /var/lib/cdebconf /run /var/log /var/run
 sh /lib/debian-installer-startup.d/S20templates
 /lib/debian-installer-startup.d/S32env-preseed
 /lib/debian-installer-startup.d/S60auto-install
-debconf -o d-i /bin/netcfg || exit 1
+for attempt in 1 2 3; do debconf -o d-i /bin/netcfg && break; sleep 2; done  # seen to fail once in five, silently
 ip -4 -o addr
 debconf -o d-i /var/lib/dpkg/info/network-preseed.postinst || exit 1
 echo "METHOD $(debconf-get partman-auto/method)"
