@@ -36,7 +36,7 @@ def change_known_hosts(path: Path, change: Callable[[str], str]) -> None:
 def with_keys(text: str, keys: Mapping[str, Sequence[str]]) -> str:
     """known_hosts with these keys (public key -> its host patterns) and without older ones of the same hosts.
 
-    The same text where it has them already, so that a node that is asked again and again costs no write of the file.
+    The same text where it has them already, so that repeated calls for a node write the file once.
     """
     ours = {pattern for patterns in keys.values() for pattern in patterns}
     added = [f"{','.join(patterns)} {' '.join(key.split()[:2])}\n" for key, patterns in keys.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -12,12 +11,12 @@ from rackwright.boundary import printable
 from rackwright.cli.arguments import ClusterFile, Limit
 from rackwright.cli.lines import say
 from rackwright.cli.machines_view import Steps, exit_code, show_outcomes, show_plan
+from rackwright.cli.nodes_consent import agree_to_nodes
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError
 from rackwright.install.states import State
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
 Reinstall = Annotated[
@@ -89,27 +88,11 @@ def carry_out(cluster: Cluster, nodes: Sequence[Node], confirm: str | None, seri
         cluster, Asked("install", tuple(nodes), serials), opener(cluster), Steps(console)
     )
     show_plan(console, nodes, "installed: what is on the declared disks is lost")
-    agree(fold(node.name for node in nodes), confirm)
+    agree_to_nodes([node.name for node in nodes], confirm)
     installation.prepare(lambda text: say(text, err=True))
     outcomes = installation.run()
     show_outcomes(Console(), outcomes)
     return int(exit_code(outcomes, State.READY))
-
-
-def agree(names: str, confirm: str | None) -> None:
-    """Have the nodes typed; RackwrightError where something else is."""
-    typed = confirm
-    if typed is None:
-        if not sys.stdin.isatty():
-            raise RackwrightError(
-                "An installation asks for the nodes to be typed, and standard input is not a terminal.",
-                hint=f"look at the table above and run again with --confirm '{names}'",
-            )
-        typed = typer.prompt(f"Type {names} to install them", default="", show_default=False, err=True)
-    if str(typed).strip() != names:
-        raise RackwrightError(
-            f"{printable(str(typed), 60)!r} is not {names}; nothing was done.", hint=f"--confirm '{names}'"
-        )
 
 
 def typed_pairs(cluster: Cluster, pairs: Sequence[str] | None, option: str) -> list[tuple[str, str]]:

@@ -44,7 +44,7 @@ class Bmc(Frozen):
     ca: Path | None = None
     """PEM file of the CAs that may have signed its certificate; absolute once resolved."""
     certificate: str | None = None
-    """SHA-256 of its own certificate, which is then the only one accepted, regardless of who signed it."""
+    """SHA-256 of the certificate that it shows; no other one is accepted then."""
     cipher_suite: CipherSuite = 17
     """Of IPMI; others are never used."""
     timeout_seconds: int = 30

@@ -1,6 +1,6 @@
 """What an installer is booted from, in the folder that the operator declares: a mounted ISO, or Debian's netboot folder.
 
-Shim and grub have to be the distribution's: Secure Boot's shim verifies the kernels of its own distribution alone.
+Shim and grub have to be the distribution's: under Secure Boot each shim accepts that distribution's kernels alone.
 Layouts: Debian's from debian-installer-12-netboot-amd64, looked into. EL's and Ubuntu's are those of their ISOs, which have
 not been at hand here: Oracle's guide on PXE for UEFI, Ubuntu's "How to netboot the server installer on amd64".
 """

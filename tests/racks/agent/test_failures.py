@@ -35,7 +35,7 @@ def test_a_clock_without_a_battery_is_set_before_anything_is_written(bench: Benc
 
 
 def test_a_strangers_dhcp_server_is_not_asked(bench: Bench):
-    """A machine that boots from its BMC's CD takes its address from there, whatever the network offers."""
+    """A machine that boots from its BMC's CD takes its address from there, not from the network."""
     with _strangers_dhcp(bench) as log:
         machine = bench.machine(1)
         bench.arm()

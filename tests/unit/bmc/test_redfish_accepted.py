@@ -16,7 +16,7 @@ WHICH = {"idrac": "1", "xcc": "EXT1"}
 
 
 class Slow:
-    """A BMC that accepts an image, and has it in the drive only later: after so many waits of ours."""
+    """A BMC that accepts an image and shows it in the drive only after this many polls."""
 
     def __init__(self, bmc, name="idrac", *, waits=None, task=False):
         self.bmc, self.waits, self.task = bmc, waits, task
@@ -143,7 +143,7 @@ SYSTEM_PATH = f"/redfish/v1/Systems/{SYSTEM['idrac']}"
 
 
 class Override:
-    """A BMC that accepts a boot target, and reports this one, after so many waits of ours."""
+    """A BMC that accepts a boot target and reports this one after this many polls."""
 
     def __init__(self, bmc, *, waits=0, **boot):
         self.bmc, self.pauses = bmc, []

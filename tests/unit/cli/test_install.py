@@ -88,17 +88,15 @@ def test_the_nodes_are_shown_and_typed(rackwright, file, ran):
 def test_anything_else_does_nothing(rackwright, file, ran, typed):
     found = rackwright("install", file, "--confirm", typed)
     assert found.status == 1
-    assert f"{typed!r} is not w[1-4]; nothing was done." in found.err
-    assert "hint: --confirm 'w[1-4]'" in found.err
+    assert f"{typed!r} is not w[1-4]; nothing was changed." in found.err
+    assert "hint: confirm these nodes with: --confirm 'w[1-4]'" in found.err
     assert ran.ran == ran.prepared == 0
 
 
 def test_without_a_terminal_nothing_is_taken_for_granted(rackwright, file, ran):
     found = rackwright("install", file)
     assert found.status == 1
-    assert (
-        "An installation asks for the nodes to be typed, and standard input is not a terminal." in found.err
-    )
+    assert "The nodes must be typed to confirm, and standard input is not a terminal." in found.err
     assert "run again with --confirm 'w[1-4]'" in found.err
     assert ran.ran == 0
 
@@ -112,7 +110,7 @@ class Terminal(io.StringIO):
 def test_on_a_terminal_they_are_asked_for(rackwright, file, ran, monkeypatch, typed, ran_so_often):
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     found = rackwright("install", file, "--limit", "w[2-3]")
-    assert "Type w[2-3] to install them" in found.err
+    assert "Type w[2-3] to confirm" in found.err
     assert (ran.ran, found.status) == (ran_so_often, 1 - ran_so_often)
 
 

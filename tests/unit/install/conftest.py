@@ -52,12 +52,19 @@ def free_port():
 
 
 @pytest.fixture
-def sites(tmp_path, monkeypatch):
+def site_kind():
+    """The kind of site that a test works on, and how many workers it has."""
+    return Site, 3
+
+
+@pytest.fixture
+def sites(tmp_path, monkeypatch, site_kind):
     """Makes a site; its agents end with the test."""
     made = []
+    kind, workers = site_kind
 
-    def make(count=3, **network):
-        made.append(Site(tmp_path, monkeypatch, count, **network))
+    def make(count=workers, **network):
+        made.append(kind(tmp_path, monkeypatch, count, **network))
         return made[-1]
 
     yield make

@@ -35,23 +35,8 @@ STATES = "prechecked armed discovered inventoried approved handed-over installer
 
 
 @pytest.fixture
-def sites(tmp_path, monkeypatch):
-    made = []
-
-    def make(count=1):
-        made.append(InstallerSite(tmp_path, monkeypatch, count))
-        return made[-1]
-
-    yield make
-    for machine in [machine for one in made for machine in one.machines.values()]:
-        machine.cut()
-        for agent in machine.agents:
-            agent.join(10)
-
-
-@pytest.fixture
-def site(sites):
-    return sites()
+def site_kind():
+    return InstallerSite, 1
 
 
 def states(node="worker1"):
