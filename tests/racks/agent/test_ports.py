@@ -41,7 +41,7 @@ def test_a_bond_is_reached_after_the_first_boot(bench: Bench, tmp_path: Path):
     machine.start()
     assert bench.greeted(BOOT_SECONDS).startswith("SSH-2.0-")
     machine.wait_for("root@node1", 120)
-    said = machine.ask("cat /proc/net/bonding/bond0; ip -br addr show bond0", "DONE1")
+    said = machine.ask("cat /proc/net/bonding/bond0; ip -color=never -br addr show bond0", "DONE1")
     assert "IEEE 802.3ad Dynamic link aggregation" in said
     assert said.count("Slave Interface:") == len(MACS)
     assert f"{wire.NODE}/{wire.PREFIX}" in said

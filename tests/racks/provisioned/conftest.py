@@ -86,7 +86,7 @@ class Machines(Site):
         return log.read_text(errors="replace") if log.exists() else ""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """The rack, up; nothing is installed yet."""
     site = Machines(tmp_path_factory.mktemp("bm"))
@@ -95,7 +95,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
         yield site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def provisioned(bare: Machines) -> tuple[Machines, Ran]:
     """The same after `rackwright provision`."""
     options = ("--confirm", "worker[1-3]", "--yes")
