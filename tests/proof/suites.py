@@ -485,6 +485,14 @@ SUITES = (
         limit_seconds=7200,
     ),
     Suite(
+        name="culprit",
+        proves="Among 512 simulated nodes, one to three faults of nodes, rails and uplinks are found by the burn-in's search in at most "
+        "40 runs and none is invented, with a declared floor and without one, on 200 seeds of each mix.",
+        paths=("rackwright/burnin", "tests/unit/burnin"),
+        tests=("tests/unit/burnin/test_culprit.py", "-m", "proof"),
+        smoke=("tests/unit/burnin/test_culprit.py", "-m", "not proof"),
+    ),
+    Suite(
         name="intruder",
         proves="Keys, accounts, sudo rights, sshd settings, unit files, modes, holds and setuid files that root left on "
         "a node are found by drift and by verify, moved to quarantine by apply, and kept where the cluster file allows them.",

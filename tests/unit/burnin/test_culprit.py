@@ -28,7 +28,7 @@ def test_faults_among_512_nodes_are_found_in_40_runs_and_none_is_invented(mix, l
         found_on(SimulatedFabric(seed=seed).seeded(mix), limit)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("limit", [None, LIMIT_GBS])
 @pytest.mark.parametrize("mix", MIXES, ids="+".join)
 def test_faults_among_512_nodes_on_200_seeds(mix, limit):
