@@ -35,6 +35,11 @@ _PASSWORD_MAX = 20
 _OUTPUT_MAX = 4 * 2**20
 _OTHER_SUITE = ("invalid authentication algorithm", "is not what we requested", "cipher suite")
 """In what ipmitool says of a BMC that does not know the cipher suite."""
+_UNANSWERED = {
+    "Unable to get Chassis Power Status": "",
+    "Unable to set Chassis Power Control to": ", and may have done it",
+}
+"""What ipmitool 1.8.19 says of requests that got no answer within a session: of a refusal it says `failed` and why."""
 _LONG = 4
 """Sensors and logs are read record by record: they may take this many times the time of one request."""
 _BOOT = {
@@ -244,6 +249,12 @@ class IpmiClient:
     def _failed(self, asked: str, out: str, err: str) -> BmcError:
         said = last_line(out, err).replace(self._target.password.reveal(), "(the password)")
         bmc = self._target.bmc
+        for words, doubt in _UNANSWERED.items():
+            if words in err:
+                return NoAnswer(
+                    f"{self._target} did not answer `{asked}`{doubt}.",
+                    hint=f"rackwright bmc power FILE status --limit {self._target.node}; a BMC under load may be slow",
+                )
         if "Unable to establish" not in err:
             return BmcError(
                 f"{self._target} failed at `{asked}`: {said.rstrip('. ')}.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -14,6 +15,7 @@ import typer
 from rackwright.bmc.fleet import ask_all, passwords_of
 from rackwright.bmc.interface import BmcClient, BootOverride, BootTarget, Power, PowerAction
 from rackwright.bmc.open import connector, open_bmc
+from rackwright.bmc.power import switch
 from rackwright.bmc.status import entry_json, read_fleet
 from rackwright.cli.arguments import ClusterFile, Limit
 from rackwright.cli.bmc_consent import agree
@@ -45,6 +47,9 @@ Confirm = Annotated[
 _ACTIONS = (*(action.value for action in PowerAction), "status")
 _NEED_POWER = (PowerAction.CYCLE, PowerAction.RESET)
 """Of a node that is off, they would be a start of a machine that the operator neither saw named nor typed."""
+_CHANGES_WITHIN = 60.0
+"""Seconds from an order to switch on or off, whose answer was lost, to the power that shows that it was carried out."""
+_POLL = 2.0
 _TARGETS = tuple(target.value for target in BootTarget if target is not BootTarget.HTTP)
 
 
@@ -116,10 +121,15 @@ def _switched(
         # read again: it took a while to type the nodes, and a reset would start one that is off by now
         if (kept := _kept(client.power(), action)) is not None:
             return kept
-        client.set_power(action)
+        switch(client, action, _CHANGES_WITHIN, _pause)
         return f"power {action.value} accepted"
 
     return answers | _ask(cluster, rest, act, f"power {action.value} for") if rest else answers
+
+
+def _pause() -> bool:
+    time.sleep(_POLL)
+    return False
 
 
 def _kept(power: Power, action: PowerAction) -> str | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from rackwright.bmc.interface import Power, PowerAction
+from rackwright.bmc.target import NoAnswer
 from rackwright.engine.boots import NotBooted
 from rackwright.errors import BmcError
 from rackwright.firmware.asking import Asking
@@ -11,7 +14,7 @@ from rackwright.firmware.asking import Asking
 def off_and_on(asking: Asking) -> None:
     """Shut the node down and switch it on; NotBooted where it does not go off, and stays as it is then."""
     try:
-        asking.change(lambda client: client.set_power(PowerAction.SOFT))
+        _order(asking, PowerAction.SOFT)
         if not asking.until(lambda: _power(asking) is Power.OFF, asking.tempo.shutdown):
             raise NotBooted(
                 f"it did not shut down within {asking.tempo.shutdown:g} s of the power button, and was left running",
@@ -25,9 +28,14 @@ def off_and_on(asking: Asking) -> None:
 
 def switch_on(asking: Asking) -> None:
     """Switch the node on; NotBooted where it stays off."""
-    asking.change(lambda client: client.set_power(PowerAction.ON))
+    _order(asking, PowerAction.ON)
     if not asking.until(lambda: _power(asking) is Power.ON, asking.tempo.away):
-        raise NotBooted("its BMC took the order to switch it on, and it stayed off", gone=True)
+        raise NotBooted("its BMC was ordered to switch it on, and it stayed off", gone=True)
+
+
+def _order(asking: Asking, action: PowerAction) -> None:
+    with suppress(NoAnswer):  # it may have obeyed: its power is waited for, and decides
+        asking.change(lambda client: client.set_power(action))
 
 
 def _power(asking: Asking) -> Power:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
 
+from rackwright.bmc import power
 from rackwright.bmc.interface import BmcClient, Power, PowerAction
-from rackwright.bmc.target import NoAnswer
 from rackwright.errors import BmcError, InstallError
 from rackwright.install.limits import Interrupted, Tempo
 from rackwright.install.record import Record
@@ -69,17 +68,9 @@ class PatientBmc:
 
     def switch_on(self) -> None:
         """Switch the machine on. A BMC whose answer was lost may have done it, so its power decides."""
-        try:
-            return self.client.set_power(PowerAction.ON)
-        except NoAnswer as error:
-            lost = error
-        deadline = time.monotonic() + self.tempo.power_on
-        while time.monotonic() < deadline and not self.stop.is_set():
-            with suppress(BmcError):
-                if self.client.power() is Power.ON:
-                    return None
-            self.stop.wait(self.tempo.poll)
-        raise lost
+        power.switch(
+            self.client, PowerAction.ON, self.tempo.power_on, lambda: self.stop.wait(self.tempo.poll)
+        )
 
     def switch_on_if_off(self) -> None:
         """The same for a machine that may be on already."""

@@ -242,6 +242,19 @@ def test_silence(ipmitool):
     assert error.hint == "is its address right, its cable in, and IPMI over LAN enabled on the BMC?"
 
 
+def test_an_order_without_an_answer_may_have_been_carried_out(ipmitool):
+    (ipmitool / "err").write_text(recorded.NO_ANSWER)
+    (ipmitool / "status").write_text("1")
+    with pytest.raises(NoAnswer) as caught:
+        IpmiClient(_target()).set_power(PowerAction.OFF)
+    assert caught.value.message == f"{LABEL} did not answer `power off`, and may have done it."
+    error = _fails(ipmitool, "Unable to get Chassis Power Status\n")
+    assert isinstance(error, NoAnswer)
+    assert error.message == f"{LABEL} did not answer `power status`."
+    refused = _fails(ipmitool, "Set Chassis Power Control to Down/Off failed: Node busy\n")
+    assert not isinstance(refused, NoAnswer)
+
+
 @pytest.mark.parametrize("said", [recorded.NO_SUITE, recorded.ANOTHER_SUITE])
 def test_no_cipher_suite_17(ipmitool, said):
     error = _fails(ipmitool, said)

@@ -71,6 +71,8 @@ class Machine:
         self.stubborn: set[str] = set()
         """BIOS attributes that a boot does not set."""
         self.shuts_down = True
+        self.loses_answers = False
+        """Whether orders to switch the power are carried out and not answered."""
         self.boots = 0
         self.images: list[Any] = []
         self._tell()
@@ -132,7 +134,7 @@ class Machine:
         elif kind == "On":
             self.documents[SYSTEM]["PowerState"] = "On"
             self.booted()
-        return fake.answer(handler, 204)
+        return _cut_off(handler) if self.loses_answers else fake.answer(handler, 204)
 
     def booted(self) -> None:
         """What a boot makes effective."""
