@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rackwright.clusterfile.load import load_cluster
-from tests.examples import cluster_files, copied
+from tests.examples import INVENTORY, cluster_files, copied
 
 pytestmark = pytest.mark.slow
 
@@ -34,40 +34,38 @@ def _rackwright(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-_COUNT_FILES = """
-import sys; from pathlib import Path
+_RENDER_ALL = """
+import json, sys; from pathlib import Path
 from rackwright.engine.render import render_node; from rackwright.clusterfile.load import load_cluster
 cluster = load_cluster(Path(sys.argv[1]))
-for node in cluster.nodes: print(node.name, len(render_node(cluster, node)))
+for node in cluster.nodes: print(json.dumps([node.name, render_node(cluster, node)]))
 """
 
 
 @each
-def test_every_node_renders(example: Path):
+def test_every_node_renders_whole(example: Path):
     before = sorted(example.parent.iterdir())  # a lab that was brought up leaves its secrets here
-    counted = subprocess.check_output(
-        [sys.executable, "-c", _COUNT_FILES, str(example)], text=True, timeout=240
+    rendered = subprocess.check_output(
+        [sys.executable, "-c", _RENDER_ALL, str(example)], text=True, timeout=240
     )
-    files = dict(line.split() for line in counted.splitlines())
-    assert set(files) == set(load_cluster(example).by_name)
-    assert min(map(int, files.values())) > 30
-    assert sorted(example.parent.iterdir()) == before
-
-
-@each
-def test_every_kind_of_node_renders_whole(tmp_path: Path, example: Path):
-    """Through the program: one node of each role and SKU."""
-    file = copied(example, tmp_path)
-    before = {path.name for path in tmp_path.iterdir()}
-    cluster = load_cluster(file)
-    kinds = {(node.roles, node.sku.name): node.name for node in cluster.nodes}
-    for name in kinds.values():
-        files = json.loads(_rackwright(tmp_path, "render", str(file), "--node", name, "--json"))
+    nodes = dict(json.loads(line) for line in rendered.splitlines())
+    assert set(nodes) == set(load_cluster(example).by_name)
+    for files in nodes.values():
+        assert len(files) > 30
         assert {"/etc/hosts", "/etc/slurm/slurm.conf", "/etc/munge/munge.key"} <= set(files)
-        assert all(node.name in files["/etc/hosts"] for node in cluster.nodes)
+        assert all(name in files["/etc/hosts"] for name in nodes)
         assert all(text.strip() for text in files.values())
         assert not [path for path, text in files.items() if "{{" in text and not path.endswith(".py")]
         assert "secret" in files["/etc/munge/munge.key"]
+    assert sorted(example.parent.iterdir()) == before
+
+
+def test_the_program_renders_a_node_and_leaves_nothing(tmp_path: Path):
+    file = copied(INVENTORY / "example-dgx-h100.yaml", tmp_path)
+    before = {path.name for path in tmp_path.iterdir()}
+    name = load_cluster(file).nodes[-1].name
+    files = json.loads(_rackwright(tmp_path, "render", str(file), "--node", name, "--json"))
+    assert {"/etc/hosts", "/etc/slurm/slurm.conf", "/etc/munge/munge.key"} <= set(files)
     shown = _rackwright(tmp_path, "render", str(file), "--node", name, "--path", "/etc/hosts")
     assert shown == files["/etc/hosts"]
     assert {path.name for path in tmp_path.iterdir()} - {"state"} == before

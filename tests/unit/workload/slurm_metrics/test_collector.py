@@ -336,7 +336,7 @@ def test_a_job_on_a_node_that_slurm_does_not_know_has_no_series_there():
     assert {key[1] for key in of(found, "slurm_job_gpus")} == {"worker1"}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_ten_thousand_jobs_on_a_thousand_nodes():
     """Takes some 1 s of a core and 4 MB of text; the bounds are five times that."""
     slurm = large_site(10_000, 1_000)
