@@ -44,12 +44,12 @@ def test_a_sound_fabric_has_no_culprit():
         assert len(found_on(SimulatedFabric(seed=seed), None).steps) == 4
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7])
-@pytest.mark.parametrize("units", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("units", "size"),
+    [(units, size) for units in (1, 2, 3) for size in (1, 2, 3, 4, 5, 7) if units * size > 2],
+)
 @pytest.mark.parametrize("kind", ["node", "rail"])
 def test_in_small_clusters_the_slow_node_is_named_where_another_node_can_tell(size, units, kind):
-    if size * units < 3:
-        pytest.skip("see the next test")
     for seed in range(10):
         found_on(SimulatedFabric(units, size, 2, seed=seed).seeded([kind]), LIMIT_GBS)
 
