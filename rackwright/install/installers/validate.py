@@ -109,10 +109,9 @@ def of_kickstart(text: str, storage: str, version: str) -> tuple[Finding, ...]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "ks.cfg")
         file.write_text(_INCLUDE.sub(lambda _: storage, text))
-        return (
-            *found,
-            _run("ks.cfg", [sys.executable, program, "-v", version, str(file)], f"ksvalidator -v {version}"),
-        )
+        # It leaves the file that it has preprocessed in TMPDIR.
+        argv = ["env", f"TMPDIR={folder}", sys.executable, program, "-v", version, str(file)]
+        return (*found, _run("ks.cfg", argv, f"ksvalidator -v {version}"))
 
 
 def of_preseed(text: str) -> tuple[Finding, ...]:

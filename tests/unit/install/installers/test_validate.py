@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -149,6 +150,14 @@ def test_user_data_that_is_none():
 def test_kickstart_is_refused(text, storage, message):
     found = [one.message for one in of_kickstart(text, storage, "RHEL9") if one.status is Status.FAIL]
     assert any(message in one for one in found), found
+
+
+def test_validators_leave_no_file_behind(monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # where TMPDIR says
+    findings = [*of_kickstart(KS, STORAGE, "RHEL9"), *of_preseed(PRESEED)]
+    assert {one.status for one in findings} == {Status.PASS}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_kickstart_of_a_release_that_ksvalidator_does_not_know():
