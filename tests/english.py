@@ -109,7 +109,7 @@ def _pieces(path: Path) -> Iterator[tuple[int, str, bool]]:
         if token.type in (tokenize.STRING, tokenize.COMMENT):
             for offset, line in enumerate(token.string.splitlines()):
                 yield token.start[0] + offset, line, False
-        elif token.type == tokenize.NAME and "_" in token.string or token.string.lower() in NAMES:
+        elif token.type == tokenize.NAME:
             yield token.start[0], re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", token.string), True
 
 
