@@ -1,4 +1,4 @@
-"""The only reader of templates/."""
+"""The only reader of templates/: those of rackwright, then those of the site at hand."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
+_of_site = FileSystemLoader([])
 
 
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=FileSystemLoader(TEMPLATES, followlinks=True),
+        loader=ChoiceLoader([FileSystemLoader(TEMPLATES, followlinks=True), _of_site]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -25,3 +26,11 @@ def _environment() -> Environment:
 def render(template: str, **variables: Any) -> str:  # noqa: ANN401 - jinja2 takes anything
     """Render `templates/<role>/<name>.j2`; an undefined variable is an error."""
     return _environment().get_template(template).render(**variables)
+
+
+def search_also(folder: Path) -> None:
+    """Look in this folder of a site for templates that rackwright does not have, in place of another site's."""
+    _of_site.searchpath[:] = [str(folder)]
+    cache = _environment().cache
+    if cache is not None:
+        cache.clear()

@@ -24,6 +24,7 @@ from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
 
 _COMMANDS = {
+    "init": "Write a folder of your own: cluster file, role, checks, CI.",
     "validate": "Check a cluster file offline; report every mistake at once.",
     "schema": "Print the JSON Schema of the cluster file.",
     "show": "Show the resolved cluster and where values come from.",

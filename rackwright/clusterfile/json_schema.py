@@ -8,16 +8,17 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from rackwright.clusterfile.file import ClusterFile, NodeGroup
-from rackwright.clusterfile.roles import options_class, role_names
+from rackwright.clusterfile.roles import Roles
 
 Schema = dict[str, Any]
 
 _REF = "#/$defs/"
 
 
-def cluster_schema() -> Schema:
-    """JSON Schema (draft 2020-12) of version 1 of the cluster file."""
-    roles = {role: options_class(role) for role in role_names()}
+def cluster_schema(known: Roles | None = None) -> Schema:
+    """JSON Schema (draft 2020-12) of version 1 of the cluster file, with these roles; None: the shipped ones."""
+    known = known or Roles()
+    roles = {role: known.options_class(role) for role in known.names}
     models: tuple[type[BaseModel], ...] = (ClusterFile, NodeGroup, *roles.values())
     by_model, whole = models_json_schema(
         [(model, "validation") for model in models], ref_template=_REF + "{model}"

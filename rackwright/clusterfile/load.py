@@ -23,8 +23,10 @@ from rackwright.clusterfile.plaintext_secrets import find_plaintext_secrets
 from rackwright.clusterfile.primary import find_primary
 from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.role_options import RoleOptionsReader
+from rackwright.clusterfile.roles import Roles
 from rackwright.clusterfile.sections import read_section
 from rackwright.clusterfile.site import read_burnin, read_mirrors, read_skus, read_ssh
+from rackwright.clusterfile.site_roles import load_site_roles
 from rackwright.clusterfile.storage import read_storage
 from rackwright.clusterfile.storage_mistakes import check_storage
 from rackwright.clusterfile.unprintable import find_unprintable
@@ -36,6 +38,7 @@ from rackwright.errors import ClusterFileError, Problem
 from rackwright.model.cluster import Cluster
 from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Waves
+from rackwright.site_folder import site_folder
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Loaded:
     groups: tuple[Group, ...]
     roles: dict[str, RoleOptions]
     """Options of each role from its section, without a group's overrides."""
+    known: Roles
+    """The roles that the file may declare: the shipped ones, and those of the site that it declares."""
     warnings: tuple[Problem, ...] = ()
     """What is allowed and rarely meant, in file order, where it was asked for."""
 
@@ -73,9 +78,11 @@ def load(path: Path, *, locked: bool = True, warn: bool = False) -> Loaded:
                 for item in error.mistakes
             ]
         ) from None
-    report = Report(document)
+    site = site_folder(path)
+    report = Report(document, Roles(site))
     for mistake in document.mistakes:
         report.add_at(mistake)
+    load_site_roles(report, site, document.value(("roles",)))
     find_plaintext_secrets(report)
     find_unprintable(report)
     loaded = _read(report, path, locked=locked, warn=warn)
@@ -132,7 +139,7 @@ def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | N
         nodes=nodes,
     )
     _check(report, cluster, groups, options, locked=locked, warn=warn)
-    return Loaded(cluster, report.document, tuple(groups), options.sections, report.warnings())
+    return Loaded(cluster, report.document, tuple(groups), options.sections, report.roles, report.warnings())
 
 
 def _check(

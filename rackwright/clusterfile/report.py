@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from rackwright.boundary import printable
+from rackwright.clusterfile.roles import Roles
 from rackwright.documents.document import DataPath, Document
 from rackwright.documents.syntax import SyntaxMistake
 from rackwright.documents.yaml_data import Data
@@ -20,8 +21,10 @@ _FRAGMENT = 8
 class Report:
     """Mistakes found so far; the same message is noted once per path."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, roles: Roles | None = None) -> None:
         self.document = document
+        self.roles = roles or Roles()
+        """Those that the file may declare."""
         self._found: dict[tuple[DataPath, str], Problem] = {}
         self._last: list[Problem] = []
         self._warned: dict[tuple[DataPath, str], Problem] = {}

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from rackwright.clusterfile.groups import Group
 from rackwright.clusterfile.report import Report
-from rackwright.clusterfile.roles import options_class, role_names
 from rackwright.clusterfile.sections import data_path, note_errors
 from rackwright.documents.document import DataPath
 from rackwright.documents.nearest import short, suggest
@@ -44,6 +43,7 @@ class RoleOptionsReader:
 
     def __init__(self, report: Report, sections: dict[str, Data]) -> None:
         self._report = report
+        self._roles = report.roles
         self._sections: dict[str, dict[str, Data]] = {}
         self._base: dict[str, Resolved] = {}
         self._merged: dict[tuple[str, str], Resolved | None] = {}
@@ -61,7 +61,7 @@ class RoleOptionsReader:
         self._check_overrides(group)
         found: dict[str, RoleOptions] = {}
         for role in self._sections:
-            if group.roles.isdisjoint(options_class(role).applies_to):
+            if group.roles.isdisjoint(self._roles.options_class(role).applies_to):
                 continue
             if role in overrides and self._report.clean((*group.path, "options", role)):
                 resolved = self._merge(role, overrides[role], (*group.path, "options", role))
@@ -77,7 +77,7 @@ class RoleOptionsReader:
         if not groups or not all(group.roles for group in groups):
             return
         for role in self._sections:
-            kinds = options_class(role).applies_to
+            kinds = self._roles.options_class(role).applies_to
             if held.isdisjoint(kinds) and kinds != {NodeRole.HEAD}:  # a missing head is noted already
                 words = " or ".join(sorted(kinds))
                 self._report.add(
@@ -134,9 +134,12 @@ class RoleOptionsReader:
 
     def _read_section(self, role: str, section: Data) -> None:
         path: DataPath = ("roles", role)
-        if role not in role_names():
+        if role not in self._roles.names:
             self._report.add(
-                path, f"There is no role {short(role)}.", suggest(role, role_names(), what="roles"), key=True
+                path,
+                f"There is no role {short(role)}.",
+                suggest(role, self._roles.names, what="roles"),
+                key=True,
             )
             return
         if section is not None and not isinstance(section, dict):
@@ -144,7 +147,7 @@ class RoleOptionsReader:
             return
         raw = section or {}
         self._sections[role] = raw
-        kind = options_class(role)
+        kind = self._roles.options_class(role)
         try:
             self._base[role] = Resolved(role, kind.model_validate(raw), None)
         except ValidationError as error:
@@ -161,8 +164,8 @@ class RoleOptionsReader:
                         suggest(role, self._sections, what="sections"),
                         key=True,
                     )
-            elif group.roles and group.roles.isdisjoint(options_class(role).applies_to):
-                words = " or ".join(sorted(options_class(role).applies_to))
+            elif group.roles and group.roles.isdisjoint(self._roles.options_class(role).applies_to):
+                words = " or ".join(sorted(self._roles.options_class(role).applies_to))
                 self._report.add(path, f"The role {role} runs only on {words} nodes.", key=True)
 
     def _merge(self, role: str, override: dict[str, Data], path: DataPath) -> Resolved | None:
@@ -172,7 +175,7 @@ class RoleOptionsReader:
         return self._merged[key]
 
     def _validate(self, role: str, override: dict[str, Data], path: DataPath) -> Resolved | None:
-        kind = options_class(role)
+        kind = self._roles.options_class(role)
         merged = deep_merge(self._sections[role], override)
         try:
             return Resolved(role, kind.model_validate(merged), path)

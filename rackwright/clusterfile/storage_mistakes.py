@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rackwright.clusterfile.report import Report
-from rackwright.clusterfile.roles import options_class, role_names
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.mount_points import belongs_to_system, is_absolute
 from rackwright.model.ranges import fold
@@ -84,8 +83,8 @@ def _check_roles(
         return
     known = [
         role
-        for role in role_names()
-        if issubclass(options_class(role), interface) and one.kind in getattr(options_class(role), kinds)
+        for role, kind in ((name, report.roles.options_class(name)) for name in report.roles.names)
+        if issubclass(kind, interface) and one.kind in getattr(kind, kinds)
     ]
     if not all(report.clean(("roles", role)) for role in known):
         return  # declared, with mistakes that have their own lines

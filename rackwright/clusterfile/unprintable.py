@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rackwright.clusterfile.fields import may_have_lines
 from rackwright.clusterfile.report import Report
-from rackwright.clusterfile.roles import options_class, role_names
 from rackwright.documents.document import DataPath
 from rackwright.documents.syntax import SyntaxMistake
 from rackwright.model.plain_text import hidden_direction, mistake_in, texts_in
@@ -19,7 +18,7 @@ def find_unprintable(report: Report) -> None:
     for path, text, is_key in texts_in(report.document.data):
         if text.isprintable():
             continue
-        allowed = not is_key and _takes_lines(path)
+        allowed = not is_key and _takes_lines(report, path)
         found = mistake_in(text, several_lines=allowed, what="key" if is_key else "text")
         if found is not None:
             report.add_unprintable(path, *found, key=is_key)
@@ -31,7 +30,7 @@ def find_unprintable(report: Report) -> None:
     _scan_lines(report)
 
 
-def _takes_lines(path: DataPath) -> bool:
+def _takes_lines(report: Report, path: DataPath) -> bool:
     """Whether the option at a path of the file may have several lines."""
     if path[:1] == ("roles",):
         role, below = path[1:2], path[2:]
@@ -40,7 +39,8 @@ def _takes_lines(path: DataPath) -> bool:
     else:
         return False
     name = role[0] if role else None
-    return isinstance(name, str) and name in role_names() and may_have_lines(options_class(name), below)
+    known = isinstance(name, str) and name in report.roles.names
+    return known and may_have_lines(report.roles.options_class(str(name)), below)
 
 
 def _scan_lines(report: Report) -> None:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from rackwright.atomic_write import write_atomically
 from rackwright.boundary import read_json
 from rackwright.engine.run import plan
-from rackwright.engine.session import SITE, Watcher
+from rackwright.engine.session import Watcher
 from rackwright.factcache.cache import ClassCache, version_key
 from rackwright.factcache.host_classes import shards
 from rackwright.model.cluster import Cluster
@@ -79,7 +79,7 @@ def keep(cluster: Cluster, name: str, baseline: Baseline) -> None:
 
 def _learned(cluster: Cluster) -> dict[str, Baseline]:
     """Baselines from the engine's fact cache, where it is valid for this cluster file."""
-    key = version_key(cluster, SITE)
+    key = version_key(cluster)
     found = {}
     for host_class in dict.fromkeys(name for name, _ in shards(cluster.nodes)):
         cache = ClassCache(state_folder(cluster.name) / "facts", host_class, key)

@@ -49,6 +49,7 @@ def not_passed(cluster: Cluster, names: Iterable[str]) -> dict[str, str | None]:
     report = verify(
         cluster,
         limit=fold(checked),
+        drained=True,
         checks_of=lambda role: tuple(
             check for check in load_checks(role) if check.scope == "node" and not check.in_service
         ),

@@ -15,7 +15,7 @@ from rackwright.engine.new_secrets import NewSecrets, generated, imagined, refus
 from rackwright.engine.reboots import Asked
 from rackwright.engine.rollout import Rollout
 from rackwright.engine.run_lock import run_lock, who
-from rackwright.engine.session import SITE, Session, Watcher
+from rackwright.engine.session import Session, Watcher
 from rackwright.factcache.cache import version_key
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
@@ -57,7 +57,7 @@ def plan(
     *,
     limit: str | None = None,
     roles: frozenset[str] | None = None,
-    deploy: Path = SITE,
+    deploy: Path | None = None,
     watch: Watcher | None = None,
     full: bool = False,
     renewed: frozenset[str] = frozenset(),
@@ -87,7 +87,7 @@ def apply(
     *,
     limit: str | None = None,
     roles: frozenset[str] | None = None,
-    deploy: Path = SITE,
+    deploy: Path | None = None,
     watch: Watcher | None = None,
     agree: Callable[[PlanResult], bool] = lambda plan: True,
     erase: Callable[[PlanResult], Erasable] = lambda plan: {},
@@ -140,7 +140,8 @@ class _Request:
     cluster: Cluster
     limit: str | None
     roles: frozenset[str] | None
-    deploy: Path
+    deploy: Path | None
+    """None: the site's."""
     watch: Watcher | None
     policy: Waves
     parallel: int | None
@@ -169,7 +170,7 @@ class _Request:
             self.cluster.path,
             limit=self.limit,
             roles=self.roles,
-            deploy=None if self.deploy == SITE else self.deploy.stem,
+            deploy=None if self.deploy is None else self.deploy.stem,
             policy={
                 **self.policy.model_dump(include=OF_FLAGS),
                 "parallel": self.parallel,
@@ -180,7 +181,7 @@ class _Request:
 
     def unchanged(self, planned: PlanResult) -> Applied:
         applied = Applied(planned, None)
-        if self.deploy != SITE:
+        if self.deploy is not None:
             return applied
         return applied.noting(put_back(self.cluster, applied.in_sync, self.roles))
 
@@ -224,7 +225,7 @@ def _carry_out(
 
 def _put_back(request: _Request, applied: Applied, own: str, resumed: str | None, head: HeadLock) -> Applied:
     """With the nodes that runs left drained put back, as far as they are as declared; the site's deploy alone."""
-    if request.deploy != SITE:
+    if request.deploy is not None:
         return applied
 
     def noted(run: str, event: str, nodes: list[str]) -> None:
@@ -237,7 +238,7 @@ def _put_back(request: _Request, applied: Applied, own: str, resumed: str | None
 
 @contextmanager
 def _secrets_of(
-    cluster: Cluster, limit: str | None, roles: frozenset[str] | None, deploy: Path, new: bool
+    cluster: Cluster, limit: str | None, roles: frozenset[str] | None, deploy: Path | None, new: bool
 ) -> Iterator[tuple[NewSecrets, str | None]]:
     """The run's secrets, and the code that its plan names where they had to be generated: that without them.
 

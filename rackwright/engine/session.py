@@ -33,9 +33,9 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.plan.node_plan import NodeOutcome, NodePlan, PlanResult
+from rackwright.shipped import deploy_of
 from rackwright.state_folder import state_folder
 
-SITE = Path(__file__).resolve().parent.parent / "deploys" / "site.py"
 Watcher = Callable[[dict[str, Any]], None]
 
 
@@ -48,7 +48,7 @@ class Session:
         *,
         limit: str | None = None,
         roles: frozenset[str] | None = None,
-        deploy: Path = SITE,
+        deploy: Path | None = None,
         watch: Watcher | None = None,
         full: bool = False,
         parallel: int | None = None,
@@ -58,13 +58,13 @@ class Session:
     ) -> None:
         """`plans_only`: secrets may be missing; `renewed`: secrets that are planned with a new value.
 
-        `code`: what the plan names as its code instead of the key.
+        `deploy`: None is the site's. `code`: what the plan names as its code instead of the key.
         """
         self._cluster = cluster
         self._nodes = pick(cluster, limit)
         self._roles = sorted(roles) if roles is not None else None
         self._watchers = [watch] if watch is not None else []
-        self._deploy = deploy
+        self._deploy = deploy or deploy_of(cluster.path)
         self._full = full
         self._parallel = parallel
         self._plans_only = plans_only

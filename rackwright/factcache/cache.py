@@ -25,19 +25,22 @@ from rackwright.atomic_write import write_atomically
 from rackwright.factcache.answers import Asked, key_of, pack
 from rackwright.model.cluster import Cluster
 from rackwright.secrets.store import store_path
+from rackwright.shipped import deploy_of
+from rackwright.site_folder import site_folder
 
 _PARTS = ("questions", "askers", "nodes")
 FULL_EVALUATION_SECONDS = 86400
 """A digest expires this long after the last full evaluation."""
 
 
-def version_key(cluster: Cluster, deploy: Path) -> str:
-    """Digest of everything but the nodes that an evaluation depends on."""
+def version_key(cluster: Cluster, deploy: Path | None = None) -> str:
+    """Digest of everything but the nodes that an evaluation with this deploy (None: the site's) depends on."""
     digest = hashlib.sha256()
     package = Path(rackwright.__file__).resolve().parent
     rooms = [package, *(package / room for room in ("roles", "templates"))]
     files = {path for room in rooms for path in room.resolve().rglob("*") if _is_source(path)}
-    inputs = [deploy, cluster.path, cluster.ssh.known_hosts, store_path(cluster)]
+    files.update(site_folder(cluster.path).sources())
+    inputs = [deploy or deploy_of(cluster.path), cluster.path, cluster.ssh.known_hosts, store_path(cluster)]
     inputs.append(cluster.lock_path)
     if cluster.ssh.key is not None:
         inputs.append(cluster.ssh.key)  # a role may compare the keys of a node with it

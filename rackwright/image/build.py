@@ -13,7 +13,6 @@ from typing import Literal
 
 from rackwright.data import Site
 from rackwright.engine.reports import Reports
-from rackwright.engine.session import SITE
 from rackwright.errors import ImageError, RunFailed
 from rackwright.image import manifest, oci, root, sbom
 from rackwright.image.choice import Choice, Step, choose, evaluated
@@ -29,6 +28,7 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.pyinfra_driver.driver import Driver
 from rackwright.pyinfra_driver.offline import EmptyNode
+from rackwright.shipped import deploy_of
 
 Format = Literal["disk", "oci", "root"]
 ACCOUNTS = ("passwd", "group", "shadow", "gshadow")
@@ -80,7 +80,7 @@ def order(cluster: Cluster, nodes: Sequence[Node], format: Format, size_gib: int
     compared = evaluated(nodes)
     reports = Reports()
     sites = [Site(cluster, node, offline=True) for node in compared]
-    Driver(sites, SITE, reports, connector=EmptyNode).plan()
+    Driver(sites, deploy_of(cluster.path), reports, connector=EmptyNode).plan()
     plans = [reports.plans[node.name] for node in compared]
     for plan in plans:
         if plan.error is not None:

@@ -95,7 +95,7 @@ def _once(
     except NotInScope as error:
         return Status.OUT_OF_SCOPE, str(error), True
     except AssertionError as error:
-        return *_asserted(error), False
+        return *judge_assertion(error), False
     except ConnectionFailed as error:
         return Status.UNKNOWN, error.message, True
     except (Undetermined, RackwrightError) as error:
@@ -104,8 +104,8 @@ def _once(
         return Status.UNKNOWN, f"{type(error).__name__}: {error}", False
 
 
-def _asserted(error: AssertionError) -> tuple[Status, str]:
-    """A claim found false; or an assertion inside testinfra, which means its tool did not work."""
+def judge_assertion(error: AssertionError) -> tuple[Status, str]:
+    """Status and evidence of a claim found false; or of an assertion inside testinfra, which means its tool did not work."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     origin = str(frames[-1].f_globals.get("__name__", "")) if frames else ""
     if origin.split(".")[0] == "testinfra" and not isinstance(error, Failed):
@@ -121,12 +121,12 @@ def result(planned: PlannedCheck, status: Status, evidence: str, seconds: float 
         check=planned.check.name,
         node=planned.node.name,
         status=status,
-        evidence=_tidy(evidence),
+        evidence=tidy(evidence),
         seconds=round(seconds, 3),
     )
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
     """Printable, bounded: evidence ends up in terminals, XML and HTML."""
     whole = str(text).strip()
     shown = printable_lines(whole[:EVIDENCE_MAX_CHARACTERS])[:EVIDENCE_MAX_CHARACTERS]

@@ -1,36 +1,128 @@
-"""The roles' checks under plain pytest and pytest-testinfra.
+"""Tests with testinfra's `host` on the nodes of a cluster file, over rackwright's own connections.
 
-    pytest -p rackwright.verify.pytest_plugin --cluster inventory/lab.yaml \\
-        --hosts=ssh://ops@10.77.0.11,ssh://ops@10.77.0.12 --sudo --pyargs rackwright.verify.pytest_checks
+    pytest --cluster cluster.yaml checks                               a site's checks, on every node
+    pytest --cluster cluster.yaml --nodes worker[1-2] checks           on these
+    pytest --cluster cluster.yaml --pyargs rackwright.verify.pytest_checks    the roles' checks
 
-Hosts are matched to nodes by name, fully qualified name or management address. `rackwright verify`
-runs the same checks faster and knows UNKNOWN; here FAIL and UNKNOWN both fail the test (the
-message says which), WARN is a warning, OUT OF SCOPE a skip. Checks that look at other nodes reach
-those over rackwright's own connections.
+A test gets the fixtures `host` (root rights), `node` and `cluster` (what the file declares) and `on(name)` (the host
+of another node). The marks `nodes("worker[1-2]")` and `node_roles("worker")` limit it to some nodes. Nodes are tested in
+several processes (pytest-xdist; `-n 0` for one). With `--hosts` testinfra connects itself, and hosts are matched to
+nodes by name, fully qualified name or management address.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import testinfra.backend
 from testinfra.host import Host
 
 from rackwright.claims.check import CheckResult, TestinfraHost
+from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.selection import pick
+from rackwright.model.types import NodeRole
 from rackwright.ssh import Pool
 from rackwright.verify.backend import Hosts
 from rackwright.verify.judge import Patience, ask, out_of_scope
+from rackwright.verify.pytest_backend import SCHEME, PytestBackend
+from rackwright.verify.pytest_results import Results, Verdicts
 from rackwright.verify.selection import PlannedCheck, select
 
 _CLUSTER = pytest.StashKey[Cluster]()
+_POOL = pytest.StashKey[Pool]()
+_PROCESSES_PER_CORE = 2
+"""A test mostly waits for its node."""
+
+
+def prepare(config: pytest.Config) -> None:
+    """Load the cluster file; a wrong one is a usage error that shows every mistake."""
+    try:
+        cluster = load_cluster(Path(config.getoption("--cluster")))
+        nodes = pick(cluster, config.getoption("--nodes"))
+    except RackwrightError as error:
+        raise pytest.UsageError(str(error)) from error
+    config.stash[_CLUSTER] = cluster
+    if config.getoption("--hosts") is None:
+        config.option.hosts = ",".join(f"{SCHEME}://{node.name}" for node in nodes)
+        _spread(config, len(nodes))
+
+
+def _spread(config: pytest.Config, nodes: int) -> None:
+    """Several processes where there are several nodes, unless the command line says how many."""
+    asked = getattr(config.option, "numprocesses", 0)  # 0: pytest-xdist is off
+    if asked is None and nodes > 1 and not config.getoption("usepdb"):
+        config.option.numprocesses = min(nodes, _PROCESSES_PER_CORE * (os.cpu_count() or 1))
+        config.option.dist = "load"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register what tests may use, and open the connections' pool: each is made when first used."""
+    config.addinivalue_line("markers", "nodes(nodeset): a claim about these nodes of the cluster file alone")
+    config.addinivalue_line("markers", "node_roles(*roles): a claim about nodes that hold one of these roles")
+    config.addinivalue_line(
+        "markers", "in_service: needs the node in service, e.g. runs a job: left out while drained"
+    )
+    testinfra.backend.BACKENDS[SCHEME] = f"{PytestBackend.__module__}.{PytestBackend.__name__}"
+    if _CLUSTER in config.stash:
+        config.stash[_POOL] = PytestBackend.shell = Pool(config.stash[_CLUSTER])
+    file = config.getoption("--rackwright-results", None)
+    if file is not None:
+        config.pluginmanager.register(Verdicts())
+        if not hasattr(config, "workerinput"):  # of pytest-xdist
+            config.pluginmanager.register(Results(Path(file), frozenset(config.stash[_CLUSTER].by_name)))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close the connections."""
+    if _POOL in config.stash:
+        config.stash[_POOL].close()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:  # noqa: ANN401 - pytest-xdist's
+    """All tests of a node in one process: each has its connection to it."""
+    from rackwright.verify.pytest_by_node import ByNode  # pytest-xdist may be absent
+
+    return ByNode(config, log) if config.option.dist == "load" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests that are not claims about their node."""
+    cluster = config.stash.get(_CLUSTER, None)
+    if cluster is None:
+        return
+    kept = [item for item in items if _concerns(item, cluster)]
+    if len(kept) < len(items):
+        chosen = set(kept)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = kept
+
+
+def _concerns(item: pytest.Item, cluster: Cluster) -> bool:
+    host = getattr(item, "callspec", None) and item.callspec.params.get("_testinfra_host")  # type: ignore[attr-defined]
+    marks = [*item.iter_markers("nodes"), *item.iter_markers("node_roles")]
+    if not host or not marks:
+        return True
+    node = node_of(cluster, host)
+    try:
+        for mark in marks:
+            if mark.name == "nodes" and node not in pick(cluster, ",".join(mark.args)):
+                return False
+            if mark.name == "node_roles" and not node.holds(*map(NodeRole, mark.args)):
+                return False
+    except (RackwrightError, ValueError) as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from error
+    return True
 
 
 @dataclass
@@ -45,7 +137,7 @@ class Asker:
 
     def __call__(self, host: Host) -> CheckResult:
         """The result on a testinfra host; skips when the check is not asked of that node."""
-        node = _node_of(self.cluster, host)
+        node = node_of(self.cluster, host)
         wanted = (self.role, self.check, node)
         for planned in self.checks:
             if (planned.role, planned.check.name, planned.node) == wanted:
@@ -72,7 +164,8 @@ class _Own255:
         return getattr(self._host, name)
 
 
-def _node_of(cluster: Cluster, host: Host) -> Node:
+def node_of(cluster: Cluster, host: Host) -> Node:
+    """The node behind a testinfra host; UsageError where the cluster file declares none."""
     name = host.backend.get_hostname()
     for node in cluster.nodes:
         if name in (node.name, node.fqdn, str(cluster.management_address(node))):
@@ -80,48 +173,37 @@ def _node_of(cluster: Cluster, host: Host) -> Node:
     raise pytest.UsageError(f"--hosts: {name} is neither a node nor a management address of {cluster.path}")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --cluster."""
-    parser.getgroup("rackwright").addoption(
-        "--cluster", type=Path, metavar="FILE", help="cluster file whose checks to ask"
-    )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Load the cluster file; a wrong one is a usage error that shows every problem."""
-    path: Path | None = config.getoption("--cluster")
-    if path is None:
-        return
-    from rackwright.clusterfile.load import load_cluster  # pytest loads this plugin before coverage starts
-
-    try:
-        config.stash[_CLUSTER] = load_cluster(path)
-    except RackwrightError as error:
-        raise pytest.UsageError(str(error)) from error
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test for each check of each role."""
     if "ask_check" not in metafunc.fixturenames:
         return
-    cluster = metafunc.config.stash.get(_CLUSTER, None)
-    if cluster is None:
-        raise pytest.UsageError("rackwright's checks need --cluster FILE")
+    cluster = metafunc.config.stash[_CLUSTER]
     checks = select(cluster, limit=None, roles=None).checks
     names = list(dict.fromkeys((planned.role, planned.check.name) for planned in checks))
     metafunc.parametrize("ask_check", names, indirect=True, ids=[f"{role}: {check}" for role, check in names])
 
 
 @pytest.fixture(scope="session")
-def _others(pytestconfig: pytest.Config) -> Iterator[Hosts]:
-    cluster = pytestconfig.stash[_CLUSTER]
-    with Pool(cluster) as pool:
-        yield Hosts(cluster, pool)
+def cluster(pytestconfig: pytest.Config) -> Cluster:
+    """The cluster as declared."""
+    return pytestconfig.stash[_CLUSTER]
 
 
 @pytest.fixture
-def ask_check(request: pytest.FixtureRequest, _others: Hosts) -> Asker:
-    """Asks one of the checks; call it with testinfra's `host`."""
+def node(cluster: Cluster, host: Host) -> Node:
+    """The node behind `host`, as declared: `node.sku`, `node.addresses`, `node.options["slurm"]`."""
+    return node_of(cluster, host)
+
+
+@pytest.fixture(scope="session")
+def on(pytestconfig: pytest.Config) -> Callable[[str], TestinfraHost]:
+    """The testinfra host of another node by its name, for a test that crosses nodes."""
+    return Hosts(pytestconfig.stash[_CLUSTER], pytestconfig.stash[_POOL])
+
+
+@pytest.fixture
+def ask_check(request: pytest.FixtureRequest, on: Hosts) -> Asker:
+    """Asks one of the roles' checks; call it with testinfra's `host`."""
     cluster = request.config.stash[_CLUSTER]
     role, check = request.param
-    return Asker(cluster, role, check, select(cluster, limit=None, roles=None).checks, _others)
+    return Asker(cluster, role, check, select(cluster, limit=None, roles=None).checks, on)

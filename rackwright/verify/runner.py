@@ -13,6 +13,7 @@ from rackwright.boundary import last_line
 from rackwright.claims.check import Check, CheckResult, TestinfraHost
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster
+from rackwright.site_folder import site_folder
 from rackwright.ssh import Pool, RootShell
 from rackwright.ssh.side_by_side import side_by_side
 from rackwright.state_folder import state_folder
@@ -22,6 +23,7 @@ from rackwright.verify.backend import Hosts
 from rackwright.verify.judge import Patience, ask, out_of_scope, result
 from rackwright.verify.report import VerifyReport
 from rackwright.verify.selection import PlannedCheck, load_checks, select
+from rackwright.verify.site_checks import ROLE, site_checks
 
 WORKERS_MAX = 64
 LANES_PER_NODE = 4
@@ -38,20 +40,32 @@ def verify(
     shell: RootShell | None = None,
     checks_of: Callable[[str], tuple[Check, ...]] = load_checks,
     progress: Progress | None = None,
+    drained: bool = False,
 ) -> VerifyReport:
-    """Check what the roles of a cluster claim and return every result.
+    """Check what the roles of a cluster and the site's own checks claim, and return every result.
 
-    `limit` is a NodeSet expression, `roles` a set of role names; RackwrightError when either
-    names something the cluster does not have. Nodes are reached over ssh unless another `shell`
+    `limit` is a NodeSet expression, `roles` a set of role names (`checks`: the site's own); RackwrightError when either
+    names something the cluster does not have. `drained`: leave
+    out the site's checks that need the node in service; those of roles are left out by `checks_of`. Nodes are reached over ssh unless another `shell`
     is given. Never raises for what a node does: what cannot be found out is UNKNOWN.
     `progress` is called with each result, from several threads.
     """
+    own = (roles is None or ROLE in roles) and bool(site_folder(cluster.path).checks)
+    if roles is not None and own:
+        roles -= {ROLE}
     selection = select(cluster, limit=limit, roles=roles, checks_of=checks_of)
     started, begun = datetime.now(UTC), time.monotonic()
     with ExitStack() as stack:
         reached = shell if shell is not None else stack.enter_context(Pool(cluster))
+        beside = None
+        if own:
+            beside = stack.enter_context(side_by_side(1)).submit(
+                site_checks, cluster, selection.nodes, drained
+            )
         run = _Run(cluster, reached, selection.checks, progress)
         results = run.all(selection.checks)
+        if beside is not None:
+            results += beside.result()
     return VerifyReport(
         cluster=cluster.name,
         file=str(cluster.path),

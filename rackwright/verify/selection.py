@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rackwright.claims.check import Check, Undetermined
+from rackwright.clusterfile.roles import package_of
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
@@ -40,8 +41,8 @@ class Selection:
 
 
 def load_checks(role: str) -> tuple[Check, ...]:
-    """CHECKS of `rackwright.roles.<role>.verify`; Undetermined when there is no such thing."""
-    name = f"rackwright.roles.{role}.verify"
+    """CHECKS of a role's `verify` module, shipped or the site's; Undetermined where it has none."""
+    name = f"{package_of(role)}.verify"
     try:
         checks = importlib.import_module(name).CHECKS
     except Exception as error:  # a broken role must not silence the others

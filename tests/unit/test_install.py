@@ -11,8 +11,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = {"roles": "rackwright/roles", "deploys": "rackwright/deploys", "templates": "rackwright/templates"}
-LINKS = {"rackwright/roles", "rackwright/deploys", "rackwright/templates"}
+ROOMS = {
+    "roles": "rackwright/roles",
+    "deploys": "rackwright/deploys",
+    "templates": "rackwright/templates",
+    "inventory": "rackwright/inventory",
+}
+LINKS = {f"rackwright/{room}" for room in ROOMS}
 
 pytestmark = pytest.mark.install
 

@@ -122,10 +122,10 @@ def test_an_apply_of_a_new_cluster_stores_them_and_says_so(cluster: Cluster, mon
 def test_the_plan_made_before_the_secrets_still_holds(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(run, "Rollout", Rolled)
     plans(cluster, FRESH)
-    code = version_key(cluster, run.SITE)
+    code = version_key(cluster)
     run.apply(cluster)
     assert FakeSession.given["code"] == code
-    assert version_key(cluster, run.SITE) != code, "the key covers the store"
+    assert version_key(cluster) != code, "the key covers the store"
     run.apply(cluster)
     assert FakeSession.given["code"] is None
 
@@ -133,9 +133,9 @@ def test_the_plan_made_before_the_secrets_still_holds(cluster: Cluster, monkeypa
 def test_the_key_covers_the_store_under_its_name(cluster: Cluster):
     store = new_store(cluster)
     store.ensure(["munge_key"])
-    before = version_key(cluster, run.SITE)
+    before = version_key(cluster)
     store.put("munge_key", "another")
-    assert version_key(cluster, run.SITE) != before
+    assert version_key(cluster) != before
     assert store_path(cluster) == store.path
 
 

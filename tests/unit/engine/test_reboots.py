@@ -375,7 +375,7 @@ def test_who_watches_is_told_of_every_step(world, command):
 def test_checks_that_need_a_job_wait_until_the_node_is_back(monkeypatch):
     made = []
 
-    def verify(cluster, *, limit, checks_of):
+    def verify(cluster, *, limit, checks_of, drained):
         made.extend(check.name for check in checks_of("slurm"))
         return SimpleNamespace(results=())
 

@@ -95,14 +95,14 @@ def test_the_key_is_that_of_the_content_and_not_of_the_node() -> None:
 def test_a_locked_driver_brings_its_archive_its_pin_its_kernel_and_its_modules() -> None:
     from rackwright.data import Site
     from rackwright.engine.reports import Reports
-    from rackwright.engine.session import SITE
     from rackwright.pyinfra_driver.driver import Driver
     from rackwright.pyinfra_driver.offline import EmptyNode
+    from rackwright.shipped import SITE_DEPLOY
 
     cluster = load_cluster(INVENTORY / "example-dgx-h100.yaml")
     node = pick(cluster, "gpu001")[0]
     reports = Reports()
-    Driver([Site(cluster, node, offline=True)], SITE, reports, connector=EmptyNode).plan()
+    Driver([Site(cluster, node, offline=True)], SITE_DEPLOY, reports, connector=EmptyNode).plan()
     choice = choose([reports.plans[node.name].operations])
 
     names = [step.name for step in choice.steps if step.role in ("kernel", "nvidia_driver")]

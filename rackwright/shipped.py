@@ -1,0 +1,26 @@
+"""The deploy that ships with rackwright, and which deploy a cluster runs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from types import CodeType
+
+from rackwright.site_folder import site_folder
+
+SITE_DEPLOY = Path(__file__).resolve().parent / "deploys" / "site.py"
+
+
+def deploy_of(cluster_file: Path) -> Path:
+    """The site's `deploys/site.py` beside the cluster file, or else the shipped one."""
+    return site_folder(cluster_file).deploy or SITE_DEPLOY
+
+
+def shipped_roles() -> None:
+    """Every shipped role in its order, each where the cluster file has it: a line of a site's own deploy."""
+    exec(_shipped(), {"__file__": str(SITE_DEPLOY), "__name__": "deploy"})  # noqa: S102 - as pyinfra runs a deploy
+
+
+@cache
+def _shipped() -> CodeType:
+    return compile(SITE_DEPLOY.read_text(), str(SITE_DEPLOY), "exec")
