@@ -35,7 +35,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """The same in a process of pytest-xdist, which has no command line."""
+    """The same where pytest is embedded and no command line was read."""
     _follow(config)
 
 

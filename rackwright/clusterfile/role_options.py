@@ -135,12 +135,9 @@ class RoleOptionsReader:
     def _read_section(self, role: str, section: Data) -> None:
         path: DataPath = ("roles", role)
         if role not in self._roles.names:
-            self._report.add(
-                path,
-                f"There is no role {short(role)}.",
-                suggest(role, self._roles.names, what="roles"),
-                key=True,
-            )
+            if self._report.clean(path):  # else it is a role of the site that could not be loaded
+                hint = suggest(role, self._roles.names, what="roles")
+                self._report.add(path, f"There is no role {short(role)}.", hint, key=True)
             return
         if section is not None and not isinstance(section, dict):
             self._report.add(path, "Expected a mapping.", "write `{}` to use the defaults")

@@ -54,7 +54,8 @@ def prepare(config: pytest.Config) -> None:
     config.stash[_CLUSTER] = cluster
     if config.getoption("--hosts") is None:
         config.option.hosts = ",".join(f"{SCHEME}://{node.name}" for node in nodes)
-        _spread(config, len(nodes))
+        if not hasattr(config, "workerinput"):  # a process of pytest-xdist starts no further ones
+            _spread(config, len(nodes))
 
 
 def _spread(config: pytest.Config, nodes: int) -> None:

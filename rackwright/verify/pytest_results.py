@@ -87,6 +87,22 @@ class Results:
                 },
             )
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file whose tests could not be collected; several processes report it once each."""
+        if report.failed:
+            lines = [
+                line.removeprefix("E").strip()
+                for line in report.longreprtext.splitlines()
+                if line[:2] == "E "
+            ]
+            self._found[report.nodeid] = {
+                "check": f"the tests of {Path(report.nodeid).name} can be collected",
+                "node": None,
+                "status": Status.UNKNOWN.value,
+                "evidence": "; ".join(lines) or report.longreprtext,
+                "seconds": 0.0,
+            }
+
     def _node(self, parameters: str) -> str | None:
         """The node in the parameters of a test's id, `rackwright://gpu-1-other]`; None: it uses no `host`."""
         rest = _HOST.split(parameters)[-1].rstrip("]") if _HOST.search(parameters) else ""

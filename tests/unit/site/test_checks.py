@@ -1,0 +1,199 @@
+"""The site's own checks, under pytest and in a verify run. Nodes are this machine; `worker2` cannot be reached."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from rackwright.status import Status
+from rackwright.verify import verify
+from rackwright.verify.site_checks import site_checks
+from tests.unit.verify.conftest import LocalShell
+
+CONFTEST = """
+from rackwright.verify.pytest_backend import PytestBackend
+from tests.unit.verify.conftest import LocalShell
+
+def pytest_configure():
+    PytestBackend.shell = LocalShell(dead=["worker2"])
+"""
+TESTS = """
+import pytest
+from rackwright.claims.check import Undetermined, Warned
+
+def test_holds(host, record_property):
+    record_property("evidence", "it is root")
+    assert host.user().name == "root"
+
+def test_fails(host, node):
+    assert host.check_output("echo 1") == "2", f"not two on {node.name}"
+
+def test_needs_a_missing_tool(host):
+    assert host.check_output("no-such-tool-here") == ""
+
+def test_cannot_know(host):
+    raise Undetermined("no answer")
+
+def test_is_not_for_containers(host):
+    pytest.skip("a container has no clock")
+
+def test_warns(host):
+    raise Warned("nearly")
+
+@pytest.mark.xfail(reason="known")
+def test_is_known_to_fail(host):
+    assert False
+
+@pytest.mark.nodes("worker[1-2]")
+def test_of_workers(host, node):
+    assert host.check_output("echo yes") == "yes"
+
+@pytest.mark.node_roles("head")
+@pytest.mark.in_service
+def test_of_heads(host, on):
+    assert host.check_output("echo yes") == "yes"
+
+@pytest.fixture
+def broken():
+    raise OSError("no fixture")
+
+@pytest.mark.node_roles("head")
+def test_with_a_broken_fixture(host, broken):
+    pass
+
+def test_without_a_node():
+    assert True
+"""
+
+
+@pytest.fixture
+def checked(site):
+    (site.folder / "checks/test_site.py").unlink()
+    (site.folder / "checks/conftest.py").write_text(CONFTEST)
+    (site.folder / "checks/test_own.py").write_text(TESTS)
+    return site
+
+
+def found(site, **options):
+    cluster = site.load().cluster
+    return {
+        (one.check.removeprefix("test_own.py::"), one.node): one
+        for one in site_checks(cluster, cluster.nodes, **options)
+    }
+
+
+@pytest.mark.slow
+def test_every_result(checked):
+    results = found(checked)
+    status = {name: one.status for (name, node), one in results.items() if node == "head1"}
+    assert status == {
+        "test_holds": Status.PASS,
+        "test_fails": Status.FAIL,
+        "test_needs_a_missing_tool": Status.UNKNOWN,
+        "test_cannot_know": Status.UNKNOWN,
+        "test_is_not_for_containers": Status.OUT_OF_SCOPE,
+        "test_warns": Status.WARN,
+        "test_is_known_to_fail": Status.WARN,
+        "test_of_heads": Status.PASS,
+        "test_with_a_broken_fixture": Status.UNKNOWN,
+        "test_without_a_node": Status.PASS,
+    }
+    assert results["test_holds", "head1"].evidence == "it is root"
+    assert results["test_fails", "worker1"].evidence.startswith("not two on worker1")
+    assert results["test_is_not_for_containers", "head1"].evidence == "a container has no clock"
+    assert results["test_of_workers", "worker1"].status is Status.PASS
+    assert "no fixture" in results["test_with_a_broken_fixture", "head1"].evidence
+
+
+@pytest.mark.slow
+def test_a_node_that_cannot_be_reached_is_unknown(checked):
+    results = found(checked)
+    holds = results["test_holds", "worker2"]
+    assert (holds.status, "no answer within 10 s" in holds.evidence) == (Status.UNKNOWN, True)
+    assert results["test_holds", "worker1"].status is Status.PASS
+
+
+@pytest.mark.slow
+def test_a_drained_node_runs_no_check_that_needs_it_in_service(checked):
+    assert ("test_of_heads", "head1") in found(checked)
+    assert ("test_of_heads", "head1") not in found(checked, drained=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "evidence"),
+    [
+        ("import missing_module_here\n", "No module named 'missing_module_here'"),
+        ("def test_x(host:\n", "SyntaxError"),
+        ("def helper():\n    pass\n", "pytest finds no test in checks/"),
+        ("import os\ndef test_x(host):\n    os._exit(3)\n", "the test did not run to its end"),
+    ],
+)
+def test_checks_that_cannot_run_are_unknown(checked, text, evidence):
+    (checked.folder / "checks/test_own.py").write_text(text)
+    results = found(checked).values()
+    assert {one.status for one in results} == {Status.UNKNOWN}
+    assert any(evidence in one.evidence for one in results), results
+
+
+def test_a_site_without_checks_has_no_result(checked):
+    (checked.folder / "checks/test_own.py").unlink()
+    assert found(checked) == {}
+
+
+def test_checks_that_others_may_write_are_not_run(checked):
+    (checked.folder / "checks").chmod(0o777)
+    ((name, _),) = found(checked)
+    assert name == "the site's checks can be collected"
+    assert "every user may write to" in found(checked)[name, "head1"].evidence
+
+
+@pytest.mark.slow
+def test_they_are_part_of_verify(checked):
+    cluster = checked.load().cluster
+    report = verify(cluster, roles=frozenset({"checks", "motd"}), shell=LocalShell())
+    assert {one.role for one in report.results} == {"checks", "motd"}
+    assert report.status is Status.FAIL
+    alone = verify(cluster, limit="worker1", roles=frozenset({"checks"}), shell=LocalShell())
+    assert {(one.role, one.node) for one in alone.results} == {("checks", "worker1")}
+
+
+def under_pytest(site, *arguments):
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "rackwright.pytest_plugin",
+            "--cluster",
+            "cluster.yaml",
+            *arguments,
+        ],
+        cwd=site.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_under_pytest_each_node_is_a_host(checked):
+    status, out = under_pytest(checked, "checks", "-q", "-k", "test_holds", "--nodes", "head1,worker1", "-rA")
+    assert status == 0, out
+    assert "2 passed" in out
+    assert "test_holds[rackwright://worker1]" in out
+    assert "2 workers" in out  # of pytest-xdist
+
+
+@pytest.mark.slow
+def test_mistakes_are_usage_errors(checked):
+    status, out = under_pytest(checked, "checks", "--nodes", "worker9")
+    assert (status, "worker9 is not in cluster lab" in out) == (4, True)
+    checked.change("cluster.yaml", "  munge: {}", "  mungee: {}")
+    status, out = under_pytest(checked, "checks")
+    assert (status, "There is no role mungee." in out) == (4, True)
