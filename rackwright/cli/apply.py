@@ -13,7 +13,7 @@ import typer
 from pydantic import ValidationError
 
 from rackwright.boundary import printable
-from rackwright.cli.arguments import ClusterFile, Limit, Role
+from rackwright.cli.arguments import ClusterFile, Limit, Role, Verbose
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
@@ -66,7 +66,7 @@ def apply_command(
     ] = None,
     pause: Annotated[int | None, typer.Option(help="Seconds between waves.")] = None,
     parallel: Annotated[int | None, typer.Option(min=1, help="Nodes at a time, per worker process.")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files in full.")] = False,
+    verbose: Verbose = False,
     new_secrets: NewSecrets = False,
     reboot: Annotated[
         bool,
@@ -121,7 +121,7 @@ def carry_out(
     if reviewed is not None:
         _refuse_if_moved(reviewed, applied.plan)
     if consent.shown is None:  # otherwise it was declined
-        show_plan(applied.plan, out)
+        show_plan(applied.plan, out, verbose=consent.verbose)
         if applied.plan.reboots:
             say(f"hint: rackwright apply {file} --reboot")
     raise typer.Exit(applied.plan.exit_code)

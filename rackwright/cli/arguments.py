@@ -16,3 +16,6 @@ Limit = Annotated[
 Role = Annotated[
     list[str] | None, typer.Option(metavar="ROLE", help="Only this role; may be given several times.")
 ]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show the whole plan: every operation, diff and new file.")
+]

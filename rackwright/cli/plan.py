@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rackwright.cli.arguments import ClusterFile, Limit, Role
+from rackwright.cli.arguments import ClusterFile, Limit, Role, Verbose
 from rackwright.cli.plan_view import show_plan
 from rackwright.cli.progress import Progress
 from rackwright.cli.terminal import Console
@@ -24,7 +24,7 @@ def plan_command(
     out: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Ignore cached results.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files in full.")] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Show what apply would change on each node. Changes nothing.
 
