@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.model.settings import Waves
-from rackwright.plan.document import check_plan
+from rackwright.plan.document import read_plan
 from rackwright.plan.erasures import Erasable, allowed, erasures
 from rackwright.plan.moved import moved_since
 from rackwright.plan.node_plan import PlanResult
@@ -86,7 +85,7 @@ def apply_command(
         raise RackwrightError(
             f"{flag} is about reboots.", hint=f"rackwright apply {file} --reboot {flag} ..."
         )
-    reviewed = _read_plan(plan_file) if plan_file is not None else None
+    reviewed = read_plan(plan_file) if plan_file is not None else None
     flags = {"canary": canary, "size": wave, "stop_after": stop_after, "pause_seconds": pause}
     if reviewed is not None:
         limit = fold(reviewed.nodes)
@@ -229,18 +228,6 @@ def _ask(plan: PlanResult, *, reboots: int = 0) -> bool:
         )
     also = f" and reboot {reboots} nodes" if reboots else ""
     return typer.confirm(f"Apply {plan.changes} changes{also}?", default=False)
-
-
-def _read_plan(path: Path) -> PlanResult:
-    try:
-        document = json.loads(path.read_text())
-        check_plan(document)
-        return PlanResult.from_json(document)
-    except (OSError, ValueError) as error:
-        raise RackwrightError(
-            f"The plan {path} cannot be used: {error}.",
-            hint="make one with: rackwright plan FILE --out plan.json",
-        ) from error
 
 
 def _refuse_if_moved(planned: PlanResult, now: PlanResult) -> None:

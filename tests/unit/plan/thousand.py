@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
-from rackwright.plan.node_plan import NodePlan, PlanResult
+from rackwright.plan.node_plan import NodePlan, PlannedOperation, PlanResult
 from tests.examples import INVENTORY
 
 _PLAN = """
@@ -33,15 +34,27 @@ def thousand_nodes(workers: int = 1000) -> PlanResult:
         check=True,
     )
     found = json.loads(done.stdout.splitlines()[-1])
-    of_worker = json.dumps(found.pop(_WORKER))
-    nodes = {name: _read(plan) for name, plan in found.items()}
+    worker = found.pop(_WORKER)
+    operations = [(json.dumps(operation), _read(operation)) for operation in worker["operations"]]
+    nodes = {
+        name: replace(_node(plan), operations=tuple(map(_read, plan["operations"])))
+        for name, plan in found.items()
+    }
     for number in range(1, workers + 1):
         name, address = f"gpu{number:04d}", f"10.10.{number // 250 + 1}.{number % 250 + 1}"
-        nodes[name] = _read(json.loads(of_worker.replace(_WORKER, name).replace(_ADDRESS, address)))
+        own = tuple(
+            _read(json.loads(text.replace(_WORKER, name).replace(_ADDRESS, address)))
+            if _WORKER in text or _ADDRESS in text
+            else operation
+            for text, operation in operations
+        )
+        nodes[name] = replace(_node(worker), node=name, operations=own)
     return PlanResult("dgx", "inventory/example-dgx-h100.yaml", "0" * 64, nodes, "1" * 64)
 
 
-def _read(plan: dict[str, Any]) -> NodePlan:
-    for operation in plan["operations"]:
-        operation.pop("gates")
-    return NodePlan.from_json(plan)
+def _node(plan: dict[str, Any]) -> NodePlan:
+    return NodePlan.from_json({**plan, "operations": ()})
+
+
+def _read(operation: dict[str, Any]) -> PlannedOperation:
+    return PlannedOperation.from_json(operation)
