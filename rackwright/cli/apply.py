@@ -12,7 +12,8 @@ import typer
 from pydantic import ValidationError
 
 from rackwright.boundary import printable
-from rackwright.cli.arguments import ClusterFile, Limit, Role, Verbose
+from rackwright.cli.arguments import AsJson, ClusterFile, Limit, Role, Verbose
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
@@ -75,6 +76,7 @@ def apply_command(
     confirm: Confirm = None,
     boot_timeout: BootTimeout = None,
     erase: Erase = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show the plan, ask for confirmation, and bring the nodes to the declared state.
 
@@ -91,7 +93,7 @@ def apply_command(
         limit = fold(reviewed.nodes)
         role = list(reviewed.roles) if reviewed.roles is not None else None
     asked = asked_for(file, kill_jobs, boot_timeout) if reboot else None
-    consent = Consent(reviewed, yes, verbose, asked, confirm, erase)
+    consent = Consent(reviewed, yes, verbose, asked, confirm, erase, as_json)
     carry_out(file, limit, role, consent, flags, parallel, new_secrets=new_secrets)
 
 
@@ -109,20 +111,22 @@ def carry_out(
     """Apply, show what came of it, and exit; `resumed`: the run of another operator that is continued."""
     applied, notes = _run(file, limit, roles, consent, flags, parallel, resumed, new_secrets)
     reviewed = consent.reviewed
-    out = Console(soft_wrap=True)
+    out = Console(soft_wrap=True, stderr=consent.as_json)
     for note in notes:
         say(note, err=True)
+    if applied.result is None and reviewed is not None:
+        _refuse_if_moved(reviewed, applied.plan)
+    if consent.as_json:
+        print_document("apply", applied.to_json())
     if applied.result is not None:
         show_outcome(applied.result, out)
         if applied.result.reboots and consent.reboots is None:
-            say(f"hint: rackwright apply {file} --reboot")
+            say(f"hint: rackwright apply {file} --reboot", err=consent.as_json)
         raise typer.Exit(applied.result.exit_code)
-    if reviewed is not None:
-        _refuse_if_moved(reviewed, applied.plan)
     if consent.shown is None:  # otherwise it was declined
         show_plan(applied.plan, out, verbose=consent.verbose)
         if applied.plan.reboots:
-            say(f"hint: rackwright apply {file} --reboot")
+            say(f"hint: rackwright apply {file} --reboot", err=consent.as_json)
     raise typer.Exit(applied.plan.exit_code)
 
 
@@ -139,16 +143,19 @@ class Consent:
     """What an operator would type to have jobs cancelled."""
     erase: Sequence[str] | None = None
     """Serials given by flags; None: they are asked for."""
+    as_json: bool = False
+    """Standard output is for the document: the plan goes to standard error."""
     shown: PlanResult | None = None
 
     def __call__(self, plan: PlanResult, cluster: Cluster) -> bool:
         self.shown = plan
         if self.reviewed is not None:
             _refuse_if_moved(self.reviewed, plan)
-        show_plan(plan, Console(soft_wrap=True), verbose=self.verbose)
+        show_plan(plan, Console(soft_wrap=True, stderr=self.as_json), verbose=self.verbose)
         if self.reboots is not None and self.reboots.kill_jobs and plan.reboots:
             agree_to_kill(cluster, plan.reboots, self.confirm)
-        return self.yes or _ask(plan, reboots=len(plan.reboots) if self.reboots is not None else 0)
+        reboots = len(plan.reboots) if self.reboots is not None else 0
+        return self.yes or _ask(plan, reboots=reboots, err=self.as_json)
 
     def erasable(self, plan: PlanResult) -> Erasable:
         """The disks whose content may be destroyed: by their serials, typed now or given by flags."""
@@ -220,14 +227,14 @@ def _run(
     return applied, [note for note in notes if note is not None]
 
 
-def _ask(plan: PlanResult, *, reboots: int = 0) -> bool:
+def _ask(plan: PlanResult, *, reboots: int = 0, err: bool = False) -> bool:
     if not sys.stdin.isatty():
         raise RackwrightError(
             "apply asks for confirmation, and standard input is not a terminal.",
             hint="review the plan above and run again with --yes",
         )
     also = f" and reboot {reboots} nodes" if reboots else ""
-    return typer.confirm(f"Apply {plan.changes} changes{also}?", default=False)
+    return typer.confirm(f"Apply {plan.changes} changes{also}?", default=False, err=err)
 
 
 def _refuse_if_moved(planned: PlanResult, now: PlanResult) -> None:

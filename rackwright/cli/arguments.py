@@ -19,3 +19,5 @@ Role = Annotated[
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show the whole plan: every operation, diff and new file.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
+"""Its schema is `rackwright schema NAME`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from dataclasses import replace
@@ -14,6 +13,7 @@ import typer.core
 
 from rackwright.atomic_write import write_atomically
 from rackwright.cli.arguments import ClusterFile, Limit, Verbose
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan, summary
 from rackwright.cli.progress import Progress
@@ -95,7 +95,7 @@ def check_command(
         write_atomically(textfile, metrics, mode=0o644, durable=False)
     if as_json:
         report = document(result, seconds, last_in_sync)
-        typer.echo(json.dumps(report if repaired is None else {**report, "repair": repaired}, indent=2))
+        print_document("drift", report if repaired is None else {**report, "repair": repaired})
     else:
         out = Console(soft_wrap=True)
         for name, count in (repaired or {}).get("repaired", {}).items():
