@@ -245,9 +245,7 @@ def _chosen(file: Path, limit: str | None) -> tuple[Cluster, tuple[Node, ...]]:
     nodes = pick(cluster, limit)
     if not any(node.bmc is not None for node in nodes):
         raise RackwrightError(
-            f"No BMC is declared for {fold(node.name for node in nodes)}."
-            if limit
-            else f"{file} declares no BMC.",
+            f"No BMC is declared for {limit}." if limit else f"{file} declares no BMC.",
             hint="declare `bmc` for a group of nodes: docs/bmc.md",
         )
     return cluster, nodes
