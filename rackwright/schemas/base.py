@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rackwright.status import Status
 
@@ -47,16 +47,16 @@ class Reason(Part):
     error: str
 
 
-def schema_of(model: object, title: str) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a model or a union of models."""
-    schema = TypeAdapter(model).json_schema(mode="serialization")
+def schema_of(model: type[Document], title: str) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a document."""
+    schema = model.model_json_schema(mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
 
 
-def check(model: object, text: str) -> None:
+def check(model: type[Document], text: str) -> None:
     """ValueError with the first mistake and its place, if the JSON is not a document of this model."""
     try:
-        TypeAdapter(model).validate_json(text)
+        model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the document"

@@ -46,7 +46,7 @@ _MODELS: tuple[tuple[str, type[Document]], ...] = (
 
 
 def _kinds(model: type[Document]) -> tuple[str, ...]:
-    kinds: tuple[str, ...] = model.model_fields["kind"].annotation.__args__  # type: ignore[union-attr]
+    kinds: tuple[str, ...] = model.model_fields["kind"].annotation.__args__
     return kinds
 
 
