@@ -82,19 +82,25 @@ def apply_command(
 
     Exit status: 0 every node is as declared, 2 a reboot is due, 4 a node was unreachable, 1 a node failed.
     """
-    if not reboot and (kill_jobs or boot_timeout is not None):
-        flag = "--kill-jobs" if kill_jobs else "--boot-timeout"
-        raise RackwrightError(
-            f"{flag} is about reboots.", hint=f"rackwright apply {file} --reboot {flag} ..."
-        )
+    asked = _reboots(file, reboot, kill_jobs, boot_timeout)
     reviewed = read_plan(plan_file) if plan_file is not None else None
     flags = {"canary": canary, "size": wave, "stop_after": stop_after, "pause_seconds": pause}
     if reviewed is not None:
         limit = fold(reviewed.nodes)
         role = list(reviewed.roles) if reviewed.roles is not None else None
-    asked = asked_for(file, kill_jobs, boot_timeout) if reboot else None
     consent = Consent(reviewed, yes, verbose, asked, confirm, erase, as_json)
     carry_out(file, limit, role, consent, flags, parallel, new_secrets=new_secrets)
+
+
+def _reboots(file: Path, reboot: bool, kill_jobs: bool, boot_timeout: int | None) -> Asked | None:
+    if reboot:
+        return asked_for(file, kill_jobs, boot_timeout)
+    if kill_jobs or boot_timeout is not None:
+        flag = "--kill-jobs" if kill_jobs else "--boot-timeout"
+        raise RackwrightError(
+            f"{flag} is about reboots.", hint=f"rackwright apply {file} --reboot {flag} ..."
+        )
+    return None
 
 
 def carry_out(

@@ -27,7 +27,6 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.documents.nearest import suggest
 from rackwright.errors import BmcError, ExitCode, RackwrightError
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
 bmc_app = typer.Typer(

@@ -93,6 +93,7 @@ def plan_page(plan: PlanResult, written: datetime | None = None) -> str:
         notes=notes(plan),
         unfolded=len(everything) <= _OPEN_STEPS,
         fold=fold,
+        style=render("plan/plan.css.j2"),
         script=script,
         script_digest=digest,
     )

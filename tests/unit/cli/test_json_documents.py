@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import ApplyResult, NodeOutcome, NodePlan, PlannedOperation, PlanResult
 from rackwright.schemas.known import DOCUMENTS, check_document, names, schema
 from tests import json_schemas
+from tests.unit.clusterfile import base_file
 
 COMMANDS = sorted(Path(rackwright.cli.__file__).parent.glob("*.py"))
 OWN_SCHEMA = {"plan.py", "schema.py", "json_output.py"}
@@ -130,3 +132,25 @@ def test_an_apply_as_a_document(capsys: pytest.CaptureFixture[str]):
         {"node": "n1", "ok": True, "changed": 1, "seconds": 1.23, "unreachable": False, "error": None,
          "reboot": [due[0].to_json() | {"diff": []}]},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [[], ["-v"]])
+def test_with_json_the_plan_goes_to_standard_error(
+    rackwright, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+):
+    file = tmp_path / "demo.yaml"
+    file.write_text(base_file.change())
+    operation = PlannedOperation("base", "Write it", (Change("file", "/x", None, "file 644 root:root"),), ())
+    plan = PlanResult("demo", str(file), "", {"n1": NodePlan("n1", (operation,))})
+
+    def applied(_cluster: object, *, agree: Callable[[PlanResult], bool], **_: object) -> Applied:
+        done = {"n1": NodeOutcome("n1", True, (operation,))}
+        return Applied(plan, ApplyResult("demo", done) if agree(plan) else None)
+
+    monkeypatch.setattr("rackwright.cli.apply.apply", applied)
+    monkeypatch.setattr("rackwright.cli.apply.update_digests", lambda *_: None)
+    result = rackwright("apply", file, "--yes", "--json", *options)
+    assert result.status == 0
+    assert json.loads(result.out)["nodes"][0]["changed"] == 1
+    assert "n1: Write it" in result.err
+    assert "1 of 1 nodes are as declared" in result.err

@@ -192,6 +192,8 @@ def test_names_and_recipients_as_documents(file, values):
     other = str(Identity.generate().to_public())
     values("add-recipient", other, file)
     values("remove-recipient", other, file)
-    assert [one["seen_by_removed"] for one in json.loads(values("list", file, "--json").out)["secrets"]] == [[other]] * 2
+    assert [one["seen_by_removed"] for one in json.loads(values("list", file, "--json").out)["secrets"]] == [
+        [other]
+    ] * 2
     [own] = json.loads(values("show-recipients", file, "--json").out)["recipients"]
     assert (own["own"], own["decrypts"]) == (True, True)
