@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from rackwright.clusterfile.json_schema import cluster_schema
 from rackwright.plan.document import plan_schema
@@ -46,7 +46,7 @@ _MODELS: tuple[tuple[str, type[Document]], ...] = (
 
 
 def _kinds(model: type[Document]) -> tuple[str, ...]:
-    kinds: tuple[str, ...] = model.model_fields["kind"].annotation.__args__
+    kinds: tuple[str, ...] = get_args(model.model_fields["kind"].annotation)
     return kinds
 
 
