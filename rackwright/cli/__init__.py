@@ -26,7 +26,7 @@ from rackwright.errors import ExitCode, RackwrightError
 _COMMANDS = {
     "init": "Write a folder of your own: cluster file, role, checks, CI.",
     "validate": "Check a cluster file offline; report every mistake at once.",
-    "schema": "Print the JSON Schema of the cluster file.",
+    "schema": "Print the JSON Schema of the cluster file or of --json.",
     "show": "Show the resolved cluster and where values come from.",
     "catalog": "Print node models and shared tables, with sources.",
     "lock": "Solve the GPU stack to exact versions; write the lock.",

@@ -54,7 +54,7 @@ class Acceptance:
 
         def agree(planned: PlanResult) -> bool:
             progress.pause()
-            show_plan(planned, self._out)
+            show_plan(planned, self._out, more=f"rackwright plan {cluster.path} -v")
             agreed = self._yes or typer.confirm(f"Apply {planned.changes} changes?", default=False)
             progress.resume()
             return agreed
@@ -72,7 +72,7 @@ class Acceptance:
         with Progress(len(cluster.nodes), Console(stderr=True)) as progress:
             planned = plan(cluster, watch=progress)
         if planned.changes or planned.failed:
-            show_plan(planned, self._out)
+            show_plan(planned, self._out, more=f"rackwright plan {cluster.path} -v")
         return planned
 
     def _verify(self, cluster: Cluster) -> VerifyReport:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ import typer
 from pydantic import ValidationError
 
 from rackwright.boundary import printable
-from rackwright.cli.arguments import ClusterFile, Limit, Role
+from rackwright.cli.arguments import AsJson, ClusterFile, Limit, Role, Verbose
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
 from rackwright.cli.progress import Progress
@@ -28,7 +28,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.model.settings import Waves
-from rackwright.plan.document import check_plan
+from rackwright.plan.document import read_plan
 from rackwright.plan.erasures import Erasable, allowed, erasures
 from rackwright.plan.moved import moved_since
 from rackwright.plan.node_plan import PlanResult
@@ -66,7 +66,7 @@ def apply_command(
     ] = None,
     pause: Annotated[int | None, typer.Option(help="Seconds between waves.")] = None,
     parallel: Annotated[int | None, typer.Option(min=1, help="Nodes at a time, per worker process.")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show new files in full.")] = False,
+    verbose: Verbose = False,
     new_secrets: NewSecrets = False,
     reboot: Annotated[
         bool,
@@ -76,24 +76,31 @@ def apply_command(
     confirm: Confirm = None,
     boot_timeout: BootTimeout = None,
     erase: Erase = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show the plan, ask for confirmation, and bring the nodes to the declared state.
 
     Exit status: 0 every node is as declared, 2 a reboot is due, 4 a node was unreachable, 1 a node failed.
     """
-    if not reboot and (kill_jobs or boot_timeout is not None):
-        flag = "--kill-jobs" if kill_jobs else "--boot-timeout"
-        raise RackwrightError(
-            f"{flag} is about reboots.", hint=f"rackwright apply {file} --reboot {flag} ..."
-        )
-    reviewed = _read_plan(plan_file) if plan_file is not None else None
+    asked = _reboots(file, reboot, kill_jobs, boot_timeout)
+    reviewed = read_plan(plan_file) if plan_file is not None else None
     flags = {"canary": canary, "size": wave, "stop_after": stop_after, "pause_seconds": pause}
     if reviewed is not None:
         limit = fold(reviewed.nodes)
         role = list(reviewed.roles) if reviewed.roles is not None else None
-    asked = asked_for(file, kill_jobs, boot_timeout) if reboot else None
-    consent = Consent(reviewed, yes, verbose, asked, confirm, erase)
+    consent = Consent(reviewed, yes, verbose, asked, confirm, erase, as_json)
     carry_out(file, limit, role, consent, flags, parallel, new_secrets=new_secrets)
+
+
+def _reboots(file: Path, reboot: bool, kill_jobs: bool, boot_timeout: int | None) -> Asked | None:
+    if reboot:
+        return asked_for(file, kill_jobs, boot_timeout)
+    if kill_jobs or boot_timeout is not None:
+        flag = "--kill-jobs" if kill_jobs else "--boot-timeout"
+        raise RackwrightError(
+            f"{flag} is about reboots.", hint=f"rackwright apply {file} --reboot {flag} ..."
+        )
+    return None
 
 
 def carry_out(
@@ -110,20 +117,22 @@ def carry_out(
     """Apply, show what came of it, and exit; `resumed`: the run of another operator that is continued."""
     applied, notes = _run(file, limit, roles, consent, flags, parallel, resumed, new_secrets)
     reviewed = consent.reviewed
-    out = Console(soft_wrap=True)
+    out = Console(soft_wrap=True, stderr=consent.as_json)
     for note in notes:
         say(note, err=True)
+    if applied.result is None and reviewed is not None:
+        _refuse_if_moved(reviewed, applied.plan)
+    if consent.as_json:
+        print_document("apply", applied.to_json())
     if applied.result is not None:
         show_outcome(applied.result, out)
         if applied.result.reboots and consent.reboots is None:
-            say(f"hint: rackwright apply {file} --reboot")
+            say(f"hint: rackwright apply {file} --reboot", err=consent.as_json)
         raise typer.Exit(applied.result.exit_code)
-    if reviewed is not None:
-        _refuse_if_moved(reviewed, applied.plan)
     if consent.shown is None:  # otherwise it was declined
-        show_plan(applied.plan, out)
+        show_plan(applied.plan, out, verbose=consent.verbose)
         if applied.plan.reboots:
-            say(f"hint: rackwright apply {file} --reboot")
+            say(f"hint: rackwright apply {file} --reboot", err=consent.as_json)
     raise typer.Exit(applied.plan.exit_code)
 
 
@@ -140,16 +149,19 @@ class Consent:
     """What an operator would type to have jobs cancelled."""
     erase: Sequence[str] | None = None
     """Serials given by flags; None: they are asked for."""
+    as_json: bool = False
+    """Standard output is for the document: the plan goes to standard error."""
     shown: PlanResult | None = None
 
     def __call__(self, plan: PlanResult, cluster: Cluster) -> bool:
         self.shown = plan
         if self.reviewed is not None:
             _refuse_if_moved(self.reviewed, plan)
-        show_plan(plan, Console(soft_wrap=True), verbose=self.verbose)
+        show_plan(plan, Console(soft_wrap=True, stderr=self.as_json), verbose=self.verbose)
         if self.reboots is not None and self.reboots.kill_jobs and plan.reboots:
             agree_to_kill(cluster, plan.reboots, self.confirm)
-        return self.yes or _ask(plan, reboots=len(plan.reboots) if self.reboots is not None else 0)
+        reboots = len(plan.reboots) if self.reboots is not None else 0
+        return self.yes or _ask(plan, reboots=reboots, err=self.as_json)
 
     def erasable(self, plan: PlanResult) -> Erasable:
         """The disks whose content may be destroyed: by their serials, typed now or given by flags."""
@@ -221,26 +233,14 @@ def _run(
     return applied, [note for note in notes if note is not None]
 
 
-def _ask(plan: PlanResult, *, reboots: int = 0) -> bool:
+def _ask(plan: PlanResult, *, reboots: int = 0, err: bool = False) -> bool:
     if not sys.stdin.isatty():
         raise RackwrightError(
             "apply asks for confirmation, and standard input is not a terminal.",
             hint="review the plan above and run again with --yes",
         )
     also = f" and reboot {reboots} nodes" if reboots else ""
-    return typer.confirm(f"Apply {plan.changes} changes{also}?", default=False)
-
-
-def _read_plan(path: Path) -> PlanResult:
-    try:
-        document = json.loads(path.read_text())
-        check_plan(document)
-        return PlanResult.from_json(document)
-    except (OSError, ValueError) as error:
-        raise RackwrightError(
-            f"The plan {path} cannot be used: {error}.",
-            hint="make one with: rackwright plan FILE --out plan.json",
-        ) from error
+    return typer.confirm(f"Apply {plan.changes} changes{also}?", default=False, err=err)
 
 
 def _refuse_if_moved(planned: PlanResult, now: PlanResult) -> None:

@@ -16,3 +16,8 @@ Limit = Annotated[
 Role = Annotated[
     list[str] | None, typer.Option(metavar="ROLE", help="Only this role; may be given several times.")
 ]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show the whole plan: every operation, diff and new file.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
+"""Its schema is `rackwright schema NAME`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import time
@@ -17,17 +16,17 @@ from rackwright.bmc.interface import BmcClient, BootOverride, BootTarget, Power,
 from rackwright.bmc.open import connector, open_bmc
 from rackwright.bmc.power import switch
 from rackwright.bmc.status import entry_json, read_fleet
-from rackwright.cli.arguments import ClusterFile, Limit
+from rackwright.cli.arguments import AsJson, ClusterFile, Limit
 from rackwright.cli.bmc_consent import agree
 from rackwright.cli.bmc_enrol_key import enrol_key_command
 from rackwright.cli.bmc_view import show_answers, show_failures, show_log, show_out_of_scope, show_status
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.documents.nearest import suggest
 from rackwright.errors import BmcError, ExitCode, RackwrightError
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
 bmc_app = typer.Typer(
@@ -39,7 +38,6 @@ bmc_app = typer.Typer(
 )
 bmc_app.command("enrol-key")(enrol_key_command)
 T = TypeVar("T")
-AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
 Confirm = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="What the command asks you to type: the nodes that lose power."),
@@ -70,7 +68,7 @@ def status_command(
     with Console(stderr=True).status(f"asking {len(nodes)} BMCs ..."):
         fleet = read_fleet(cluster, nodes)
     if as_json:
-        typer.echo(json.dumps(fleet.to_json(), indent=2))
+        print_document("bmc.status", fleet.to_json())
     else:
         show_status(fleet, wide_console(), verbose=verbose)
     raise typer.Exit(int(fleet.exit_code))
@@ -94,10 +92,10 @@ def power_command(
     cluster, nodes = _chosen(file, limit)
     before = _ask(cluster, nodes, lambda client: client.power(), "reading the power of")
     if action == "status":
-        _print_answers(before, as_json, lambda power: power.value, "power")
+        _print_answers(cluster, before, lambda power: power.value, "power", "bmc.power" if as_json else None)
         raise typer.Exit(_finish(nodes, before))
     answers = _switched(cluster, nodes, PowerAction(action), before, confirm)
-    _print_answers(answers, as_json, str, "result")
+    _print_answers(cluster, answers, str, "result", "bmc.power" if as_json else None)
     raise typer.Exit(_finish(nodes, answers, changing=True))
 
 
@@ -185,7 +183,7 @@ def log_command(
             name: {"error": log.message} if isinstance(log, BmcError) else [entry_json(one) for one in log]
             for name, log in logs.items()
         }
-        typer.echo(json.dumps(entries, indent=2))
+        print_document("bmc.log", {"cluster": cluster.name, "nodes": entries})
     else:
         show_log({name: log for name, log in logs.items() if not isinstance(log, BmcError)}, wide_console())
         show_failures(logs)
@@ -197,6 +195,7 @@ def identify_command(
     file: ClusterFile,
     state: Annotated[str, typer.Argument(metavar="on|off", help="Switch the light on or off.")] = "on",
     limit: Limit = None,
+    as_json: AsJson = False,
 ) -> None:
     """Switch the light that shows where in the rack a node is."""
     if state not in ("on", "off"):
@@ -208,7 +207,7 @@ def identify_command(
         return f"light {state}"
 
     answers = _ask(cluster, nodes, act, "switching the light of")
-    _print_answers(answers, False, str, "light")
+    _print_answers(cluster, answers, str, "light", "bmc.identify" if as_json else None)
     raise typer.Exit(_finish(nodes, answers, changing=True))
 
 
@@ -236,7 +235,7 @@ def boot_order_command(
         return client.boot()
 
     answers = _ask(cluster, nodes, act, "boot order of")
-    _print_answers(answers, as_json, _described, "boot order")
+    _print_answers(cluster, answers, _described, "boot order", "bmc.boot-order" if as_json else None)
     raise typer.Exit(_finish(nodes, answers, changing=target is not None))
 
 
@@ -245,9 +244,7 @@ def _chosen(file: Path, limit: str | None) -> tuple[Cluster, tuple[Node, ...]]:
     nodes = pick(cluster, limit)
     if not any(node.bmc is not None for node in nodes):
         raise RackwrightError(
-            f"No BMC is declared for {fold(node.name for node in nodes)}."
-            if limit
-            else f"{file} declares no BMC.",
+            f"No BMC is declared for {limit}." if limit else f"{file} declares no BMC.",
             hint="declare `bmc` for a group of nodes: docs/bmc.md",
         )
     return cluster, nodes
@@ -261,12 +258,17 @@ def _ask(
 
 
 def _print_answers(
-    answers: dict[str, T | BmcError], as_json: bool, described: Callable[[T], str], name: str
+    cluster: Cluster,
+    answers: dict[str, T | BmcError],
+    described: Callable[[T], str],
+    name: str,
+    document: str | None,
 ) -> None:
     texts = {node: described(one) for node, one in answers.items() if not isinstance(one, BmcError)}
-    if as_json:
+    if document is not None:
         errors = {node: {"error": one.message} for node, one in answers.items() if isinstance(one, BmcError)}
-        typer.echo(json.dumps({node: {name: text} for node, text in texts.items()} | errors, indent=2))
+        found = {node: {name: text} for node, text in texts.items()} | errors
+        print_document(document, {"cluster": cluster.name, "nodes": found})
     else:
         show_answers(texts)
         show_failures(answers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +14,7 @@ from rackwright.burnin.store import RESULTS
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.burnin_compare_view import show_compared
 from rackwright.cli.burnin_view import show_burnin
+from rackwright.cli.json_output import print_document
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import BurninError, ExitCode
@@ -78,7 +78,7 @@ def burnin_command(
             progress=lambda text: status.update(f"burn-in: {text} ..."),
         )
     if as_json:
-        typer.echo(json.dumps(report.to_json(), indent=2))
+        print_document("burnin", report.to_json())
     else:
         show_burnin(report, wide_console())
     raise typer.Exit(int(report.exit_code))
@@ -103,13 +103,8 @@ def compare_command(
             f"No burn-in of cluster {cluster.name} is stored on this host.", hint=f"rackwright burnin {file}"
         )
     if as_json:
-        document = {
-            "kind": "rackwright.burnin.compare",
-            "version": 1,
-            "cluster": cluster.name,
-            "groups": [group.to_json() for group in groups],
-        }
-        typer.echo(json.dumps(document, indent=2))
+        compared = [group.to_json() for group in groups]
+        print_document("burnin.compare", {"cluster": cluster.name, "groups": compared})
     else:
         show_compared(groups, wide_console())
     if any(group.regressions for group in groups):

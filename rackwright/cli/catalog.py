@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Annotated
@@ -14,12 +13,11 @@ from rackwright.catalog.read import catalogue
 from rackwright.catalog.tables import Table
 from rackwright.catalog.unknown import unknown_fields
 from rackwright.cli.catalog_view import sku_lines, sku_list, table_lines
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
 from rackwright.model.sku import Sku
-
-JSON_VERSION = 1
 
 
 class TableName(StrEnum):
@@ -57,7 +55,7 @@ def catalog_command(
     """Print the catalogue: node models with every figure's source, or one of the shared tables.
 
     SKUs in the cluster file override these; `rackwright show` prints which one is used. The
-    JSON has `version` (1) and `skus` (names with descriptions), or `sku` (the entry, as in the
+    JSON has `skus` (names with descriptions), or `sku` (the entry, as in the
     catalogue's files) and `unknown` (paths without a known value), or `table` (`about`, `sources`, `rows`).
     """
     if sku is not None and table is not None:
@@ -84,6 +82,6 @@ def _entry(sku: Sku) -> dict[str, object]:
 
 def _print(content: dict[str, object], lines: Iterable[str], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"version": JSON_VERSION, **content}, indent=2))
+        print_document("catalog", content)
     else:
         say("\n".join(lines))

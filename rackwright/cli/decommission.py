@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -10,7 +9,8 @@ import typer
 
 from rackwright.cli.arguments import ClusterFile, Limit
 from rackwright.cli.install import typed_pairs, typed_serials
-from rackwright.cli.lines import say, say_exactly
+from rackwright.cli.json_output import print_document
+from rackwright.cli.lines import say
 from rackwright.cli.machines_view import Steps, exit_code, show_outcomes, show_plan
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
@@ -80,7 +80,7 @@ def _decommission(
             path, certificates[one.node] = found
             say(f"{one.node}: certificate ({certificates[one.node]['result']}): {path}", err=as_json)
     if as_json:
-        say_exactly(json.dumps(certificates, indent=2) + "\n")
+        print_document("decommission", {"cluster": cluster.name, "certificates": certificates})
     return exit_code(outcomes, State.ERASED)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile, Limit
-from rackwright.cli.lines import say, say_exactly
+from rackwright.cli.json_output import print_document
+from rackwright.cli.lines import say
 from rackwright.cli.machines_view import Steps, exit_code, show_outcomes, show_survey
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
@@ -76,7 +76,7 @@ def _discover(cluster: Cluster, nodes: list[Node], adopt: Path | None, *, as_jso
     surveys = {node.name: compare(node, inventory) for node, inventory in found}
     if as_json:
         documents = {node.name: inventory.model_dump(mode="json", by_alias=True) for node, inventory in found}
-        say_exactly(json.dumps(documents, indent=2) + "\n")
+        print_document("discover", {"cluster": cluster.name, "machines": documents})
     else:
         for name, lines in surveys.items():
             show_survey(Console(), name, lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from dataclasses import replace
@@ -13,7 +12,8 @@ import typer
 import typer.core
 
 from rackwright.atomic_write import write_atomically
-from rackwright.cli.arguments import ClusterFile, Limit
+from rackwright.cli.arguments import ClusterFile, Limit, Verbose
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan, summary
 from rackwright.cli.progress import Progress
@@ -95,14 +95,14 @@ def check_command(
         write_atomically(textfile, metrics, mode=0o644, durable=False)
     if as_json:
         report = document(result, seconds, last_in_sync)
-        typer.echo(json.dumps(report if repaired is None else {**report, "repair": repaired}, indent=2))
+        print_document("drift", report if repaired is None else {**report, "repair": repaired})
     else:
         out = Console(soft_wrap=True)
         for name, count in (repaired or {}).get("repaired", {}).items():
             out.print(f"{name}: {count} repaired", highlight=False)
         for name, why in (repaired or {}).get("left", {}).items():
             out.print(f"{name}: not repaired: {why}", highlight=False, markup=False)
-        show_plan(result, out)
+        show_plan(result, out, more=f"rackwright plan {file} -v")
     raise typer.Exit(result.exit_code)
 
 
@@ -140,6 +140,7 @@ def install_command(
     ] = TEXTFILES,
     limit: Limit = None,
     yes: Yes = False,
+    verbose: Verbose = False,
 ) -> None:
     """Check for drift on a schedule, declared in a file beside the cluster file.
 
@@ -153,7 +154,7 @@ def install_command(
         )
     declared = Declaration(every_seconds=seconds_of(every), mode=mode, on=on, textfiles=textfiles)
     urls = read_urls(notify) if notify is not None else None
-    _end_install(install(cluster, declared, urls=urls, limit=limit, agree=_agree(yes)))
+    _end_install(install(cluster, declared, urls=urls, limit=limit, agree=_agree(yes, verbose)))
 
 
 def install_as_declared(file: Path, limit: str | None, yes: bool) -> None:
@@ -165,7 +166,7 @@ def install_as_declared(file: Path, limit: str | None, yes: bool) -> None:
             f"The declaration of the drift check beside {file} is gone.",
             hint=f"install it again: rackwright drift install {file} --every 30m",
         )
-    _end_install(install(cluster, declared, limit=limit, agree=_agree(yes)))
+    _end_install(install(cluster, declared, limit=limit, agree=_agree(yes, verbose=False)))
 
 
 def _end_install(done: Done) -> None:
@@ -179,21 +180,23 @@ def _end_install(done: Done) -> None:
 
 
 @drift_app.command("uninstall")
-def uninstall_command(file: ClusterFile, limit: Limit = None, yes: Yes = False) -> None:
+def uninstall_command(
+    file: ClusterFile, limit: Limit = None, yes: Yes = False, verbose: Verbose = False
+) -> None:
     """Remove the scheduled check from the nodes and from this machine.
 
     Exit status: 0 removed, 2 declined, 4 a node was unreachable, 1 error.
     """
-    done = uninstall(load_cluster(file), limit=limit, agree=_agree(yes))
+    done = uninstall(load_cluster(file), limit=limit, agree=_agree(yes, verbose))
     _show(done)
     raise typer.Exit(done.exit_code)
 
 
-def _agree(yes: bool) -> Any:  # noqa: ANN401 - rackwright.drift.install.Agree
+def _agree(yes: bool, verbose: bool) -> Any:  # noqa: ANN401 - rackwright.drift.install.Agree
     def agree(plan: PlanResult | None, here: Operations) -> bool:
         out = Console(soft_wrap=True)
         if plan is not None:
-            show_plan(plan, out)
+            show_plan(plan, out, verbose=verbose)
         for operation in here:
             out.print(f"here: {operation.name}", highlight=False, markup=False)
         if yes:

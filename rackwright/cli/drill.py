@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.drill_view import show_result, show_table
+from rackwright.cli.json_output import print_document
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.documents.nearest import suggest
@@ -70,7 +70,9 @@ def alerts_command(
     with Notifications(rack, head.name, port) as notifications:
         results = run_drills(cluster, rack, notifications, chosen, limit, lambda one: show_result(view, one))
     if as_json:
-        typer.echo(json.dumps([one.to_json() for one in results], indent=2))
+        print_document(
+            "drill.alerts", {"cluster": cluster.name, "drills": [one.to_json() for one in results]}
+        )
     else:
         show_table(results, () if alert else without_drill())
     raise typer.Exit(int(_status({one.outcome for one in results}, given=bool(alert))))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from rackwright.cli.arguments import ClusterFile, Limit
+from rackwright.cli.arguments import AsJson, ClusterFile, Limit
 from rackwright.cli.fabric_view import show_check, show_fabric
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
@@ -27,7 +27,6 @@ fabric_app = typer.Typer(
 Network = Annotated[
     str | None, typer.Option(metavar="NETWORK", help="Only this network's fabric; all of them if left out.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
 
 
 @fabric_app.command("show")
@@ -53,7 +52,7 @@ def show_command(
         found, status = {one.network: one.found for one in report.fabrics}, report.exit_code
     pairs = [(fabric, found.get(fabric.network)) for fabric in fabrics]
     if as_json:
-        typer.echo(json.dumps(show_json(cluster.name, pairs), indent=2))
+        print_document("fabric", show_json(cluster.name, pairs))
     else:
         for fabric, one in pairs:
             show_fabric(fabric, one, cables=cables)
@@ -73,7 +72,7 @@ def check_command(
     with Console(stderr=True).status(f"asking the nodes of {cluster.name} ...") as status:
         report = check(cluster, network=network, limit=limit, progress=lambda text: status.update(text))
     if as_json:
-        typer.echo(json.dumps(report.to_json(), indent=2))
+        print_document("fabric.check", report.to_json())
     else:
         show_check(report, wide_console())
         say(f"fabric: {report.verdict}")

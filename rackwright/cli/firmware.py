@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from rackwright.cli.firmware_view import (
     show_plan,
     show_reports,
 )
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.nodes_consent import agree_to_nodes
 from rackwright.cli.terminal import Console, wide_console
@@ -73,8 +73,8 @@ def check_command(
     """
     cluster, reports = _surveyed(file, limit)
     if as_json:
-        document = {"version": 1, "cluster": cluster.name, "nodes": [one.to_json() for one in reports]}
-        typer.echo(json.dumps(document, indent=2))
+        found = [one.to_json() for one in reports]
+        print_document("firmware.check", {"cluster": cluster.name, "nodes": found})
     else:
         show_reports(reports, wide_console(), verbose=verbose)
     raise typer.Exit(int(exit_code(reports)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from rackwright.cli.arguments import Limit
 from rackwright.cli.health_view import show_health
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.cli.would_view import show_would
@@ -86,7 +86,7 @@ def health_command(
 
 def _print(fleet: FleetHealth, *, as_json: bool, verbose: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(fleet.to_json(), indent=2))
+        print_document("health", fleet.to_json())
     else:
         show_health(fleet, wide_console(), verbose=verbose)
 
@@ -111,7 +111,7 @@ def _would(file: Path | None, limit: str | None, *, as_json: bool) -> int:
     with Console(stderr=True).status(f"reading the records of {cluster.name} ..."):
         fleet = would(cluster, limit=limit)
     if as_json:
-        typer.echo(json.dumps(fleet.to_json(), indent=2))
+        print_document("health.would", fleet.to_json())
     else:
         show_would(fleet, wide_console())
     return int(fleet.exit_code)

@@ -1,6 +1,5 @@
 """`rackwright lab`: the rack on a laptop."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from rackwright.cli.json_output import print_document
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
@@ -69,7 +69,7 @@ def status(
     """Show the rack's nodes, their limits and their faults."""
     result = _rack(file).status()
     if as_json:
-        typer.echo(json.dumps(result.to_json(), indent=2))
+        print_document("lab.status", result.to_json())
     else:
         _show(result)
 

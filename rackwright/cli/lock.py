@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ClusterFileError, ExitCode, Problem
@@ -18,8 +18,6 @@ from rackwright.lock.index import Index, read_index
 from rackwright.lock.lock_file import lock_text
 from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import Solution, solve
-
-JSON_VERSION = 1
 
 
 def lock_command(
@@ -58,7 +56,7 @@ def lock_command(
             path.write_text(text, encoding="utf-8")
     remaining = _remaining(file) if state in ("written", "unchanged", "current") else []
     if as_json:
-        typer.echo(json.dumps(_json(str(file), str(path), state, solution, remaining), indent=2))
+        print_document("lock", _json(str(file), str(path), state, solution, remaining))
     else:
         say("\n".join((*_lines(path.name, state, solution), *_still(remaining))))
     if solution.refused:
@@ -89,7 +87,6 @@ def _json(
     file: str, path: str, state: str, solution: Solution, remaining: list[Problem]
 ) -> dict[str, object]:
     return {
-        "version": JSON_VERSION,
         "file": file,
         "lock": path,
         "state": state,

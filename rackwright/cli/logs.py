@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from typing import Annotated
@@ -10,7 +9,8 @@ from typing import Annotated
 import typer
 
 from rackwright.boundary import printable
-from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.arguments import AsJson, ClusterFile
+from rackwright.cli.json_output import print_document
 from rackwright.cli.logs_follow import Follower
 from rackwright.cli.logs_view import show_doubts, show_lines
 from rackwright.cli.terminal import Console
@@ -59,7 +59,6 @@ Lines = Annotated[int, typer.Option(min=1, max=LINES_MAX, help="The newest so ma
 Follow = Annotated[
     bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C, or the end of the job.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
 
 
 def logs_command(
@@ -100,7 +99,7 @@ def logs_command(
         with Console(stderr=True).status("reading logs ..."):
             report = read_logs(cluster, question, pool)
         if as_json:
-            typer.echo(json.dumps(report.to_json(), indent=2))
+            print_document("logs", report.to_json())
         else:
             show_lines(report.lines)
             show_doubts(report, question.lines)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say, say_exactly
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import RackwrightError
@@ -20,7 +20,7 @@ def render_command(
     node: Annotated[str, typer.Option(metavar="NODE", help="The node to render.")],
     path: Annotated[str | None, typer.Option(help="Print only the text of this file.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the files to this folder instead.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print {path: text} as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON document.")] = False,
 ) -> None:
     """Print every file a node would get in full; secrets are placeholders."""
     from rackwright.engine.render import render_node  # it loads pyinfra, which --help does not need
@@ -38,7 +38,7 @@ def render_command(
             target.write_text(text)
         say(f"{len(files)} files of {node} are below {out}")
     elif as_json:
-        typer.echo(json.dumps(files, indent=2))
+        print_document("render", {"cluster": cluster.name, "node": node, "files": files})
     else:
         for name, text in files.items():
             say_exactly(f"==> {name} <==\n{text}\n")

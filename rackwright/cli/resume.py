@@ -11,6 +11,7 @@ import typer
 
 from rackwright.boundary import printable
 from rackwright.cli.apply import Consent, Erase, carry_out
+from rackwright.cli.arguments import Verbose
 from rackwright.cli.drift import install_as_declared, uninstall_command
 from rackwright.cli.lines import say
 from rackwright.cli.reboot import carry_out_reboot
@@ -40,6 +41,7 @@ def resume_command(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     erase: Erase = None,
+    verbose: Verbose = False,
 ) -> None:
     """Continue an interrupted run: same cluster file, nodes, roles and waves.
 
@@ -62,7 +64,7 @@ def resume_command(
     if others:
         _confirm(known, yes)
     _warn_if_edited(known, place)
-    _continue(known, place, Consent(None, yes, False, erase=erase), resumed=known.run if others else None)
+    _continue(known, place, Consent(None, yes, verbose, erase=erase), resumed=known.run if others else None)
 
 
 def _continue(known: Run, file: Path, consent: Consent, *, resumed: str | None) -> None:

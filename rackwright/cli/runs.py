@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 from rich.table import Table
 
 from rackwright.boundary import printable
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
@@ -51,7 +51,7 @@ def runs_command(
         others = all_runs(load_cluster(file))
         found, problem = others.runs, others.problem
     if as_json:
-        typer.echo(json.dumps([_summary(known) for known in found], indent=2))
+        print_document("runs", {"runs": [_summary(known) for known in found]})
     else:
         _list(found)
         for known in found if file is not None else []:
@@ -91,7 +91,7 @@ def _summary(run: Run) -> dict[str, Any]:
 
 def _show(run: Run, as_json: bool, file: Path | None) -> None:
     if as_json:
-        typer.echo(json.dumps({**_summary(run), "events": run.events}, indent=2))
+        print_document("run", {**_summary(run), "events": run.events})
         return
     summary = _summary(run)
     _say(f"run {run.run} of {summary['cluster']}: {run.state}, by {summary['by']}: {summary['command']}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import getpass
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.arguments import AsJson, ClusterFile
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.secrets_rotate import rotate_command
 from rackwright.clusterfile.load import load_cluster
@@ -17,6 +18,7 @@ from rackwright.engine.new_secrets import needed_secrets
 from rackwright.errors import SecretsError
 from rackwright.rotation.supplied import is_generated, replace_command
 from rackwright.secrets.backup import back_up, restore
+from rackwright.secrets.content import Content
 from rackwright.secrets.recipients import add_recipient, own_key, remove_recipient
 from rackwright.secrets.store import SecretStore, store_of
 
@@ -55,9 +57,14 @@ def init_command(
 
 
 @secrets_app.command("list")
-def list_command(file: ClusterFile) -> None:
+def list_command(file: ClusterFile, as_json: AsJson = False) -> None:
     """List the secrets by name: when each last changed, and whether its rotation is due or unfinished."""
-    content = _store(file).content()
+    store = _store(file)
+    content = store.content()
+    if as_json:
+        listed = [_described(content, name) for name in sorted(content.secrets)]
+        print_document("secrets", {"cluster": load_cluster(file).name, "secrets": listed})
+        return
     for name in sorted(content.secrets):
         notes = [content.changed.get(name, "not known when")]
         if name in content.previous or name in content.pending:
@@ -120,11 +127,18 @@ def trust_command(file: ClusterFile) -> None:
 
 
 @secrets_app.command("show-recipients")
-def show_recipients_command(file: ClusterFile) -> None:
+def show_recipients_command(file: ClusterFile, as_json: AsJson = False) -> None:
     """List the public keys that can decrypt the store, your own marked."""
     store = _store(file)
     mine = own_key()
     keys = store.content().recipients
+    if as_json:
+        listed = [
+            {"key": key, "own": key == mine, "decrypts": key in keys}
+            for key in sorted(keys | store.file.team())
+        ]
+        print_document("secrets.recipients", {"cluster": load_cluster(file).name, "recipients": listed})
+        return
     for key in sorted(keys):
         say(f"{key} (this user)" if key == mine else key)
     for key in sorted(store.file.team() - keys):
@@ -155,6 +169,15 @@ def remove_recipient_command(key: Key, file: ClusterFile) -> None:
     ):
         if names:
             say("\n".join([what, *(f"  {replace_command(cluster, name)}" for name in names)]))
+
+
+def _described(content: Content, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "changed": content.changed.get(name),
+        "rotation_unfinished": name in content.previous or name in content.pending,
+        "seen_by_removed": sorted(content.seen_by_removed.get(name, ())),
+    }
 
 
 def _store(file: Path) -> SecretStore:

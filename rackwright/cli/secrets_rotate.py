@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.arguments import ClusterFile, Verbose
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_plan
 from rackwright.cli.progress import Progress
@@ -31,6 +31,7 @@ def rotate_command(
     confirm: Annotated[
         str | None, typer.Option(metavar="CLUSTER", help="The cluster's name, instead of typing it.")
     ] = None,
+    verbose: Verbose = False,
 ) -> None:
     """Generate a new value, and put it on every node that uses it.
 
@@ -44,7 +45,7 @@ def rotate_command(
 
     def agree(rotation: Rotation) -> bool:
         progress.pause()
-        _show(rotation)
+        _show(rotation, verbose=verbose)
         agreed = _confirmed(cluster.name, confirm)
         progress.resume()
         return agreed
@@ -66,10 +67,10 @@ def rotate_command(
         say(f"put the new key on the nodes: rackwright drift install {file} --every TIME")
 
 
-def _show(rotation: Rotation) -> None:
+def _show(rotation: Rotation, *, verbose: bool) -> None:
     out = Console(soft_wrap=True)
     if rotation.plan is not None:
-        show_plan(rotation.plan, out)
+        show_plan(rotation.plan, out, verbose=verbose)
     if rotation.unfinished:
         say(f"An earlier rotation of {rotation.name} was interrupted and is finished now.")
     say(f"Rotation of {rotation.name}:")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.clusterfile.load import load
 from rackwright.clusterfile.origins import Origins, Value
@@ -17,8 +18,6 @@ from rackwright.documents.nearest import suggest
 from rackwright.errors import RackwrightError
 from rackwright.lab.ports import ports
 from rackwright.model.cluster import Cluster, Node
-
-JSON_VERSION = 1
 
 
 def show_command(
@@ -29,7 +28,7 @@ def show_command(
     """Show the resolved cluster: ranges expanded, defaults filled in, each value with its origin.
 
     Without --node: the settings of the whole cluster and a line for each node. The JSON has
-    `version` (1), `file`, `node` (a name or null), `values` (each with `path`, `value` and `origin`,
+    `file`, `node` (a name or null), `values` (each with `path`, `value` and `origin`,
     which has `kind`, `text` and `line`) and, without --node, `nodes`, the names, and `details`: of each
     node, what a tool needs to make a machine for it (vagrant/Vagrantfile does).
     """
@@ -42,12 +41,12 @@ def show_command(
         )
     values = list(origins.cluster_values() if node is None else origins.node_values(cluster.by_name[node]))
     if as_json:
-        content: dict[str, object] = {"version": JSON_VERSION, "file": str(file), "node": node}
+        content: dict[str, object] = {"file": str(file), "node": node}
         content["values"] = [asdict(value) for value in values]
         if node is None:
             content["nodes"] = list(cluster.by_name)
             content["details"] = [_details(cluster, each) for each in cluster.nodes]
-        typer.echo(json.dumps(content, indent=2))
+        print_document("show", content)
         return
     say("\n".join(_table(_row(value) for value in values)))
     if node is None:

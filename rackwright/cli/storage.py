@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rackwright.cli.arguments import ClusterFile, Limit
+from rackwright.cli.arguments import AsJson, ClusterFile, Limit
+from rackwright.cli.json_output import print_document
 from rackwright.cli.storage_view import show_bench, show_filesystems
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
@@ -25,7 +25,6 @@ storage_app = typer.Typer(
 )
 
 Name = Annotated[str | None, typer.Option("--fs", metavar="NAME", help="Only this filesystem. Default: all.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
 
 
 @storage_app.command("show")
@@ -34,7 +33,7 @@ def show_command(file: ClusterFile, name: Name = None, as_json: AsJson = False) 
     cluster = load_cluster(file, locked=False)
     filesystems = chosen(cluster, name)
     if as_json:
-        typer.echo(json.dumps(show_json(cluster, filesystems), indent=2))
+        print_document("storage.show", show_json(cluster, filesystems))
     else:
         show_filesystems(cluster, filesystems, wide_console())
 
@@ -86,7 +85,7 @@ def _run(
             progress=lambda text: status.update(f"storage bench: {text} ..."),
         )
     if as_json:
-        typer.echo(json.dumps(report.to_json(), indent=2))
+        print_document("storage", report.to_json())
     else:
         show_bench(report, wide_console())
     raise typer.Exit(int(report.exit_code))

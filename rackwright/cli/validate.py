@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.clusterfile.load import load
 from rackwright.errors import ClusterFileError, ExitCode, Problem
-
-JSON_VERSION = 1
 
 
 def validate_command(
@@ -27,7 +25,7 @@ def validate_command(
 
     A mistake is refused by every command; a warning is about what is allowed and rarely meant.
 
-    Works offline; reads the file, the lock next to it and the key files it names. The JSON has `version` (1), `file`, `valid` and
+    Works offline; reads the file, the lock next to it and the key files it names. The JSON has `file`, `valid` and
     `problems` and `warnings`, each in file order with `file`, `line` and `column` (from 1), `path`, `value`,
     `message` and `hint`; `path` is empty for the file as a whole, and `value` and `hint` may be null.
 
@@ -63,10 +61,9 @@ def _count(number: int, what: str) -> str:
 
 def _print_json(file: Path, problems: Sequence[Problem], warnings: Sequence[Problem]) -> None:
     content = {
-        "version": JSON_VERSION,
         "file": str(file),
         "valid": not problems,
         "problems": [asdict(problem) for problem in problems],
         "warnings": [asdict(warning) for warning in warnings],
     }
-    typer.echo(json.dumps(content, indent=2))
+    print_document("validate", content)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rackwright.cli.arguments import ClusterFile, Limit, Role
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.cli.verify_view import show_verify
@@ -38,7 +38,7 @@ def verify_command(
     if junit is not None:
         write_junit(report, junit)
     if as_json:
-        typer.echo(json.dumps(report.to_json(), indent=2))
+        print_document("verify", report.to_json())
     else:
         show_verify(report, wide_console(), verbose=verbose)
     raise typer.Exit(int(report.exit_code))

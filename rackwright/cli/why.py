@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.json_output import print_document
 from rackwright.cli.terminal import STYLES, Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.documents.nearest import suggest
@@ -45,7 +45,7 @@ def why_command(
     with Console(stderr=True).status(f"asking about {node} ..."):
         found = why(cluster, cluster.by_name[node], file)
     if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=2))
+        print_document("why", found.to_json())
     else:
         console = Console(highlight=False, soft_wrap=True)
         for part in found.parts:

@@ -62,7 +62,7 @@ def in_sync(plan: PlanResult) -> list[str]:
 def document(plan: PlanResult, seconds: float, last_in_sync: LastInSync) -> dict[str, Any]:
     """The JSON `rackwright drift --json` prints."""
     return {
-        "schema": SCHEMA_VERSION,
+        "version": SCHEMA_VERSION,
         "rackwright": __version__,
         "cluster": plan.cluster,
         "file_sha256": plan.sha256,

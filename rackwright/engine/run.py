@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rackwright.engine.head_lock import HeadLock
 from rackwright.engine.journal import Journal, event_line
@@ -44,6 +45,21 @@ class Applied:
     def noting(self, *notes: str | None) -> Applied:
         """The same, with further notes; None is none."""
         return replace(self, notes=(*self.notes, *(note for note in notes if note is not None)))
+
+    def to_json(self) -> dict[str, Any]:
+        """What `apply --json` prints."""
+        done = self.result
+        return {
+            "cluster": self.plan.cluster,
+            "exit_code": int((done or self.plan).exit_code),
+            "run": self.run,
+            "planned_changes": self.plan.changes,
+            "applied": done is not None,
+            "interrupted": done is not None and done.interrupted,
+            "unknown": {node.node: node.error or "" for node in self.plan.failed},
+            "nodes": [one.to_json() for one in done.nodes.values()] if done is not None else [],
+            "notes": list(self.notes),
+        }
 
     @property
     def in_sync(self) -> list[str]:

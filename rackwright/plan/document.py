@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rackwright.errors import RackwrightError
 from rackwright.plan.changes import Kind
+from rackwright.plan.node_plan import PlanResult
 
 
 class _Document(BaseModel):
@@ -104,3 +107,16 @@ def check_plan(document: Mapping[str, Any]) -> None:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the document"
         raise ValueError(f"{place}: {first['msg']}") from None
+
+
+def read_plan(path: Path) -> PlanResult:
+    """The plan of a file that `plan --out` wrote; RackwrightError where it is not one."""
+    try:
+        document = json.loads(path.read_text())
+        check_plan(document)
+        return PlanResult.from_json(document)
+    except (OSError, ValueError) as error:
+        raise RackwrightError(
+            f"The plan {path} cannot be used: {error}.",
+            hint="make one with: rackwright plan FILE --out plan.json",
+        ) from error

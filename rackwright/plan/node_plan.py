@@ -226,6 +226,18 @@ class NodeOutcome:
         """What a node said becomes printable."""
         _make_printable(self, "error")
 
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON data, without the differences that the plan has."""
+        return {
+            "node": self.node,
+            "ok": self.ok,
+            "changed": self.changed,
+            "seconds": round(self.seconds, 2),
+            "unreachable": self.unreachable,
+            "error": self.error,
+            "reboot": [change.to_json() for change in self.reboot],
+        }
+
     @property
     def as_declared(self) -> bool:
         """Whether it is as declared now, with no reboot due."""

@@ -20,7 +20,7 @@ def drilled(site: Site, *options: str) -> list[dict[str, object]]:
     """Results of `rackwright drill alerts`; the test judges them, not the exit status alone."""
     ran = site.cli("drill", "alerts", str(site.file), "--json", *options, expect=None, timeout=3600)
     assert ran.status in (0, 3), ran
-    found: list[dict[str, object]] = json.loads(ran.out)
+    found: list[dict[str, object]] = json.loads(ran.out)["drills"]
     return found
 
 

@@ -97,7 +97,7 @@ class Operator(Site):
 
     def power(self, action: str, *words: str) -> str:
         """What became of `rackwright bmc power`."""
-        result: dict[str, str] = self.bmc("power", action, "--json", *words).json()[machine.NAME]
+        result: dict[str, str] = self.bmc("power", action, "--json", *words).json()["nodes"][machine.NAME]
         return next(iter(result.values()))
 
     def install(self, *options: str, expect: int | None = 0) -> Ran:

@@ -41,7 +41,7 @@ def test_power_is_switched_and_read(ipmi: Operator):
 def test_the_boot_device_is_set(ipmi: Operator):
     """virtualbmc keeps it until it is changed, and reports it as once: its flags are fixed."""
     for target, libvirt_name in (("pxe", "network"), ("cd", "cdrom"), ("disk", "hd")):
-        said = ipmi.bmc("boot-order", target, "--json").json()
+        said = ipmi.bmc("boot-order", target, "--json").json()["nodes"]
         assert said == {machine.NAME: {"boot order": f"{target}, once"}}
         assert f"<boot dev='{libvirt_name}'/>" in ipmi.private.virsh("dumpxml", machine.NAME).out
 

@@ -53,11 +53,13 @@ def test_status_power_and_boot_order(operator: Operator):
         assert operator.power(action, "--confirm", machine.NAME) == f"power {action} accepted"
         assert machine.runs(private) is (action == "reset")
 
-    assert operator.bmc("boot-order", "--json").json() == {
+    assert operator.bmc("boot-order", "--json").json()["nodes"] == {
         machine.NAME: {"boot order": "disk, until changed"}
     }
     for target, becomes in (("pxe", "pxe, until changed"), ("none", "disk, until changed")):
-        assert operator.bmc("boot-order", target, "--json").json() == {machine.NAME: {"boot order": becomes}}
+        assert operator.bmc("boot-order", target, "--json").json()["nodes"] == {
+            machine.NAME: {"boot order": becomes}
+        }
     refused = operator.bmc("boot-order", "cd", expect=1)
     assert "Target libvirt device Cd does not exist" in refused.err
 
@@ -171,7 +173,7 @@ def _nothing_left(operator: Operator) -> None:
     assert operator.record().media == ""
     assert not list((operator.state / "rackwright" / operator.name / "install" / "media").glob("*"))
     assert "cdrom" not in operator.private.virsh("dumpxml", "--inactive", machine.NAME).out
-    assert operator.bmc("boot-order", "--json").json() == {
+    assert operator.bmc("boot-order", "--json").json()["nodes"] == {
         machine.NAME: {"boot order": "disk, until changed"}
     }
     assert not list((operator.private.folder / "redfish" / "state").rglob("*.iso"))

@@ -296,7 +296,7 @@ def test_the_power_is_read_again_after_the_nodes_were_typed(rackwright, site, mo
 def test_power_on_asks_nothing(rackwright, site):
     status, out, _ = rackwright("power", "on", "--limit", "gpu[1-2]", "--json")
     assert status == 0
-    assert json.loads(out) == {"gpu1": {"result": "is on already"}, "gpu2": {"result": "power on accepted"}}
+    assert json.loads(out)["nodes"] == {"gpu1": {"result": "is on already"}, "gpu2": {"result": "power on accepted"}}
     assert [body for _, _, body in site[2].changes()] == [{"ResetType": "On"}]
 
 
@@ -309,7 +309,7 @@ def test_log(rackwright):
             "  2026-11-02 19:34:34Z  warning   Connectivity status changed to Link Failure for adapter in slot 3, port 1",
         ],
     )
-    (entry,) = json.loads(rackwright("log", "--limit", "gpu1", "-n", "1", "--json")[1])["gpu1"]
+    (entry,) = json.loads(rackwright("log", "--limit", "gpu1", "-n", "1", "--json")[1])["nodes"]["gpu1"]
     assert entry["severity"] == "ok"
 
 

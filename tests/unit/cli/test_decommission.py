@@ -121,7 +121,7 @@ def test_how_it_ends(rackwright, file, ran, states, refused, status):
     ran.states, ran.refused = states, set(refused)
     found = rackwright("decommission", file, "--limit", "w[1-2]", "--json")
     assert found.status == status
-    certificates = json.loads(found.out)
+    certificates = json.loads(found.out)["certificates"]
     assert set(certificates) == {"w1", "w2"} - set(refused)
     assert certificates["w1"]["result"] == "erased"
     if states.get("w2") is State.FAILED:

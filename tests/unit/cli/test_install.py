@@ -246,7 +246,7 @@ def test_what_was_discovered_is_compared(rackwright, file, ran):
 def test_inventories_are_printed_as_json_and_nothing_beside_them(rackwright, file, ran):
     survey("w1", 1, disk(1, signatures=SIGNS), **MINE)
     found = rackwright("discover", file, "--limit", "w1", "--json")
-    printed = json.loads(found.out)
+    printed = json.loads(found.out)["machines"]
     assert list(printed) == ["w1"]
     assert printed["w1"]["disks"][0]["signatures"] == SIGNS
     assert printed["w1"]["pci"][0]["class"] == "0200"

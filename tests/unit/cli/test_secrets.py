@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 from pathlib import Path
 
@@ -181,3 +182,18 @@ def _nothing(cluster):
 
     nodes = {node.name: NodePlan(node.name) for node in cluster.nodes}
     return PlanResult(cluster.name, str(cluster.path), cluster.sha256, nodes)
+
+
+def test_names_and_recipients_as_documents(file, values):
+    found = json.loads(values("list", file, "--json").out)
+    assert (found["kind"], found["cluster"]) == ("rackwright.secrets", load_cluster(file).name)
+    assert [one["name"] for one in found["secrets"]] == ["munge_key", "slurmdbd_password"]
+    assert all(one["changed"] and not one["rotation_unfinished"] for one in found["secrets"])
+    other = str(Identity.generate().to_public())
+    values("add-recipient", other, file)
+    values("remove-recipient", other, file)
+    assert [one["seen_by_removed"] for one in json.loads(values("list", file, "--json").out)["secrets"]] == [
+        [other]
+    ] * 2
+    [own] = json.loads(values("show-recipients", file, "--json").out)["recipients"]
+    assert (own["own"], own["decrypts"]) == (True, True)

@@ -60,6 +60,7 @@ def test_json_of_a_correct_file(rackwright, good):
     result = rackwright("validate", good, "--json")
     assert result.status == 0
     assert json.loads(result.out) == {
+        "kind": "rackwright.validate",
         "version": 1,
         "file": str(good),
         "valid": True,

@@ -63,6 +63,6 @@ def test_every_node_renders_whole(tmp_path: Path, example: Path):
 def test_the_program_renders_a_node(tmp_path: Path):
     file = copied(INVENTORY / "example-dgx-h100.yaml", tmp_path)
     render = ("-m", "rackwright", "render", str(file), "--node", load_cluster(file).nodes[-1].name)
-    files = json.loads(_python(tmp_path, *render, "--json"))
+    files = json.loads(_python(tmp_path, *render, "--json"))["files"]
     assert {"/etc/hosts", "/etc/slurm/slurm.conf", "/etc/munge/munge.key"} <= set(files)
     assert _python(tmp_path, *render, "--path", "/etc/hosts") == files["/etc/hosts"]

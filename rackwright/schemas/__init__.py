@@ -1,0 +1,1 @@
+"""What `--json` prints: a model of each document, and its JSON Schema."""
