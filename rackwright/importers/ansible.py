@@ -84,7 +84,7 @@ def _variable_files(
         shown = str(file.relative_to(folder.parent))
         if name not in known:
             inventory.ignored.append(
-                f"{shown}: the inventory has no such {'group' if folder.name == 'group_vars' else 'host'}"
+                f"{shown}: of a {'group' if folder.name == 'group_vars' else 'host'} that the inventory does not have"
             )
             continue
         text = read_text(file)
