@@ -57,6 +57,12 @@ def find_plaintext_secrets(report: Report) -> None:
     _scan_comments(report)
 
 
+def looks_secret(text: str) -> bool:
+    """Whether a text, wherever it is, is key material or a URL with credentials."""
+    found = _PEM.search(text) or _AGE.search(text) or _LONG.fullmatch("".join(text.split()))
+    return found is not None or (_URL.search(text) is not None and not text.startswith("ssh://"))
+
+
 def _texts(path: DataPath, value: Data) -> Iterator[tuple[DataPath, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():

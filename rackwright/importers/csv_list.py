@@ -57,10 +57,10 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
             if any(cells) and not cells[0].startswith("#"):
                 rows.append((start, cells))
             start = reader.line_num + 1
-    except csv.Error as error:
+    except csv.Error:
         raise RackwrightError(
-            f"{path.name}:{start}: The row is not CSV: {error}.",
-            hint=f'put a text with `{delimiter}` or quotes in quotes: "K17 ""spare"""',
+            f"{path.name}:{start}: The row is not CSV: a quote is not closed, or ends before its text does.",
+            hint=f'put a text with {"tabs" if delimiter == chr(9) else f"`{delimiter}`"} or quotes in quotes: "K17 ""spare"""',
         ) from None
     return rows
 

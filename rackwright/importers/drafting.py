@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rackwright.catalog.read import catalogue
 from rackwright.importers.folding import Folded, fold_nodes
-from rackwright.importers.records import Cell, Setting, Source, quoted
+from rackwright.importers.records import Cell, Setting, Source, counted, quoted
 from rackwright.importers.resolve import Found
 from rackwright.importers.subnets import Subnet, subnet_of, usable
 from rackwright.model.strings import JumpHost, UserName
@@ -138,7 +138,8 @@ def _settings(source: Source, ignored: list[str]) -> dict[Setting, Cell]:
             shared[key] = source.records[0].settings[key]
             continue
         counts = ", ".join(
-            f"{quoted(text) if text else 'none'} ({count} nodes)" for text, count in values.most_common(6)
+            f"{quoted(text) if text else 'none'} ({counted(count, 'node')})"
+            for text, count in values.most_common(6)
         )
         ignored.append(f"{key.replace('_', ' ')}: nodes differ, and the file has one for all: {counts}")
         if key == "user":
@@ -168,7 +169,7 @@ def _domain(option: str | None, nodes: Sequence[Found], ignored: list[str]) -> V
             return Value(None, "the names of nodes have one that is not valid")
     if not counts:
         return Value(None)
-    found = ", ".join(f"{quoted(name)} ({count} nodes)" for name, count in counts.most_common(6))
+    found = ", ".join(f"{quoted(name)} ({counted(count, 'node')})" for name, count in counts.most_common(6))
     ignored.append(f"domains of nodes: they differ, and the file has one for all: {found}")
     return Value(None, f"the nodes have different ones: {found}")
 

@@ -7,7 +7,8 @@ Read after the documents of NetBox 3.7 and 4.x: `role` (`device_role` before 3.6
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,24 @@ from rackwright.boundary import read_json
 from rackwright.errors import RackwrightError
 from rackwright.importers.columns import field_of_variable
 from rackwright.importers.netbox_ports import Ports, read_ports
-from rackwright.importers.records import MAX_BYTES, Cell, Field, Record, Source, quoted, read_text
+from rackwright.importers.records import MAX_BYTES, Cell, Field, Record, Source, counted, quoted, read_text
 
 Json = Mapping[str, Any]
 ACTIVE = "active"
+_LEFT_OVER = (
+    *(
+        "tags",
+        "tenant",
+        "asset_tag",
+        "location",
+        "cluster",
+        "virtual_chassis",
+        "parent_device",
+        "comments",
+        "description",
+    ),
+    *("local_context_data", "primary_ip6"),
+)
 _ALL = "ask for all with `?limit=0`, e.g. `curl -H 'Authorization: Token ...' 'https://netbox/api/dcim/devices/?limit=0'`"
 
 
@@ -31,7 +46,8 @@ def read_netbox(devices: Path, *, interfaces: Path | None = None, cables: Path |
             source.files.append(path.name)
             read_ports(ports, _objects(path), kind, path.name)
     statuses: dict[str, list[str]] = {}
-    for number, device in enumerate(_objects(devices), 1):
+    found = _objects(devices)
+    for number, device in enumerate(found, 1):
         where = f"{devices.name}: device {device.get('id', number)}"
         status = _text(device, "status", "value") or _text(device, "status") or ACTIVE
         if status != ACTIVE:
@@ -40,11 +56,25 @@ def read_netbox(devices: Path, *, interfaces: Path | None = None, cables: Path |
             source.records.append(_record(device, where, ports, source))
     for status, names in statuses.items():
         source.ignored.append(
-            f"{len(names)} device{'' if len(names) == 1 else 's'} of status {quoted(status)}: "
+            f"{counted(len(names), 'device')} of status {quoted(status)}: "
             f"{', '.join(quoted(name) for name in names)}"
         )
     source.ignored += ports.ignored
+    source.ignored += _left_over(found)
     return source
+
+
+def _left_over(devices: Sequence[Json]) -> Iterator[str]:
+    """What devices have and no node: a line for all; and sites, of which a cluster has one."""
+    fields = [key for key in _LEFT_OVER if any(device.get(key) for device in devices)]
+    if fields:
+        yield f"fields of devices that a cluster file has nothing of: {', '.join(fields)}"
+    sites = Counter(site for device in devices if (site := _text(device, "site", "name")))
+    if len(sites) > 1:
+        names = ", ".join(
+            f"{quoted(name)} ({counted(count, 'device')})" for name, count in sites.most_common(6)
+        )
+        yield f"sites of devices: all are in one cluster file: {names}"
 
 
 def _objects(path: Path) -> list[Json]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from rackwright.clusterfile.plaintext_secrets import looks_secret
 from rackwright.documents.nearest import short
 from rackwright.errors import RackwrightError
 
@@ -87,6 +88,14 @@ def read_text(path: Path) -> str:
         raise RackwrightError(f"{path}:{line} is not UTF-8.", hint="save the file as UTF-8") from None
 
 
+def counted(number: int, what: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def quoted(text: str) -> str:
-    """A text of the source as messages and comments show it: one printable line, cut to 60 characters."""
-    return f"`{short(text)}`"
+    """A text of the source as messages and comments show it: one printable line, cut to 60 characters.
+
+    What looks like a secret is not shown.
+    """
+    return "`(hidden)`" if looks_secret(text) else f"`{short(text)}`"

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from rackwright.clusterfile.plaintext_secrets import looks_secret
 from rackwright.documents.nearest import listed
 from rackwright.importers.columns import header_of
 from rackwright.importers.names import as_label, split_host_name
@@ -23,6 +24,7 @@ ValueT = TypeVar("ValueT")
 _MAC: TypeAdapter[str] = TypeAdapter(Mac)
 _SERIAL: TypeAdapter[str] = TypeAdapter(MachineSerial)
 _HIGHEST = 200
+_SECRET = "It looks like a secret: remove it from the source and treat it as leaked."
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ class _Reader:
             self.source.mistakes.append(f"{self.record.where}: The node has no name.")
             return None
         try:
+            if looks_secret(cell.text):
+                raise ValueError(_SECRET)
             name, domain = split_host_name(cell.text)
         except ValueError as error:
             self.source.mistakes.append(f"{cell.where}: {quoted(cell.text)} cannot be a node's name: {error}")
@@ -168,6 +172,8 @@ class _Reader:
         if cell is None or not cell.text.strip():
             return None
         try:
+            if looks_secret(cell.text):
+                raise ValueError(_SECRET)
             return convert(cell.text.strip())
         except ValueError as error:
             message = str(error)
@@ -236,7 +242,7 @@ def _position(text: str) -> int:
     try:
         number = float(text.upper().removeprefix("U"))
     except ValueError:
-        number = -1
+        number = -1.0
     if not number.is_integer() or not 0 <= number <= _HIGHEST:
         raise ValueError(f"not a whole number from 0 to {_HIGHEST}")
     return int(number)

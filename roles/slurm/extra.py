@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SlurmExtra(Frozen):
-    """Lines at the end of Slurm's files, `Key=Value`; Slurm checks them, rackwright only that it sets no such key."""
+    """Lines at the end of Slurm's files, `Key=Value`; Slurm checks them, rackwright only that none sets a key of its own."""
 
     slurm_conf: ExtraLines = Field(
         default=(),

@@ -198,7 +198,7 @@ def test_root_and_differing_users_are_marked(rackwright, tmp_path):
     )
     (tmp_path / "h").write_text("[slurm-master]\nh1 ansible_user=a\n[slurm-node]\nw1 ansible_user=b\n")
     result = rackwright("import", "ansible", tmp_path / "h")
-    assert "the nodes have different ones: `a` (1 nodes), `b` (1 nodes)" in result.out
+    assert "the nodes have different ones: `a` (1 node), `b` (1 node)" in result.out
 
 
 @pytest.mark.parametrize(
@@ -267,3 +267,24 @@ def test_ranges():
     assert expand_hosts("r[1:2]-n[1:2]") == ["r1-n1", "r1-n2", "r2-n1", "r2-n2"]
     with pytest.raises(ValueError, match="more than 20000 hosts"):
         expand_hosts("n[1:999999999]")
+
+
+def test_the_only_controller_of_slurm_is_the_primary_of_several_heads(rackwright, tmp_path):
+    (tmp_path / "h").write_text(
+        "[all]\nk1 ansible_host=10.0.0.1\nk2 ansible_host=10.0.0.2\ns1 ansible_host=10.0.0.3\n"
+        "[kube-master]\nk1\nk2\n[slurm-master]\ns1\n[bastion]\nb1 ansible_host=192.0.2.1\n"
+    )
+    out = tmp_path / "cluster.yaml"
+    result = rackwright("import", "ansible", tmp_path / "h", "-o", out)
+    assert "ignored: h:11: `b1` of bastion is not a node of the cluster\n" in result.err
+    assert round_trip(out, out.read_text()).primary.name == "s1"
+
+
+def test_a_secret_in_the_wrong_place_is_not_shown(rackwright, tmp_path):
+    (tmp_path / "h").write_text("[slurm-master]\nh1 ansible_host=10.0.0.1 rack=AGE-SECRET-KEY-1QQQQQQ\n")
+    result = rackwright("import", "ansible", tmp_path / "h")
+    assert (
+        "rack `(hidden)`: It looks like a secret: remove it from the source and treat it as leaked."
+        in result.err
+    )
+    assert "1qq" not in (result.out + result.err).lower()

@@ -92,6 +92,8 @@ def test_what_is_not_taken_is_listed(rackwright, tmp_path):
             custom={"mac_address": "xx", "owner": "me"},
         ),
     ]
+    devices[0] |= {"tags": [{"id": 1, "name": "gpu"}], "tenant": {"id": 2, "name": "physics"}}
+    devices[1]["site"] = {"id": 9, "name": "DC East", "slug": "dc-east"}
     result = rackwright("import", "netbox", save(tmp_path / "d.json", devices))
     assert result.status == 0, result.err
     for line in (
@@ -103,6 +105,8 @@ def test_what_is_not_taken_is_listed(rackwright, tmp_path):
         "d.json: device 55, position: position `9.5`: not a whole number from 0 to 200",
         "d.json: device 55, custom field mac_address: mac `xx`: not a valid MAC address",
         "custom field `owner`: a cluster file has nothing of it, or has it from elsewhere",
+        "fields of devices that a cluster file has nothing of: tags, tenant",
+        "sites of devices: all are in one cluster file: `DC West` (9 devices), `DC East` (1 device)",
         "nodes written in lower case, with hyphens: `HEAD1` as head1, `HEAD2` as head2",
     ):
         assert f"ignored: {line}\n" in result.err
