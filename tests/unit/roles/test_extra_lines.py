@@ -8,20 +8,26 @@ import pytest
 
 from rackwright.cli import run
 from rackwright.data import Site
-from rackwright.extra_lines import BEGIN, END
+from rackwright.extra_lines import BEGIN, END, with_extra
 from rackwright.roles.access.deploy import sshd_conf
+from rackwright.roles.access.extra import AccessExtra
+from rackwright.roles.access.options import SSHD_CONF
+from rackwright.roles.access.verify import CHECKS as ACCESS_CHECKS
 from rackwright.roles.enroot_pyxis import texts as enroot_texts
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mariadb.sizes import server_conf
+from rackwright.roles.mariadb.verify import CHECKS as MARIADB_CHECKS
 from rackwright.roles.slurm import texts
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.time.deploy import chrony_conf
 from rackwright.roles.time.options import TimeOptions
+from rackwright.roles.time.verify import CHECKS as TIME_CHECKS
 from tests.unit.clusterfile.base_file import change, problems_of
 from tests.unit.roles.access_site import OPTIONS as ACCESS
 from tests.unit.roles.access_site import access_site
-from tests.unit.roles.fake_host import planned
+from tests.unit.roles.fake_facts import file
+from tests.unit.roles.fake_host import FakeHost, judged, planned
 from tests.unit.roles.sites import head, site, worker
 from tests.unit.roles.slurm_clusters import lab
 
@@ -205,3 +211,45 @@ def test_a_plan_says_how_many_extra_lines_a_file_has_and_that_they_change():
     assert [found.because for found in operation.changes] == [
         "extra lines of the cluster file change: 1 added, 0 removed"
     ]
+
+
+CHECKED = {
+    "time": (
+        TimeOptions.model_validate({"extra": {"chrony_conf": ["maxslewrate 500", "logchange 0.5"]}}),
+        TIME_CHECKS,
+        "chrony.conf has the declared extra lines",
+        "/etc/chrony/chrony.conf",
+    ),
+    "access": (
+        ACCESS.model_copy(update={"extra": AccessExtra(sshd_conf=("LogLevel VERBOSE", "Compression no"))}),
+        ACCESS_CHECKS,
+        "sshd's file has the declared extra lines",
+        SSHD_CONF,
+    ),
+    "mariadb": (
+        MariadbOptions.model_validate({"extra": {"server_cnf": ["max_connections = 500", "skip-log-bin"]}}),
+        MARIADB_CHECKS,
+        "MariaDB's file has the declared extra lines",
+        "/etc/mysql/mariadb.conf.d/90-rackwright.cnf",
+    ),
+}
+
+
+@pytest.mark.parametrize("role", CHECKED)
+def test_verify_sees_extra_lines_that_were_changed_by_hand(role):
+    options, checks, name, path = CHECKED[role]
+    cluster = site({role: options})
+    node = head(cluster)
+    (lines,) = (value for _, value in options.extra)
+
+    def judge(*found: str) -> tuple[str, str]:
+        host = FakeHost(file(path, with_extra("x\n", found)))
+        result = judged(role, checks, name, cluster, node, host)
+        return result.status, result.evidence
+
+    assert judge(*lines) == ("PASS", f"2 extra lines in {path}")
+    assert judge(lines[0]) == ("FAIL", f"{path} lacks the extra line {lines[1]!r}")
+    assert judge(*lines, "other 1") == ("FAIL", f"{path} has the extra line 'other 1', which is not declared")
+    assert judge(lines[1], lines[0]) == ("FAIL", f"{path} has the extra lines in another order")
+    assert judged(role, checks, name, cluster, node, FakeHost({})).status == "UNKNOWN"
+    assert judged(role, checks, name, cluster, node, FakeHost(file(path, None))).status == "FAIL"
