@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import keyword
 import os
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from rackwright.errors import ExitCode, RackwrightError
 _COMMANDS = {
     "init": "Write a folder of your own: cluster file, role, checks, CI.",
     "validate": "Check a cluster file offline; report every mistake at once.",
+    "import": "Write a cluster file from Ansible, a CSV list or NetBox.",
     "schema": "Print the JSON Schema of the cluster file or of --json.",
     "show": "Show the resolved cluster and where values come from.",
     "catalog": "Print node models and shared tables, with sources.",
@@ -100,10 +102,11 @@ class _LazyGroup(typer.core.TyperGroup):
 
 
 def _load(name: str) -> Any:  # noqa: ANN401 - click's Command
+    path = f"rackwright.cli.{name}_" if keyword.iskeyword(name) else f"rackwright.cli.{name}"
     try:
-        module = importlib.import_module(f"rackwright.cli.{name}")
+        module = importlib.import_module(path)
     except ModuleNotFoundError as error:
-        if error.name != f"rackwright.cli.{name}":
+        if error.name != path:
             raise
         raise RackwrightError(f"The command {name} is not part of this version.") from None
     group = getattr(module, f"{name}_app", None)

@@ -9,11 +9,14 @@ from rackwright.clusterfile.report import Report
 from rackwright.documents.document import DataPath
 from rackwright.documents.syntax import SyntaxMistake
 from rackwright.documents.yaml_data import Data
+from rackwright.extra_lines import FIELD, split
 
 _SECRET_KEY = re.compile(
     r"password|passwd|passphrase|secret|token|credential|(^|_)(private|munge|jwt|api|access)?_?key$",
     re.IGNORECASE,
 )
+_PASS = re.compile(r"pass$", re.IGNORECASE)
+"""As Slurm names passwords."""
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----")
 _AGE = re.compile(r"AGE-SECRET-KEY-1", re.IGNORECASE)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s@]*@")
@@ -54,6 +57,12 @@ def find_plaintext_secrets(report: Report) -> None:
     _scan_comments(report)
 
 
+def looks_secret(text: str) -> bool:
+    """Whether a text, wherever it is, is key material or a URL with credentials."""
+    found = _PEM.search(text) or _AGE.search(text) or _LONG.fullmatch("".join(text.split()))
+    return found is not None or (_URL.search(text) is not None and not text.startswith("ssh://"))
+
+
 def _texts(path: DataPath, value: Data) -> Iterator[tuple[DataPath, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -74,6 +83,8 @@ def _why_secret(path: DataPath, value: str) -> str | None:
         scheme, _, rest = value.partition("://")
         if scheme.lower() != "ssh" or ":" in rest.partition("@")[0]:
             return _URL_MESSAGE
+    if len(path) > 2 and path[-3] == FIELD and _in_extra_line(value):
+        return "Secret in plaintext."
     if _PUBLIC.match(value):
         return None
     if _LONG.fullmatch("".join(value.split())):
@@ -82,6 +93,13 @@ def _why_secret(path: DataPath, value: str) -> str | None:
     if _SECRET_KEY.search(key) and not _is_harmless(key, value):
         return "Secret in plaintext."
     return None
+
+
+def _in_extra_line(line: str) -> bool:
+    """Whether an extra line of a role's file sets a password or the like, `StoragePass=...`."""
+    key, value = split(line)
+    named = _SECRET_KEY.search(key) or _PASS.search(key)
+    return bool(_URL.search(value)) or (named is not None and not _is_harmless(key, value))
 
 
 def _is_harmless(key: str, value: str) -> bool:

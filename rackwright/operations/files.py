@@ -14,6 +14,7 @@ from pyinfra.context import host
 
 from rackwright.atomic_write import write_command
 from rackwright.data import site_of
+from rackwright.extra_lines import change_of
 from rackwright.facts.files import AtPath, PathState
 from rackwright.plan.changes import MASK, Change, record, text_diff
 
@@ -93,7 +94,8 @@ def _file_change(
             content=content,
         )
     diff = () if same_text else text_diff(path, state.text if state.kind == "file" else None, content)
-    return Change("file", path, before, after, diff=diff, content=content)
+    because = change_of(state.text if state.kind == "file" else None, content)
+    return Change("file", path, before, after, diff=diff, because=because, content=content)
 
 
 @operation()

@@ -9,6 +9,7 @@ from pyinfra.context import host
 
 from rackwright.data import Site, site_of
 from rackwright.errors import RackwrightError
+from rackwright.extra_lines import block, named
 from rackwright.model.storage import home_of
 from rackwright.operations import files, packages, settings, units, users
 from rackwright.osfamily.names import names
@@ -34,10 +35,11 @@ def access(options: AccessOptions) -> None:
         _removed(removed)
     _sudo(options)
     _node_to_node(site, options)
+    content = sshd_conf(site, options)
     files.file(
-        name="Write sshd's settings",
+        name=named("Write sshd's settings", content),
         path=SSHD_CONF,
-        content=sshd_conf(site, options),
+        content=content,
         validate="sshd -t -f %s",
     )
     # the folder, not our file alone: somebody else's file that came or went counts too
@@ -57,6 +59,7 @@ def sshd_conf(site: Site, options: AccessOptions) -> str:
         exempt=exempt if site.node.os.sshd_has_penalties else (),
         crypto_policies=site.node.family.has_crypto_policies,
         privileged=trust.privileged_users(site.cluster, options),
+        extra=block(options.extra.sshd_conf),
     )
 
 

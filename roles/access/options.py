@@ -13,6 +13,7 @@ from rackwright.model.interfaces import PRIVILEGED_GROUPS, DeclaresLogins, Decla
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.storage import home_of
 from rackwright.model.strings import NodePath, not_climbing
+from rackwright.roles.access.extra import AccessExtra, extra_problems
 
 if TYPE_CHECKING:  # the model imports rackwright.model.options, so a run-time import would be a circle
     from rackwright.model.cluster import Cluster, Node
@@ -157,6 +158,8 @@ class AccessOptions(RoleOptions, DeclaresUsers, DeclaresLogins):
         64, ge=1, le=10000, description="sshd MaxSessions: channels per connection (sshd's own: 10)."
     )
 
+    extra: AccessExtra = Field(default=AccessExtra(), description="Extra lines of sshd's file.")
+
     @field_validator("max_startups")
     @classmethod
     def _is_start_rate_full(cls, value: str) -> str:
@@ -253,6 +256,7 @@ class AccessOptions(RoleOptions, DeclaresUsers, DeclaresLogins):
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """What would lock rackwright itself out of the nodes; nothing is applied while there is any."""
+        yield from extra_problems(self.extra, type(self))
         login = cluster.ssh.user
         own = f"{login} is the ssh.user rackwright logs in with"
         if login == "root":

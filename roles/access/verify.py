@@ -8,13 +8,14 @@ from functools import partial
 
 from rackwright.claims.accounts import account, entry
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.extra_lines import in_place
 from rackwright.claims.files import as_rendered, at_path
 from rackwright.claims.units import software_runs
 from rackwright.model.types import NodeRole
 from rackwright.render import render
 from rackwright.roles.access import known_hosts, logins, trust
 from rackwright.roles.access.logins import CONNECT_SECONDS, NOT_RUN, last_line
-from rackwright.roles.access.options import AccessOptions
+from rackwright.roles.access.options import SSHD_CONF, AccessOptions
 
 _SOME_MISSING = 2
 _WEAK = {"ciphers": r"cbc|arcfour|3des", "macs": r"md5|sha1|umac-64|-96", "kexalgorithms": r"sha1$"}
@@ -230,6 +231,10 @@ def _sshd(key: str, expected: str) -> Callable[[CheckContext[AccessOptions]], st
     return partial(_sshd_setting, key=key, expected=expected)
 
 
+def _extra(context: CheckContext[AccessOptions]) -> str:
+    return in_place(context, SSHD_CONF, context.options.extra.sshd_conf)
+
+
 CHECKS: tuple[Check, ...] = (
     Check("sshd is set to refuse root", _sshd("PermitRootLogin", "no")),
     Check("sshd is set to refuse passwords", _sshd("PasswordAuthentication", "no")),
@@ -237,6 +242,11 @@ CHECKS: tuple[Check, ...] = (
     Check("sshd is set to refuse keyboard-interactive", _sshd("KbdInteractiveAuthentication", "no")),
     Check("sshd is set not to forward X11", _sshd("X11Forwarding", "no")),
     Check("sshd takes many logins at once", _sshd_limits),
+    Check(
+        "sshd's file has the declared extra lines",
+        _extra,
+        applies=lambda node, options: bool(options.extra.sshd_conf),
+    ),
     Check("the running sshd offers what is declared and nothing else", _offered, settle_seconds=10),
     Check("sshd runs and starts at boot", partial(software_runs, software="openssh"), settle_seconds=10),
     Check("admin users exist as declared", _users, applies=lambda node, options: bool(options.users)),

@@ -6,6 +6,7 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
+from rackwright.extra_lines import named
 from rackwright.model.types import NodeRole
 from rackwright.operations import archives, files, packages, settings, units
 from rackwright.operations.user_folders import user_folders
@@ -27,7 +28,7 @@ def enroot_pyxis(options: EnrootPyxisOptions) -> None:
     declared = texts.declared(options)
     files.directory(name="Create the folder of hooks", path=texts.HOOKS)
     for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
-        files.file(name=f"Write {path}", path=path, content=content)
+        files.file(name=named(f"Write {path}", content), path=path, content=content)
     user_folders(site.node, texts.folders(options))
     for hook in host.loop(options.hooks):  # type: ignore[no-untyped-call]
         files.link(

@@ -8,11 +8,22 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from rackwright.containers import RuntimeOptions
+from rackwright.extra_lines import ENROOT, ExtraFile, ExtraLines
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.options import Frozen
 from rackwright.model.strings import NodePath, PackageFile, Sha256
 from rackwright.model.types import NodeRole
 from rackwright.model.written_folders import WritesBelow, WrittenFolder
 from rackwright.osfamily.names import names
+
+
+class EnrootPyxisExtra(Frozen):
+    """Lines at the end of enroot's file."""
+
+    enroot_conf: ExtraLines = Field(
+        default=(),
+        description="Of enroot.conf, e.g. [ENROOT_TRANSFER_RETRIES 3]; enroot expands `$` in values.",
+    )
 
 
 class EnrootPyxisOptions(RuntimeOptions, WritesBelow):
@@ -70,6 +81,8 @@ class EnrootPyxisOptions(RuntimeOptions, WritesBelow):
     )
     sbatch_support: bool = Field(default=True, description="sbatch and salloc know the flags too.")
 
+    extra: EnrootPyxisExtra = Field(default=EnrootPyxisExtra(), description="Extra lines of enroot's file.")
+
     @property
     def root(self) -> str:
         """Folder of all users' images and containers."""
@@ -103,7 +116,9 @@ class EnrootPyxisOptions(RuntimeOptions, WritesBelow):
         return (*self.packages(node), *built)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Nodes without Slurm, a package that is nowhere to be had, files without a digest."""
+        """Nodes without Slurm, a package that is nowhere to be had, files without a digest; extra lines."""
+        enroot = ExtraFile("enroot_conf", "enroot.conf", ENROOT, ("enroot_pyxis/enroot.conf.j2",))
+        yield from enroot.problems(self.extra.enroot_conf, type(self))
         if self.pyxis_source == "package" and cluster.mirrors.files is None:
             yield (
                 "pyxis_source",

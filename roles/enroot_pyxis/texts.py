@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shlex import quote
 
+from rackwright.extra_lines import with_extra
 from rackwright.model.cluster import Cluster
 from rackwright.render import render
 from rackwright.roles.enroot_pyxis.options import EnrootPyxisOptions
@@ -50,7 +51,9 @@ def _lost_at_boot(options: EnrootPyxisOptions) -> tuple[str, ...]:
 def declared(options: EnrootPyxisOptions) -> dict[str, str]:
     """Every file the role writes, by path."""
     return {
-        ENROOT_CONF: render("enroot_pyxis/enroot.conf.j2", options=options),
+        ENROOT_CONF: with_extra(
+            render("enroot_pyxis/enroot.conf.j2", options=options), options.extra.enroot_conf
+        ),
         TMPFILES: render("enroot_pyxis/tmpfiles.conf.j2", folders=_lost_at_boot(options)),
         PYXIS_CONF: render("enroot_pyxis/pyxis.conf.j2", options=options, plugin=plugin(options)),
     }

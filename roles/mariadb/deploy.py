@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import site_of
+from rackwright.extra_lines import named
 from rackwright.operations import files, packages, units
 from rackwright.operations.mariadb import database
 from rackwright.osfamily.names import names
@@ -19,9 +20,8 @@ def mariadb(options: MariadbOptions) -> None:
     software = names(site.node.family, "mariadb")
     conf = software.paths["conf"]
     packages.installed(name="Install MariaDB", packages=software.packages)
-    files.file(
-        name="Write MariaDB's settings", path=conf, content=server_conf(site.cluster, site.node, options)
-    )
+    content = server_conf(site.cluster, site.node, options)
+    files.file(name=named("Write MariaDB's settings", content), path=conf, content=content)
     folder = f"/etc/systemd/system/{software.unit}.d"
     if bind_address(site.cluster, site.node) == "127.0.0.1":
         files.absent(name="Let MariaDB start without the network", path=f"{folder}/rackwright.conf")

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from rackwright.extra_lines import MARIADB, ExtraFile, ExtraLines
 from rackwright.model.backups import BacksUp, BackupPart
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import (
@@ -16,12 +17,21 @@ from rackwright.model.interfaces import (
     UsesAccountingDatabase,
     WritesUnitFiles,
 )
-from rackwright.model.options import RoleOptions
+from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.services import Listener, Listens
 from rackwright.model.types import NodeRole
 from rackwright.osfamily.names import names
 
 _IDENTIFIER = r"^[a-z][a-z0-9_]{0,31}$"
+
+
+class MariadbExtra(Frozen):
+    """Lines at the end of the server's section."""
+
+    server_cnf: ExtraLines = Field(
+        default=(),
+        description="Of rackwright's file of settings, in [mariadbd], e.g. [max_connections = 500].",
+    )
 
 
 class MariadbOptions(
@@ -56,6 +66,8 @@ class MariadbOptions(
         default=64, ge=16, le=1024, description="max_allowed_packet; at least 16."
     )
 
+    extra: MariadbExtra = Field(default=MariadbExtra(), description="Extra lines of MariaDB's file.")
+
     def runs_on(self, node: Node) -> bool:
         """On one head alone."""
         return node.primary if self.node is None else node.name == self.node
@@ -74,10 +86,12 @@ class MariadbOptions(
         return buffer_pool_mib(node, self) * 11 // 10 if self.runs_on(node) else 0
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """A node that is not a head never ran it, and nothing would be missed."""
+        """A node that is not a head never ran it, and nothing would be missed; extra lines that set what rackwright sets."""
         heads = [node.name for node in cluster.holding(NodeRole.HEAD)]
         if self.node is not None and self.node not in heads:
             yield "node", f"{self.node} is not a head of this cluster.", f"one of: {', '.join(heads)}"
+        file = ExtraFile("server_cnf", "MariaDB's file", MARIADB, ("mariadb/server.cnf.j2",))
+        yield from file.problems(self.extra.server_cnf, type(self))
 
     def listeners(self, node: Node) -> tuple[Listener, ...]:
         """The server, on loopback alone unless slurmdbd is on another node; no X Protocol as in MySQL."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rackwright.extra_lines import with_extra
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import Platform
 from rackwright.render import render
@@ -37,7 +38,7 @@ def bind_address(cluster: Cluster, node: Node) -> str:
 
 def server_conf(cluster: Cluster, node: Node, options: MariadbOptions) -> str:
     """The text of our file among the server's settings."""
-    return render(
+    text = render(
         "mariadb/server.cnf.j2",
         cluster=cluster,
         options=options,
@@ -45,3 +46,4 @@ def server_conf(cluster: Cluster, node: Node, options: MariadbOptions) -> str:
         buffer_pool_mib=buffer_pool_mib(node, options),
         log_file_mib=log_file_mib(node, options),
     )
+    return with_extra(text, options.extra.server_cnf)

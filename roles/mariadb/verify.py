@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.extra_lines import in_place
 from rackwright.claims.units import software_runs
 from rackwright.facts.mariadb import DatabaseAccount, DatabaseServer, MariadbServer
 from rackwright.model.cluster import Node
 from rackwright.model.interfaces import ReadsDatabaseServer, UsesAccountingDatabase
+from rackwright.osfamily.names import names
 from rackwright.roles.mariadb.options import MariadbOptions, clients
 from rackwright.roles.mariadb.sizes import bind_address, buffer_pool_mib
 
@@ -145,10 +147,20 @@ def _beside_slurmdbd(node: Node, options: MariadbOptions) -> bool:
     return accounting is None or accounting.uses_database_on(node)
 
 
+def _extra(context: CheckContext[MariadbOptions]) -> str:
+    path = names(context.node.family, "mariadb").paths["conf"]
+    return in_place(context, path, context.options.extra.server_cnf)
+
+
 CHECKS = (
     Check("MariaDB runs", partial(software_runs, software="mariadb"), settle_seconds=20),
     Check("MariaDB listens for slurmdbd alone", _listens),
     Check("MariaDB has its declared settings", _settings),
+    Check(
+        "MariaDB's file has the declared extra lines",
+        _extra,
+        applies=lambda node, options: bool(options.extra.server_cnf),
+    ),
     Check("only root and declared users may log in to MariaDB", _no_other_account),
     Check("slurmdbd's database user has rights on its database alone", _rights),
     Check("slurmdbd's database user reaches its database and no other", _login, applies=_beside_slurmdbd),

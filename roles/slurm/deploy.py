@@ -10,6 +10,7 @@ from pyinfra.api.exceptions import DeployError
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
+from rackwright.extra_lines import named
 from rackwright.model.cluster import Node
 from rackwright.model.types import NodeRole
 from rackwright.operations import files, packages, settings, units, users
@@ -102,7 +103,7 @@ def _write(wanted: Mapping[str, str | None], programs: tuple[str, ...] = ()) -> 
             files.absent(name=f"Remove {path}", path=path)
             continue
         files.file(
-            name=f"Write {path}",
+            name=named(f"Write {path}", content),
             path=path,
             content=content,
             mode="755" if path in programs else "644",
@@ -147,10 +148,11 @@ def _slurmdbd(site: Site, options: SlurmOptions) -> None:
             owner="slurm",
             group="slurm",
         )
+    content = texts.slurmdbd_conf(site.cluster, options, password)
     files.file(
-        name="Write slurmdbd.conf",
+        name=named("Write slurmdbd.conf", content),
         path=conf,
-        content=texts.slurmdbd_conf(site.cluster, options, password),
+        content=content,
         mode="600",
         owner="slurm",
         group="slurm",

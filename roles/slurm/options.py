@@ -30,6 +30,7 @@ from rackwright.roles.slurm.entities import (
     Qos,
     User,
 )
+from rackwright.roles.slurm.extra import SlurmExtra
 from rackwright.roles.slurm.folders import SlurmFolders
 from rackwright.roles.slurm.node_sections import Billing, NodeSettings
 from rackwright.roles.slurm.power import PowerSaving
@@ -210,6 +211,8 @@ class SlurmOptions(
     slurmctld_debug: Debug = "info"
     slurmd_debug: Debug = "info"
     log_weeks: int = Field(default=8, ge=1, le=520, description="Rotated logs that are kept, one a week.")
+
+    extra: SlurmExtra = Field(default=SlurmExtra(), description="Extra lines of Slurm's files.")
 
     private_tmp: bool = Field(
         default=True, description="Own /tmp and /dev/shm for each job (namespace/tmpfs)."

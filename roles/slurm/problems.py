@@ -9,6 +9,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.platforms import Capability, has
 from rackwright.model.ranges import fold
 from rackwright.roles.slurm import layout, placement
+from rackwright.roles.slurm.extra import extra_problems
 from rackwright.roles.slurm.mig import mig_problems
 from rackwright.roles.slurm.node_problems import node_problems, release_problems, unknown_workers
 from rackwright.roles.slurm.service_problems import (
@@ -43,6 +44,7 @@ def problems_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     yield from _platforms(cluster)
     yield from mig_problems(options, cluster)
     yield from _same_everywhere(options, cluster)
+    yield from extra_problems(options, cluster)
     if not known:
         yield from release_problems(options, cluster)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from rackwright.drift.paths import USER as DRIFT_USER
+from rackwright.extra_lines import with_extra
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.osfamily.known import OsFamily
@@ -168,13 +170,14 @@ def shared_files(cluster: Cluster, options: SlurmOptions) -> dict[str, str | Non
 
 
 def _render(name: str, cluster: Cluster, options: SlurmOptions, **variables: Any) -> str:  # noqa: ANN401
-    return render(
+    text = render(
         f"slurm/{name}.j2",
         cluster=cluster,
         options=options,
         confined=placement.confined(cluster),
         **variables,
     )
+    return with_extra(text, getattr(options.extra, re.sub("[.-]", "_", name), ()))
 
 
 def _tracked(options: SlurmOptions, *, gpus: bool) -> tuple[str, ...]:

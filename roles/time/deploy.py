@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyinfra.api.deploy import deploy
 
 from rackwright.data import Site, site_of
+from rackwright.extra_lines import named, with_extra
 from rackwright.model.platforms import Capability, has
 from rackwright.operations import files, packages, settings, units
 from rackwright.osfamily.names import names
@@ -22,7 +23,8 @@ def time(options: TimeOptions) -> None:
     packages.installed(name="Install chrony", packages=chrony.packages, start_daemons=False)
     units.unit(name="Mask systemd-timesyncd", unit="systemd-timesyncd.service", masked=True)
     conf, daemon_options = chrony.paths["conf"], chrony.paths["daemon_options"]
-    files.file(name="Write chrony's configuration", path=conf, content=chrony_conf(site, options))
+    content = chrony_conf(site, options)
+    files.file(name=named("Write chrony's configuration", content), path=conf, content=content)
     files.file(name="Write chronyd's options", path=daemon_options, content=_daemon_options(site))
     folder = f"/etc/systemd/system/{unit}.d"
     drop_in = f"{folder}/90-rackwright.conf"
@@ -50,7 +52,7 @@ def time(options: TimeOptions) -> None:
 def chrony_conf(site: Site, options: TimeOptions) -> str:
     """chrony.conf of this node."""
     cluster, node = site.cluster, site.node
-    return render(
+    text = render(
         "time/chrony.conf.j2",
         cluster=cluster.name,
         options=options,
@@ -60,6 +62,7 @@ def chrony_conf(site: Site, options: TimeOptions) -> str:
         drift=names(node.family, "chrony").paths["drift"],
         owns_clock=has(node.platform, Capability.CLOCK),
     )
+    return with_extra(text, options.extra.chrony_conf)
 
 
 def _daemon_options(site: Site) -> str:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from ipaddress import IPv4Network
 
 from pydantic import Field, field_validator
 
-from rackwright.model.cluster import Node
+from rackwright.extra_lines import CHRONY, ExtraFile, ExtraLines
+from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import ServesTime, WritesUnitFiles
-from rackwright.model.options import RoleOptions
+from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.services import Listener, Listens
 from rackwright.osfamily.names import names
 
 _SERVER = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?")
+
+
+class TimeExtra(Frozen):
+    """Lines at the end of chrony's file."""
+
+    chrony_conf: ExtraLines = Field(default=(), description="Of chrony.conf, e.g. [maxslewrate 500].")
 
 
 class TimeOptions(RoleOptions, Listens, ServesTime, WritesUnitFiles):
@@ -42,6 +50,7 @@ class TimeOptions(RoleOptions, Listens, ServesTime, WritesUnitFiles):
         default=(),
         description="Interfaces to ask for hardware timestamps (`hwtimestamp`); `*` means all that can.",
     )
+    extra: TimeExtra = Field(default=TimeExtra(), description="Extra lines of chrony's file.")
     max_offset_seconds: float = Field(
         default=0.05,
         gt=0,
@@ -70,6 +79,11 @@ class TimeOptions(RoleOptions, Listens, ServesTime, WritesUnitFiles):
     def own_clock_stratum(self) -> int | None:
         """What the head serves at where no server is declared."""
         return None if self.servers else self.local_stratum
+
+    def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """Extra lines that are not chrony's, or set what rackwright sets."""
+        file = ExtraFile("chrony_conf", "chrony.conf", CHRONY, ("time/chrony.conf.j2",))
+        return file.problems(self.extra.chrony_conf, type(self))
 
     def listeners(self, node: Node) -> tuple[Listener, ...]:
         """NTP on the primary head; the port of commands is on loopback alone (chrony.conf(5), bindcmdaddress)."""

@@ -6,9 +6,11 @@ import time
 from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, each, fail
+from rackwright.claims.extra_lines import in_place
 from rackwright.claims.units import is_masked, software_runs
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
+from rackwright.osfamily.names import names
 from rackwright.roles.time.options import TimeOptions
 from rackwright.roles.time.readings import (
     LOCAL_REFERENCE,
@@ -126,8 +128,18 @@ def _ahead(context: CheckContext[TimeOptions], node: Node) -> Interval:
     return Interval(clock - after, clock - before)
 
 
+def _extra(context: CheckContext[TimeOptions]) -> str:
+    path = names(context.node.family, "chrony").paths["conf"]
+    return in_place(context, path, context.options.extra.chrony_conf)
+
+
 CHECKS: tuple[Check, ...] = (
     Check("chronyd runs and starts at boot", partial(software_runs, software="chrony")),
+    Check(
+        "chrony.conf has the declared extra lines",
+        _extra,
+        applies=lambda node, options: bool(options.extra.chrony_conf),
+    ),
     Check(
         "no other service sets the clock",
         partial(is_masked, unit="systemd-timesyncd.service", why="two services may set one clock"),

@@ -274,11 +274,14 @@ FAILURES = [
 ]
 
 
+EXTRA = "sshd's file has the declared extra lines"  # seen to fail in test_extra_lines.py
+
+
 def test_every_check_was_seen_to_fail():
-    assert {case[0] for case in FAILURES} == {check.name for check in CHECKS}
+    assert {case[0] for case in FAILURES} | {EXTRA} == {check.name for check in CHECKS}
 
 
-@pytest.mark.parametrize("name", [check.name for check in CHECKS])
+@pytest.mark.parametrize("name", claimed("access", CHECKS, worker(CLUSTER)))
 def test_a_healthy_node_passes(name):
     result = judged("access", CHECKS, name, CLUSTER, worker(CLUSTER), FakeHost(HEALTHY))
     assert (result.status, bool(result.evidence)) == ("PASS", True), result.evidence

@@ -139,6 +139,7 @@ FOLLOW = "the node follows the site's server"
 SERVE = "the site's server has a time to serve"
 OFFSET = "the clock is within its allowed offset"
 AGREE = "all clocks agree"
+EXTRA = "chrony.conf has the declared extra lines"  # seen to fail in test_extra_lines.py
 RUNS = "chronyd runs and starts at boot"
 
 FAILURES = [
@@ -186,7 +187,7 @@ FAILURES = [
 
 
 def test_every_check_was_seen_to_fail():
-    assert {case[0] for case in FAILURES} | {AGREE} == {check.name for check in CHECKS}
+    assert {case[0] for case in FAILURES} | {AGREE, EXTRA} == {check.name for check in CHECKS}
 
 
 @pytest.mark.parametrize(
