@@ -12,8 +12,8 @@ from rackwright.model.cluster import Cluster
 from rackwright.prometheus.query import Query, Result
 
 FIRING = Query('ALERTS{alertstate="firing"}')
-WATCHED = Query("count by (node) (up)")
-"""A node without any series is not watched: that no alert names it says nothing."""
+MONITORED = Query("count by (node) (up)")
+"""A node without any series is not monitored: then no alert can name it."""
 Ask = Callable[[tuple[Query, ...]], tuple[Result, ...]]
 _OWN = frozenset({"__name__", "alertname", "alertstate", "severity"})
 _ALWAYS = frozenset({"Watchdog"})
@@ -30,11 +30,11 @@ class Alerts:
 
 def firing(cluster: Cluster, ask: Ask) -> Alerts:
     """RackwrightError where Prometheus cannot be asked; a query that fails makes every node Unknown."""
-    fires, watched = ask((FIRING, WATCHED))
-    problem = fires.error or watched.error
+    fires, monitored = ask((FIRING, MONITORED))
+    problem = fires.error or monitored.error
     if problem is not None:
         return Alerts({node.name: Unknown(problem) for node in cluster.nodes})
-    known = {one.labels.get("node", "") for one in watched.series}
+    known = {one.labels.get("node", "") for one in monitored.series}
     by_node: defaultdict[str, list[FiringAlert]] = defaultdict(list)
     others = []
     for one in fires.series:
@@ -53,6 +53,6 @@ def firing(cluster: Cluster, ask: Ask) -> Alerts:
         of[node_name] = (
             tuple(sorted(by_node[node_name], key=lambda one: (one.severity, one.name)))
             if seen
-            else Unknown("Prometheus has no series of it: it is not watched")
+            else Unknown("Prometheus has no series of it: it is not monitored")
         )
     return Alerts(of, tuple(others))

@@ -82,7 +82,7 @@ class ByHand:
         try:
             state = State(states[node])
         except (KeyError, ValueError):
-            return Unknown("the last `rackwright drift` says nothing of it")
+            return Unknown("the last `rackwright drift` did not compare it")
         return LastDrift(state, float(ended), max(age, 0.0), scheduled=False)
 
 

@@ -1,4 +1,4 @@
-"""What each source can say of a node, and what follows from it."""
+"""What each source can report of a node, and the levels that follow."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """A health check that fails or cannot tell."""
+    """A health check that fails or does not know."""
 
     check: str
     status: str
@@ -79,7 +79,7 @@ class LastDrift:
 
     state: State
     at: float
-    """Seconds since the epoch, by the clock of whatever checked."""
+    """Seconds since the epoch, by the clock of the node that checked."""
     age_seconds: float
     scheduled: bool
     """Whether the scheduled check found it; False: `rackwright drift`, by hand."""
@@ -117,5 +117,5 @@ class Reason:
     """One printable line."""
 
     def __post_init__(self) -> None:
-        """Nodes, users and alerts have a say in it."""
+        """It may hold words of nodes, users and alerts."""
         object.__setattr__(self, "text", printable(self.text, TEXT_MAX_CHARACTERS))

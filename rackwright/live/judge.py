@@ -37,7 +37,7 @@ def reasons_of(
         if isinstance(fact, Unknown)
     ]
     if all(isinstance(fact, Absent) for fact in facts.values()):
-        found.append(Reason(Level.UNKNOWN, Source.SCHEDULER, "the cluster declares nothing that watches it"))
+        found.append(Reason(Level.UNKNOWN, Source.SCHEDULER, "the cluster declares nothing that monitors it"))
     if isinstance(scheduler, NodeState):
         found += _of_scheduler(scheduler)
     if isinstance(health, LastHealth):

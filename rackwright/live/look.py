@@ -43,7 +43,7 @@ def look(
 ) -> Live:
     """What is known of every node, within about `seconds`. Never raises for what a node or a service does.
 
-    + shell: kept connections, for those who look again and again; None: new ones, closed at the end
+    + shell: kept connections, for repeated calls; None: new ones, closed at the end
     + sources: those left out are Absent("not asked"). SCHEDULER and ALERTS ask one head, HEALTH asks each node, DRIFT
       asks the checker, or each node in pull mode
     """
@@ -51,7 +51,7 @@ def look(
         with Pool(cluster) as pool:
             return look(cluster, shell=pool, sources=sources, seconds=seconds)
     at, began = time.time(), time.monotonic()
-    # the heads' questions have threads of their own: a crowd of silent nodes does not delay them
+    # the heads' questions have separate threads: a crowd of silent nodes does not delay them
     with side_by_side(len(Source)) as heads, side_by_side(min(NODES_AT_ONCE, len(cluster.nodes))) as nodes:
         asked = _Asked(cluster, shell, seconds, began + seconds, nodes)
         states, health, drift, alerts = (

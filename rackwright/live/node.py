@@ -81,7 +81,7 @@ class Live:
 
     @property
     def not_asked(self) -> dict[Source, str]:
-        """Sources that say nothing about any node because none is declared or installed, and why."""
+        """Sources without a fact about any node, since none is declared or installed, and why."""
         found = {}
         for source in Source:
             facts = [node.facts[source] for node in self.nodes.values()]

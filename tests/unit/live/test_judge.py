@@ -50,7 +50,7 @@ def failed(status="FAIL", action="drain"):
          "GpuHot (critical; gpu 3)"),
         (node(alerts=(FiringAlert("GpuHot", "warning", {"node": "gpu1"}),)), Level.WARNING, "GpuHot (warning)"),
         (node(alerts=(FiringAlert("Told", "info", {"node": "gpu1"}),)), Level.GOOD, None),
-        (node(NONE, NONE, NONE, NONE), Level.UNKNOWN, "the cluster declares nothing that watches it"),
+        (node(NONE, NONE, NONE, NONE), Level.UNKNOWN, "the cluster declares nothing that monitors it"),
     ],
 )  # fmt: skip
 def test_level_and_reason(found, level, says):

@@ -173,7 +173,7 @@ def test_drift_found_by_hand(cluster):
     assert found["head1"].state is State.IN_SYNC
     assert not found["head1"].scheduled
     assert found["w1"].state is State.UNREACHABLE
-    assert found["w2"] == Unknown("the last `rackwright drift` says nothing of it")
+    assert found["w2"] == Unknown("the last `rackwright drift` did not compare it")
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_drift_that_nodes_check_themselves(cluster):
     assert "last ran 25 h ago" in drift(cluster, late)["w1"].reason
 
 
-def answers(*fires, watched=("head1", "w1", "w2"), error=None):
+def answers(*fires, monitored=("head1", "w1", "w2"), error=None):
     def ask(queries):
         series = tuple(Series({"alertstate": "firing", **labels}, ((1.0, 1.0),)) for labels in fires)
-        up = tuple(Series({"node": name}, ((1.0, 1.0),)) for name in watched)
+        up = tuple(Series({"node": name}, ((1.0, 1.0),)) for name in monitored)
         return Result(queries[0], series, error), Result(queries[1], up)
 
     return ask
@@ -232,12 +232,12 @@ def test_alerts_by_node_and_those_of_the_cluster(cluster):
             {"alertname": "GpuHot", "severity": "critical", "node": "w1", "gpu": "3"},
             {"alertname": "RackDown", "severity": "critical", "rack": "r1"},
             {"alertname": "Watchdog", "severity": "none"},
-            watched=("head1", "w1"),
+            monitored=("head1", "w1"),
         ),
     )
     assert found.of["w1"] == (FiringAlert("GpuHot", "critical", {"node": "w1", "gpu": "3"}),)
     assert found.of["head1"] == ()
-    assert found.of["w2"] == Unknown("Prometheus has no series of it: it is not watched")
+    assert found.of["w2"] == Unknown("Prometheus has no series of it: it is not monitored")
     assert [one.name for one in found.others] == ["RackDown"]
 
 
