@@ -14,7 +14,7 @@ from rackwright.workload.states import NodeState
 
 _ENDANGERS_JOBS = {action.value for action in Action if action.rank >= Action.DRAIN.rank}
 _DRIFT = {State.DRIFTED: Level.WARNING, State.UNREACHABLE: Level.UNKNOWN, State.UNKNOWN: Level.UNKNOWN}
-_QUIET = frozenset({Severity.INFO.value, "none"})
+QUIET = frozenset({Severity.INFO.value, "none"})
 """Alerts that ask for nothing."""
 
 
@@ -48,7 +48,7 @@ def reasons_of(
         found += [
             Reason(_level_of(one.severity), Source.ALERTS, one.text)
             for one in alerts
-            if one.severity not in _QUIET
+            if one.severity not in QUIET
         ]
     return tuple(sorted(found, key=lambda one: one.level.rank))
 
