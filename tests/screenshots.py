@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rackwright.accept.write import html as report_page
 from rackwright.catalog.read import catalogue
 from rackwright.clusterfile.load import load_cluster
 from rackwright.clustermap.picture import picture
@@ -28,6 +29,7 @@ from rackwright.model.fabric import Cable, Fabric, NodePort, SwitchPort
 from rackwright.model.types import LinkKind, NodeRole
 from rackwright.workload.slurm.output import node_state
 from tests.factories import make_cluster, make_network, make_node, make_sku
+from tests.unit.accept.sample import lab_report
 
 AT = 1_795_824_000.0
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -54,7 +56,9 @@ def big(count: int = 1000) -> Cluster:
     """So many nodes, heads among them, four in a rack, with eight rails and a leaf for each rail of 32 nodes."""
     dgx, wide = catalogue()["dgx-h100"], {"management": make_network("management", "10.0.0.0/16")}
     heads = [
-        make_node(f"head{n}", f"10.0.255.{n}", NodeRole.HEAD, sku=SERVER, rack="m1", position=30 + n, primary=n == 1)
+        make_node(
+            f"head{n}", f"10.0.255.{n}", NodeRole.HEAD, sku=SERVER, rack="m1", position=30 + n, primary=n == 1
+        )
         for n in (1, 2)
     ]
     gpus = [
@@ -95,7 +99,9 @@ def live_of(cluster: Cluster, every: int = 1) -> Live:
     for n, node in enumerate(cluster.nodes):
         runs_jobs = node.holds(NodeRole.WORKER)
         facts = {
-            "scheduler": node_state("IDLE" if n % 7 == 3 else "ALLOCATED") if runs_jobs else Absent("it runs no jobs"),
+            "scheduler": node_state("IDLE" if n % 7 == 3 else "ALLOCATED")
+            if runs_jobs
+            else Absent("it runs no jobs"),
             "health": LastHealth(AT - 90, 90, 84) if runs_jobs else Absent("no health check runs on it"),
             "drift": LastDrift(State.IN_SYNC, AT - 600, 600, scheduled=True),
             "alerts": (),
@@ -108,7 +114,9 @@ def live_of(cluster: Cluster, every: int = 1) -> Live:
 
 def _wrongs(count: int) -> Iterator[dict[str, object]]:
     link = Failure("ib-link", "FAIL", "drain", "mlx5_4 port 1 is Down; declared Active at 400 Gb/s")
-    gpu = Failure("gpu-count", "FAIL", "reboot", "nvidia-smi lists 7 of 8 declared GPUs; 0000:9b:00.0 is missing")
+    gpu = Failure(
+        "gpu-count", "FAIL", "reboot", "nvidia-smi lists 7 of 8 declared GPUs; 0000:9b:00.0 is missing"
+    )
     kinds: tuple[dict[str, object], ...] = (
         {
             "scheduler": node_state("ALLOCATED"),
@@ -140,23 +148,24 @@ class Shot:
     theme: str = "light"
 
 
-def _map(cluster: Cluster, live: Live | None = None) -> str:
+def page_of(cluster: Cluster, live: Live | None = None) -> str:
     return html(picture(cluster, live))
 
 
-def _dgx() -> Cluster:
+def superpod() -> Cluster:
     return load_cluster(Path("inventory/example-dgx-h100.yaml"), locked=False)
 
 
 def _big() -> str:
     cluster = big()
-    return _map(cluster, live_of(cluster, every=17))
+    return page_of(cluster, live_of(cluster, every=17))
 
 
 SHOTS = (
-    Shot("map-8-nodes", 900, 1180, lambda: _map(small(), live_of(small()))),
-    Shot("map-superpod", 1440, 1360, lambda: _map(_dgx())),
+    Shot("map-8-nodes", 900, 1180, lambda: page_of(small(), live_of(small()))),
+    Shot("map-superpod", 1440, 1360, lambda: page_of(superpod())),
     Shot("map-1000-nodes", 1720, 1500, _big, theme="dark"),
+    Shot("report", 1000, 1500, lambda: report_page(*lab_report())),
 )
 
 

@@ -41,7 +41,7 @@ def map_command(
     what Slurm, its last health check, the last drift check and Prometheus say of it; what cannot be found out is
     UNKNOWN. Exit status 0: drawn; with --live 4: something is UNKNOWN.
     """
-    if (output is None) == (not as_json):
+    if output is None and not as_json:
         raise RackwrightError(
             "Say where the page goes, or ask for JSON.", hint=f"rackwright map {file} -o map.html"
         )

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rackwright import __version__
+from rackwright.boundary import printable
 from rackwright.clustermap.looks import DECLARED, LEVELS
 from rackwright.clustermap.nets import nets_of
 from rackwright.clustermap.racks import Face, power_of, racks_of, rooms_of
 from rackwright.drawing.model import Look, Mark, Picture, Trouble
 from rackwright.fabric.shown import switch_lines
-from rackwright.live.findings import FiringAlert, Level, Reason
-from rackwright.live.judge import QUIET
+from rackwright.live.findings import TEXT_MAX_CHARACTERS, FiringAlert, Reason
+from rackwright.live.judge import QUIET, level_of
 from rackwright.live.node import Live
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.fabric import Fabric
@@ -114,8 +115,8 @@ def _other(alert: FiringAlert) -> tuple[Look, str]:
     labels = ", ".join(
         f"{name} {value}" for name, value in sorted(alert.labels.items()) if name not in ("job", "instance")
     )
-    level = Level.FAILING if alert.severity == "critical" else Level.WARNING
-    return LEVELS[level].look, f"{alert.name} ({alert.severity}){f': {labels}' if labels else ''}"
+    text = f"{alert.name} ({alert.severity}){f': {labels}' if labels else ''}"
+    return LEVELS[level_of(alert.severity)].look, printable(text, TEXT_MAX_CHARACTERS)
 
 
 def document(cluster: Cluster, live: Live | None = None) -> dict[str, Any]:

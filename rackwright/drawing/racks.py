@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rackwright.drawing.model import Box, Rack, Room
 
@@ -12,6 +13,8 @@ SMALL_FROM = 97
 _GUTTER, _PAD, _GAP = 20, 4, 1.5
 _LINE = 15.0
 """Height of a line of text with its margins."""
+_TALL = 400.0
+"""Racks of few units are drawn with more room for each."""
 _SMALL_BOX, _SMALL_UNIT, _SMALL_BOX_MAX = 11.0, 1.5, 21.0
 _NAME, _TEXT, _SMALL_NAME = 7.1, 5.2, 4.9
 """Width of a letter, on average of a wide font."""
@@ -96,9 +99,11 @@ def scale_of(rooms: Iterable[Room]) -> Scale:
         return Scale(True, 66, 0.0, first, units, 0)
     width = next((width for most, width in _WIDTHS if len(racks) <= most), _WIDTHS[-1][1])
     if all(box.unit is None for box in boxes):
-        return Scale(False, width, 3 * _LINE if width > 150 else 2.4 * _LINE, first, units, 0)
+        return Scale(False, width, 3.5 * _LINE if width > 150 else 2.4 * _LINE, first, units, 0)
     lowest = min(box.height for box in boxes)
-    return Scale(False, width, _LINE if lowest == 1 else max(2 * _LINE / lowest, 8.0), first, units, _GUTTER)
+    least = _LINE if lowest == 1 else max(2 * _LINE / lowest, 8.0)
+    unit = max(least, min(_TALL / units, 3 * _LINE if width > 150 else 2.4 * _LINE))
+    return Scale(False, width, unit, first, units, _GUTTER)
 
 
 def elevation(rack: Rack, scale: Scale) -> Elevation:
@@ -122,7 +127,7 @@ def labels(scale: Scale) -> list[Label]:
 
 
 def _small(rack: Rack, spans: Sequence[_Span], scale: Scale) -> Elevation:
-    """Rows from the bottom up, a little space between them where units are empty."""
+    """Rows from the bottom up; boxes that overlap are side by side in one."""
     tall: dict[int, float] = {}
     for span in spans:
         own = min(_SMALL_BOX + _SMALL_UNIT * (span.box.height - 1), _SMALL_BOX_MAX)
@@ -132,8 +137,13 @@ def _small(rack: Rack, spans: Sequence[_Span], scale: Scale) -> Elevation:
         bottom += tall[row]
         at[row] = bottom
     height = bottom + _PAD
-    placed = tuple(_place(span, height - at[span.row], tall[span.row], scale) for span in spans)
-    return Elevation(rack, round(height, 1), placed)
+    in_row: Counter[int] = Counter()
+    shared, placed = Counter(span.row for span in spans), []
+    for span in spans:
+        own = replace(span, lane=in_row[span.row], lanes=shared[span.row])
+        placed.append(_place(own, height - at[span.row], tall[span.row], scale))
+        in_row[span.row] += 1
+    return Elevation(rack, round(height, 1), tuple(placed))
 
 
 def _spans(boxes: Sequence[Box]) -> list[_Span]:

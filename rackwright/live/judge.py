@@ -46,7 +46,7 @@ def reasons_of(
         found.append(Reason(_DRIFT[drift.state], Source.DRIFT, _drift_text(drift)))
     if isinstance(alerts, tuple):
         found += [
-            Reason(_level_of(one.severity), Source.ALERTS, one.text)
+            Reason(level_of(one.severity), Source.ALERTS, one.text)
             for one in alerts
             if one.severity not in QUIET
         ]
@@ -75,7 +75,8 @@ def _of_health(last: LastHealth) -> Iterator[Reason]:
         yield Reason(level, Source.HEALTH, f"{one.check} {one.status}: {one.evidence}")
 
 
-def _level_of(severity: str) -> Level:
+def level_of(severity: str) -> Level:
+    """Of a node that an alert of this severity names."""
     return Level.FAILING if severity == Severity.CRITICAL else Level.WARNING
 
 
