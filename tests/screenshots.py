@@ -1,7 +1,7 @@
 """Draws the pages of docs/images again: python -m tests.screenshots [--out docs/images] [--only NAME]
 
 The clusters and what is known of their nodes are invented here; the pages are what `rackwright map` and `rackwright accept`
-write. Needs chromium (or chrome): without it the pages are written, and it is said that no picture was taken.
+write. Needs chromium (or chrome): without it the pages are written, and a message reports that no picture was taken.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def small() -> Cluster:
 
 
 def big(count: int = 1000) -> Cluster:
-    """So many nodes, heads among them, four in a rack, with eight rails and a leaf for each rail of 32 nodes."""
+    """`count` nodes, heads among them, four in a rack, with eight rails and a leaf for each rail of 32 nodes."""
     dgx, wide = catalogue()["dgx-h100"], {"management": make_network("management", "10.0.0.0/16")}
     heads = [
         make_node(
@@ -163,8 +163,8 @@ def _big() -> str:
 
 SHOTS = (
     Shot("map-8-nodes", 900, 1180, lambda: page_of(small(), live_of(small()))),
-    Shot("map-superpod", 1440, 1360, lambda: page_of(superpod())),
-    Shot("map-1000-nodes", 1720, 1500, _big, theme="dark"),
+    Shot("map-superpod", 1440, 1280, lambda: page_of(superpod())),
+    Shot("map-1000-nodes", 1640, 1330, _big, theme="dark"),
     Shot("report", 1000, 1500, lambda: report_page(*lab_report())),
 )
 

@@ -132,7 +132,7 @@ def _of_apply(report: AcceptReport) -> Mapping[str, tuple[Status, str]]:
     return {
         outcome.node: (
             Status.UNKNOWN if outcome.unreachable else Status.FAIL,
-            outcome.error or "failed without saying why",
+            outcome.error or "it failed without a reason",
         )
         for outcome in (result.failed if result is not None else ())
     }

@@ -38,12 +38,12 @@ def map_command(
     """Draw racks, nodes and switches as one page of HTML that needs nothing else. Changes nothing.
 
     Without --live the page shows the declaration and no node is asked. With --live each node has the colour of
-    what Slurm, its last health check, the last drift check and Prometheus say of it; what cannot be found out is
-    UNKNOWN. Exit status 0: drawn; with --live 4: something is UNKNOWN.
+    its state in the workload manager, its last health check, the last drift check and the alerts that fire; what
+    cannot be found out is UNKNOWN. Exit status 0: drawn; with --live 4: something is UNKNOWN.
     """
     if output is None and not as_json:
         raise RackwrightError(
-            "Say where the page goes, or ask for JSON.", hint=f"rackwright map {file} -o map.html"
+            "Neither a page nor JSON was asked for.", hint=f"rackwright map {file} -o map.html"
         )
     cluster = load_cluster(file, locked=False)
     found: Live | None = None

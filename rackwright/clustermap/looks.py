@@ -1,4 +1,4 @@
-"""How each level of a node and each status of a check looks, and what the legend says of it."""
+"""How each level of a node and each status of a check looks, with the words of the legend."""
 
 from __future__ import annotations
 

@@ -11,7 +11,14 @@ from rackwright.model.fabric import Fabric
 from rackwright.model.ranges import fold
 from rackwright.model.types import LinkKind
 
-_KINDS = {LinkKind.INFINIBAND: "InfiniBand", LinkKind.ROCE: "RoCE", LinkKind.ETHERNET: "Ethernet"}
+_KINDS = {
+    LinkKind.ETHERNET: "Ethernet",
+    LinkKind.INFINIBAND: "InfiniBand",
+    LinkKind.ROCE: "RoCE",
+    LinkKind.SPECTRUM_X: "Spectrum-X",
+    LinkKind.IWARP: "iWARP",
+    LinkKind.EFA: "EFA",
+}
 COMPARE = "As declared; `rackwright fabric check` compares it with the cables that are there."
 
 

@@ -17,7 +17,7 @@ _TAGGED = (NodeRole.HEAD, NodeRole.LOGIN, NodeRole.STORAGE)
 
 @dataclass(frozen=True)
 class Face:
-    """What is said of a node: its look, the word for it, lines for hovering, and where the page says more."""
+    """What is shown of a node: its look, the word for it, lines for hovering, and where the page has more."""
 
     look: Look
     state: str = ""

@@ -59,7 +59,7 @@ class Box:
     lines: tuple[str, ...] = ()
     """What hovering shows below its name."""
     anchor: str = ""
-    """Id of the element of the page that says more; empty: none."""
+    """Id of the element of the page with more about it; empty: none."""
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from rackwright.drawing.model import Box, Rack, Room
 
 SMALL_FROM = 97
-"""From so many boxes on, racks are small multiples: in the order of their units, without the empty ones."""
+"""Number of boxes from which on racks are small multiples: in the order of their units, without empty ones."""
 _GUTTER, _PAD, _GAP = 20, 4, 1.5
 _LINE = 15.0
 """Height of a line of text with its margins."""
 _TALL = 400.0
 """Racks of few units are drawn with more room for each."""
 _SMALL_BOX, _SMALL_UNIT, _SMALL_BOX_MAX = 11.0, 1.5, 21.0
-_NAME, _TEXT, _SMALL_NAME = 7.1, 5.2, 4.9
+_NAME, _TAG, _TEXT, _SMALL_NAME = 7.1, 6.4, 5.2, 4.9
 """Width of a letter, on average of a wide font."""
 _WIDTHS = ((4, 236), (6, 190), (12, 138))
-"""Up to so many racks: their width."""
+"""Number of racks, and their width up to that number."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,10 @@ def scale_of(rooms: Iterable[Room]) -> Scale:
         return Scale(True, 66, 0.0, first, units, 0)
     width = next((width for most, width in _WIDTHS if len(racks) <= most), _WIDTHS[-1][1])
     if all(box.unit is None for box in boxes):
-        return Scale(False, width, 3.5 * _LINE if width > 150 else 2.4 * _LINE, first, units, 0)
+        return Scale(False, width, 3.6 * _LINE if width > 150 else 2.4 * _LINE, first, units, 0)
     lowest = min(box.height for box in boxes)
     least = _LINE if lowest == 1 else max(2 * _LINE / lowest, 8.0)
-    unit = max(least, min(_TALL / units, 3 * _LINE if width > 150 else 2.4 * _LINE))
+    unit = max(least, min(_TALL / units, 3.6 * _LINE if width > 150 else 2.4 * _LINE))
     return Scale(False, width, unit, first, units, _GUTTER)
 
 
@@ -180,7 +180,8 @@ def _place(span: _Span, y: float, height: float, scale: Scale) -> Place:
     side, letter = (12, _SMALL_NAME) if scale.small else (26, _NAME)
     height -= _GAP
     fits = max(int((width - side) / letter), 0)
-    tag = box.tag if not scale.small and fits >= len(box.name) + len(box.tag) + 1 else ""
+    ends = 24 + len(box.name) * _NAME + len(box.tag) * _TAG + 9
+    tag = box.tag if not scale.small and ends <= width else ""
     lines = 0 if scale.small else int((height + 4) / _LINE)
     room = int((width - 16) / _TEXT)
     why = box.lines[0] if box.anchor and box.lines else ""
@@ -190,7 +191,7 @@ def _place(span: _Span, y: float, height: float, scale: Scale) -> Place:
         round(y + _GAP / 2, 1),
         round(width - (_GAP if span.lanes > 1 else 0), 1),
         round(height, 1),
-        name=_middle_cut(box.name, fits - (len(tag) + 1 if tag else 0)) if fits >= 3 else "",
+        name=_middle_cut(box.name, max(fits, len(box.name) if tag else 0)) if fits >= 3 else "",
         tag=tag,
         detail=_end_cut(box.detail, room) if lines >= 2 else "",
         more=_end_cut(why, room) if lines >= 3 and room >= 24 else "",
@@ -198,7 +199,7 @@ def _place(span: _Span, y: float, height: float, scale: Scale) -> Place:
 
 
 def _middle_cut(text: str, letters: int) -> str:
-    """The end of a name tells it from its neighbours, so the middle goes."""
+    """Names of neighbours differ at their end, so the middle goes."""
     if len(text) <= letters:
         return text
     tail = max(letters - 1, 1) * 2 // 3

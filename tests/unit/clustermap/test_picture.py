@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from rackwright.drawing.page import html
 from rackwright.live.facts import Absent, Unknown
 from rackwright.live.findings import FiringAlert, Level, Source
 from rackwright.live.node import Live, LiveNode
+from rackwright.model.types import LinkKind
 from rackwright.workload.slurm.output import node_state
 from tests.factories import make_cluster, make_node, make_sku
 from tests.screenshots import big, live_of, small
@@ -150,6 +152,22 @@ def test_the_superpod_has_its_leaves_by_rail_and_its_cables_counted():
     assert [row.label for row in net.leaves] == [f"rail {rail}" for rail in range(8)]
     assert {switch.number for row in net.leaves for switch in row.switches} == {31 + 32}
     assert set(net.links.values()) == {8}
+
+
+@pytest.mark.parametrize("kind", list(LinkKind))
+def test_every_kind_of_fabric_has_a_title(kind):
+    cluster = big(40)
+    fabrics = {"fabric": replace(cluster.fabrics["fabric"], kind=kind)}
+    [net] = picture(cluster.model_copy(update={"fabrics": fabrics})).nets
+    assert net.title.startswith("Network fabric: ")
+
+
+def test_the_page_of_the_docs_has_every_colour_and_its_meaning():
+    page = Path("docs/map.md").read_text()
+    for shown in LEVELS.values():
+        assert f"| {shown.label} | {shown.meaning} |" in page
+    for image in re.findall(r"\]\((images/[^)]*)\)", page):
+        assert (Path("docs") / image).stat().st_size < 300_000
 
 
 @pytest.mark.parametrize(
