@@ -32,7 +32,7 @@ _LINES = 6
 
 def picture(cluster: Cluster, live: Live | None = None) -> Picture:
     """As declared; with `live`, every node has the look of its level."""
-    troubles = () if live is None else _troubles(live)
+    troubles = [] if live is None else _troubles(live)
     faces = {} if live is None else _faces(live, troubles)
     racks = racks_of(cluster)
     heads = [node.name for node in cluster.holding(NodeRole.HEAD)]

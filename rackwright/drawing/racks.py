@@ -140,8 +140,8 @@ def _small(rack: Rack, spans: Sequence[_Span], scale: Scale) -> Elevation:
     in_row: Counter[int] = Counter()
     shared, placed = Counter(span.row for span in spans), []
     for span in spans:
-        own = replace(span, lane=in_row[span.row], lanes=shared[span.row])
-        placed.append(_place(own, height - at[span.row], tall[span.row], scale))
+        beside = replace(span, lane=in_row[span.row], lanes=shared[span.row])
+        placed.append(_place(beside, height - at[span.row], tall[span.row], scale))
         in_row[span.row] += 1
     return Elevation(rack, round(height, 1), tuple(placed))
 
