@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,7 +34,7 @@ _LINES = 6
 
 def picture(cluster: Cluster, live: Live | None = None) -> Picture:
     """As declared; with `live`, every node has the look of its level."""
-    troubles = [] if live is None else _troubles(live)
+    troubles = [] if live is None else _troubles(cluster, live)
     faces = {} if live is None else _faces(live, troubles)
     racks = racks_of(cluster)
     heads = [node.name for node in cluster.holding(NodeRole.HEAD)]
@@ -75,27 +77,29 @@ def _marks(cluster: Cluster, live: Live | None) -> tuple[Mark, ...]:
     return tuple(Mark(*LEVELS[level], count) for level, count in live.counts.items())
 
 
-def _troubles(live: Live) -> list[tuple[Trouble, tuple[str, ...]]]:
-    """Nodes with equal reasons as one entry, with their names; the worst first."""
+def _troubles(cluster: Cluster, live: Live) -> list[tuple[Trouble, tuple[str, ...]]]:
+    """Nodes with the same reasons as one entry, with their names; the worst first."""
     alike: defaultdict[tuple[Reason, ...], list[str]] = defaultdict(list)
     for name, node in live.nodes.items():
         if node.reasons:
-            alike[node.reasons].append(name)
+            own = _own_words(cluster, name)
+            alike[tuple(replace(one, text=own(one.text)) for one in node.reasons)].append(name)
     listed = sorted(alike.items(), key=lambda item: item[0][0].level.rank)
-    return [
-        (
-            Trouble(
-                anchor=f"w{number}",
-                look=LEVELS[reasons[0].level].look,
-                state=LEVELS[reasons[0].level].label,
-                names=fold(names),
-                count=len(names),
-                reasons=tuple((one.source.value, one.text) for one in reasons),
-            ),
-            tuple(names),
-        )
-        for number, (reasons, names) in enumerate(listed, 1)
-    ]
+    found = []
+    for number, (reasons, names) in enumerate(listed, 1):
+        shown = LEVELS[reasons[0].level]
+        told = live.nodes[names[0]].reasons if len(names) == 1 else reasons
+        lines = tuple((one.source.value, one.text) for one in told)
+        trouble = Trouble(f"w{number}", shown.look, shown.label, fold(names), len(names), lines)
+        found.append((trouble, tuple(names)))
+    return found
+
+
+def _own_words(cluster: Cluster, name: str) -> Callable[[str], str]:
+    """Replaces a node's name and address, by which the reasons of nodes differ that have the same fault."""
+    address = str(cluster.management_address(cluster.by_name[name]))
+    pattern = re.compile(rf"(?<![\w.-])(?:({re.escape(name)})|{re.escape(address)})(?![\w-]|\.\w)")
+    return lambda text: pattern.sub(lambda found: "NODE" if found[1] else "ADDRESS", text)
 
 
 def _faces(live: Live, troubles: list[tuple[Trouble, tuple[str, ...]]]) -> dict[str, Face]:

@@ -16,7 +16,7 @@ _LINE = 15.0
 _TALL = 400.0
 """Racks of few units are drawn with more room for each."""
 _SMALL_BOX, _SMALL_UNIT, _SMALL_BOX_MAX = 11.0, 1.5, 21.0
-_NAME, _TAG, _TEXT, _SMALL_NAME = 7.1, 6.4, 5.2, 4.9
+_NAME, _TAG, _TEXT, _SMALL_NAME = 7.1, 6.4, 5.4, 4.9
 """Width of a letter, on average of a wide font."""
 _WIDTHS = ((4, 236), (6, 190), (12, 138))
 """Number of racks, and their width up to that number."""

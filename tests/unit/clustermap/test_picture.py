@@ -106,6 +106,35 @@ def test_equal_reasons_are_one_entry_with_all_names():
     assert trouble.names == "gpu[0001-0198],head[1-2]"
 
 
+def test_reasons_that_differ_by_the_name_and_address_of_the_node_are_one_entry():
+    cluster = big(200)
+
+    def found(name):
+        address = cluster.management_address(cluster.by_name[name])
+        silent = Unknown(f"Cannot connect to {name} ({address}, port 22): no answer.")
+        return LiveNode(name, Absent("-"), silent, Absent("-"), Absent("-"))
+
+    live = Live("c", 1.0, 1.0, {name: found(name) for name in cluster.by_name})
+    [trouble] = picture(cluster, live).troubles
+    assert trouble.count == 200
+    assert trouble.reasons == (("health", "Cannot connect to NODE (ADDRESS, port 22): no answer."),)
+    one = Live("c", 1.0, 1.0, {"gpu0001": found("gpu0001")})
+    assert (
+        picture(cluster, one).troubles[0].reasons[0][1]
+        == "Cannot connect to gpu0001 (10.0.0.1, port 22): no answer."
+    )
+
+
+def test_a_name_within_another_word_stays():
+    cluster = make_cluster(make_node("n1", 1, primary=True), make_node("n2", 2))
+    nodes = {
+        name: LiveNode(name, Unknown(f"{name} and n11 and my-{name}"), *[Absent("-")] * 3)
+        for name in ("n1", "n2")
+    }
+    first, second = picture(cluster, Live("c", 1.0, 1.0, nodes)).troubles
+    assert (first.names, second.names) == ("n1", "n2")
+
+
 def test_sources_that_are_not_there_are_named():
     none = Absent("no Prometheus is declared")
     live = live_of(small(), every=100)
