@@ -30,6 +30,7 @@ _COMMANDS = {
     "import": "Write a cluster file from Ansible, a CSV list or NetBox.",
     "schema": "Print the JSON Schema of the cluster file or of --json.",
     "show": "Show the resolved cluster and where values come from.",
+    "map": "Draw racks, nodes and switches as one page of HTML.",
     "catalog": "Print node models and shared tables, with sources.",
     "lock": "Solve the GPU stack to exact versions; write the lock.",
     "render": "Print the files a node would get, without a connection.",

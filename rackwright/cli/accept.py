@@ -49,7 +49,7 @@ def accept_command(
     acceptance = Acceptance(cluster, out, yes=yes)
     found = accept(cluster, acceptance.stages(), progress=acceptance.show_stage)
     folder = report if report is not None else default_folder(found)
-    _, page = write_report(found, folder, metrics=_draw(cluster, folder, out))
+    _, page = write_report(found, cluster, folder, metrics=_draw(cluster, folder, out))
     show_verdict(found, out)
     out.print(Text(f"report: {page}"))
     raise typer.Exit(int(found.exit_code))

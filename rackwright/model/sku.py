@@ -192,6 +192,9 @@ class SkuEntry(Frozen):
     cpu_architecture: Literal["x86_64", "aarch64"] = "x86_64"
     numa_nodes: int | None = Field(default=None, ge=1, le=64, description="As the system is delivered.")
     power_watts: int | None = Field(default=None, ge=1, le=200000, description="Maximum power of the node.")
+    rack_units: int | None = Field(
+        default=None, ge=1, le=60, description="Height in a rack, in units of 1.75 inches."
+    )
     keeps_acs: bool = Field(
         default=False,
         description="Whether the maker sets the ACS control bits of PCIe bridges one by one, for ATS, so that clearing "

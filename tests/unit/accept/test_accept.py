@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
+from markupsafe import escape
 
 from rackwright.accept import Stages, Verdict, accept
 from rackwright.accept.chart import chart_of
+from rackwright.accept.grouped import out_of_scope, passes
 from rackwright.accept.stages import StageName, judge_applied
 from rackwright.accept.storage_chart import bars_of
-from rackwright.accept.write import default_folder, html, write_report
+from rackwright.accept.write import default_folder, write_report
+from rackwright.accept.write import html as page_of
 from rackwright.burnin.finding import Finding
 from rackwright.burnin.floors import Floor
 from rackwright.burnin.pairs import PairFigure, triage
@@ -21,13 +24,16 @@ from rackwright.burnin.table import parse_nccl_tests
 from rackwright.claims.check import CheckResult
 from rackwright.engine.run import Applied
 from rackwright.errors import BurninError, ExitCode, RackwrightError, RunLocked
+from rackwright.model.ranges import expand
 from rackwright.plan.changes import Change
 from rackwright.plan.node_plan import ApplyResult, NodeOutcome, NodePlan, PlannedOperation, PlanResult
 from rackwright.status import Status
 from rackwright.storage.report import BenchReport, CheckpointResult, Figure, FilesystemResult
 from rackwright.verify import VerifyReport
 from tests.factories import make_cluster
+from tests.unit.accept.sample import lab_report
 from tests.unit.burnin import recorded
+from tests.unit.drawing.pages import Page as DrawnPage
 from tests.unit.storage.sites import cluster_of, filesystem
 
 NODES = ("head1", "worker1", "worker2")
@@ -114,6 +120,10 @@ def run():
         return report, ran
 
     return accepted
+
+
+def html(report, metrics=None):
+    return page_of(report, make_cluster(), metrics)
 
 
 def statuses(report):
@@ -209,7 +219,7 @@ def test_interrupted_apply_is_unknown():
 
 def test_document(run, tmp_path):
     report, _ = run()
-    document_path, page = write_report(report, tmp_path / "a" / "b")
+    document_path, page = write_report(report, make_cluster(), tmp_path / "a" / "b")
     document = json.loads(document_path.read_text())
     assert (document["kind"], document["version"], document["verdict"]) == (
         "rackwright.accept",
@@ -235,7 +245,7 @@ def test_document(run, tmp_path):
 def test_report_that_cannot_be_written(run, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RackwrightError, match="cannot be written"):
-        write_report(run()[0], tmp_path / "file")
+        write_report(run()[0], make_cluster(), tmp_path / "file")
 
 
 class Page(HTMLParser):
@@ -282,11 +292,11 @@ def test_page_escapes_everything_and_loads_nothing(run):
     for page in (html(replace(report, cluster=NASTY, file=NASTY)), html(wrong), html(unset)):
         parsed = Page(page)
         assert "script" not in parsed.tags
-        assert parsed.reaches_out == []
+        assert all(place.startswith("#") for place in parsed.reaches_out)
         assert "<script>alert(1)" in parsed.text
         assert "http" not in page.replace("http-equiv", "")
         assert "@import" not in page
-        assert "url(" not in page
+        assert "url(" not in page.replace("url(#hatch)", "")
 
 
 def test_page_puts_the_verdict_on_top_and_what_is_wrong_before_what_holds(run):
@@ -298,6 +308,7 @@ def test_page_puts_the_verdict_on_top_and_what_is_wrong_before_what_holds(run):
         "REJECTED",
         "What is wrong or unknown",
         "w2 is missing",
+        "Racks",
         "Stages",
         "Out of scope (1)",
         "What holds",
@@ -370,7 +381,7 @@ def test_storage_on_the_page(run):
     assert "Storage: data (/data)" in text
     assert "&lt;b&gt;&amp;" in text
     assert "4 ranks save 8 MiB each in 0.3 s, 0.5 % of the 60 s between two saves" in text
-    assert text.count("<rect ") == 3
+    assert len(re.findall('<rect [^>]*class="bar', text)) == 3
 
 
 def test_bars():
@@ -383,3 +394,69 @@ def test_bars():
     assert bars_of(replace(benched().results[0], figures=())) is None
     zero = replace(benched().results[0], figures=(Figure("read_gbs", "read", "GB/s", 0.0),))
     assert bars_of(zero).bars[0].width == 0.0
+
+
+@pytest.fixture(scope="module")
+def lab():
+    report, cluster = lab_report()
+    return report, cluster, page_of(report, cluster)
+
+
+def test_everything_out_of_scope_is_listed_by_name_once_for_each_reason(lab):
+    report, _, text = lab
+    beyond = out_of_scope(report.verified.results)
+    named = {
+        (group.role, check, node, one.reason)
+        for one in beyond
+        for group in one.groups
+        for check in group.checks
+        for node in expand(group.nodes)
+    }
+    assert named == {(one.role, one.check, one.node, one.evidence) for one in report.out_of_scope}
+    assert sum(one.results for one in beyond) == len(report.out_of_scope) > 40
+    part = text[text.index("Out of scope (") : text.index("What holds")]
+    assert len(beyond) < 10
+    for one in beyond:
+        assert part.count(escape(one.reason)) == 1
+        assert all(f"<li>{escape(check)}</li>" in part for group in one.groups for check in group.checks)
+
+
+def test_what_holds_is_by_role_and_folded_with_every_check_named(lab):
+    report, _, text = lab
+    held = passes(report.verified.results)
+    passed = [one for one in report.verified.results if one.status is Status.PASS]
+    assert {(one.role, line.check) for one in held for line in one.lines} == {
+        (one.role, one.check) for one in passed
+    }
+    assert sum(one.results for one in held) == len(passed)
+    part = text[text.index("What holds") :]
+    assert part.count("<details>") == part.count("</details>") == len(held)
+    assert all(escape(line.check) in part for one in held for line in one.lines)
+
+
+def test_each_node_is_drawn_once_by_its_worst_result(lab):
+    _, cluster, text = lab
+    boxes = {box.name: box for box in DrawnPage(text).boxes}
+    assert sorted(boxes) == sorted(cluster.by_name)
+    assert {name: box.look for name, box in boxes.items()} == {
+        "head1": "failing",
+        "worker1": "unknown",
+        "worker2": "failing",
+    }
+    ids = DrawnPage(text).ids
+    assert all(box.href.removeprefix("#") in ids for box in boxes.values())
+    assert "couldn't communicate with the NVIDIA driver" in boxes["worker1"].hover
+
+
+def looks(report):
+    return {box.name: box.look for box in DrawnPage(html(report)).boxes}
+
+
+def test_a_node_that_was_not_verified_is_not_good(run):
+    report, _ = run(apply=applied(worker1=FAILED_NODE, worker2=replace(LOST_NODE, node="worker2")))
+    assert report.verified is None
+    assert looks(report) == {"head1": "neutral", "worker1": "failing", "worker2": "unknown"}
+    fine, _ = run()
+    assert set(looks(fine).values()) == {"good"}
+    warned, _ = run(verify=verified(CheckResult("base", "claim", "head1", Status.WARN, "nearly")))
+    assert looks(warned)["head1"] == "warning"
