@@ -32,10 +32,6 @@ from rackwright.model.selection import pick
 
 bmc_app = typer.Typer(
     help="Nodes through their BMCs: power, health, event log, console, boot order, signing keys.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 bmc_app.command("enrol-key")(enrol_key_command)
 T = TypeVar("T")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-import typer.core
 
 from rackwright.burnin import burnin
 from rackwright.burnin.history import LEAST_RUNS, RUNS, compare
@@ -15,28 +14,15 @@ from rackwright.burnin.store import RESULTS
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.burnin_compare_view import show_compared
 from rackwright.cli.burnin_view import show_burnin
+from rackwright.cli.groups import with_default
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import BurninError, ExitCode
 
-
-class _FileIsEnough(typer.core.TyperGroup):
-    """`burnin FILE` is `burnin run FILE`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer keeps its context private
-        if args and args[0] not in (*self.commands, "--help"):
-            args = ["run", *args]
-        return list(super().parse_args(ctx, args))
-
-
 burnin_app = typer.Typer(
-    cls=_FileIsEnough,
+    cls=with_default("run"),
     help="Measure the workers and judge them against floors (`burnin FILE`, options: `burnin run --help`), or against "
     "earlier runs (`burnin compare FILE`).",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 
 

@@ -27,10 +27,6 @@ _SHOWN = 20
 
 dashboards_app = typer.Typer(
     help="The cluster's metrics as pages of HTML (`render`), or as files for Grafana (`json`).",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 Names = Annotated[
     list[str] | None,

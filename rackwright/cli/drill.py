@@ -24,10 +24,6 @@ from rackwright.lab.rack import Rack
 
 drill_app = typer.Typer(
     help="Break a lab rack on purpose, and see that the right alert reaches someone.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 
 

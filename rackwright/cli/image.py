@@ -17,7 +17,6 @@ from rackwright.model.selection import pick
 
 image_app = typer.Typer(
     help="Images with a group's packages installed, and the image of the agent that installs them.",
-    no_args_is_help=True,
 )
 
 

@@ -21,7 +21,6 @@ from rackwright.model.types import Platform
 
 lab_app = typer.Typer(
     help="A rack of containers and virtual machines on this host: boot it, break it, heal it.",
-    no_args_is_help=True,
 )
 
 DEFAULT_FILE = Path("inventory/lab.yaml")

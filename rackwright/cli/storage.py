@@ -18,10 +18,6 @@ from rackwright.storage.shown import show_json
 
 storage_app = typer.Typer(
     help="Declared filesystems, and the rates they reach.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 
 Name = Annotated[str | None, typer.Option("--fs", metavar="NAME", help="Only this filesystem. Default: all.")]
