@@ -59,6 +59,7 @@ _COMMANDS = {
     "lab": "Boot a cluster file as containers and VMs on this host.",
     "drill": "Break a lab rack; see that its alerts reach someone.",
     "path": "Print the folder of the shipped deploys, templates or roles.",
+    "completion": "Print what makes bash, zsh or fish complete commands.",
 }
 """Command to its line in the help, in the order of the help."""
 _SECTIONS = {
@@ -120,9 +121,13 @@ class _LazyGroup(typer.core.TyperGroup):
             self._listing = False
 
 
+def _module(name: str) -> Any:  # noqa: ANN401 - a module
+    return importlib.import_module(f"rackwright.cli.{name}")
+
+
 def _load(name: str) -> Any:  # noqa: ANN401 - click's Command
     try:
-        module = importlib.import_module(f"rackwright.cli.{name}")
+        module = _module(name)
     except ModuleNotFoundError as error:
         if error.name != f"rackwright.cli.{name}":
             raise
@@ -166,6 +171,10 @@ def _root(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; errors go to stderr."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:2] == ["completion", "answer"]:
+        # past typer, which loads pydantic to convert options: that takes longer than the answer
+        return int(_module("completion_answer").print_answer(words[2:]))
     command = typer.main.get_command(app)
     try:
         result = command.main(args=arguments, prog_name="rackwright", standalone_mode=False)

@@ -1,0 +1,22 @@
+"""The answer to one Tab, which the scripts of `rackwright completion` ask for."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+
+from rackwright.cli.completion_tree import load, root
+from rackwright.completion.line import Answer, answer
+from rackwright.completion.scripts import Shell, lines, typed_words
+
+
+def print_answer(arguments: Sequence[str]) -> int:
+    """Print what can stand in the last word; arguments: the shell, `--`, the words. Nothing else, ever: see below."""
+    with contextlib.suppress(Exception):  # a shell in which a command is being typed shows no error of ours
+        name, _, *words = arguments
+        shell, found = Shell(name), Answer()
+        with contextlib.suppress(Exception):
+            found = answer(root(), load, typed_words(shell, words))
+        sys.stdout.write("".join(f"{line}\n" for line in lines(shell, found, words)))
+    return 0
