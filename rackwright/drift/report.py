@@ -47,10 +47,17 @@ class LastInSync:
 
 
 def remember(plan: PlanResult, now: float) -> str | None:
-    """Keep how many nodes were in each state for `rackwright metrics`; why that cannot be done, or None."""
-    counts = Counter(state(plan, name) for name in plan.nodes)
+    """Keep the state of each node for `rackwright metrics` and for what shows the cluster; why not, or None."""
+    states = {name: state(plan, name) for name in plan.nodes}
+    counts = Counter(states.values())
     return LATEST.put(
-        plan.cluster, {"ended": round(now, 3), "counts": {name: counts[name] for name in STATES}}
+        plan.cluster,
+        {
+            "ended": round(now, 3),
+            "counts": {name: counts[name] for name in STATES},
+            "sha256": plan.sha256,
+            "nodes": states,
+        },
     )
 
 

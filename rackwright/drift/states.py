@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from rackwright.boundary import printable
+from rackwright.boundary import printable, read_json
 
 _DETAIL_MAX = 1000
 
@@ -93,10 +93,17 @@ def reported(history: Mapping[str, Known]) -> History:
 def read_history(path: Path) -> History:
     """From its file; empty if that is missing or damaged."""
     try:
-        data = json.loads(path.read_text())["nodes"]
-        return {name: _known(**entry) for name, entry in data.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return parsed_history(path.read_text())
+    except (OSError, ValueError):
         return {}
+
+
+def parsed_history(text: str) -> History:
+    """From the content of its file; ValueError if that is damaged."""
+    try:
+        return {name: _known(**entry) for name, entry in read_json(text)["nodes"].items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"it is not a history of drift: {type(error).__name__}") from error
 
 
 def _known(state: str, since: float, last_in_sync: float | None, **last: str) -> Known:

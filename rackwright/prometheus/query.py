@@ -109,24 +109,31 @@ def collectors(cluster: Cluster) -> tuple[Prometheus, ...]:
 
 
 def run_queries(
-    cluster: Cluster, queries: Sequence[Query], *, limit_seconds: float = 180
+    cluster: Cluster,
+    queries: Sequence[Query],
+    *,
+    limit_seconds: float = 180,
+    shell: RootShell | None = None,
 ) -> tuple[Result, ...]:
     """The result of each query, in their order; a query that fails is a result with an error.
 
     Of a pair of Prometheus servers the first that answers is asked. RackwrightError where no node of one can be reached.
+    `shell`: connections to use instead of new ones.
     """
+    if shell is None:
+        with Pool(cluster) as pool:
+            return run_queries(cluster, queries, limit_seconds=limit_seconds, shell=pool)
     why = []
     silent: tuple[Result, ...] = ()
-    with Pool(cluster) as pool:
-        for server in collectors(cluster):
-            try:
-                results = _asked(server, pool, queries, limit_seconds)
-            except ConnectionFailed as error:
-                why.append(error.message.rstrip("."))
-                continue
-            if not all(one.silent for one in results):
-                return results
-            silent = silent or results
+    for server in collectors(cluster):
+        try:
+            results = _asked(server, shell, queries, limit_seconds)
+        except ConnectionFailed as error:
+            why.append(error.message.rstrip("."))
+            continue
+        if not all(one.silent for one in results):
+            return results
+        silent = silent or results
     if silent or not queries:
         return silent
     raise RackwrightError(f"Prometheus cannot be asked: {'; '.join(why)}.")
