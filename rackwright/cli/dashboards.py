@@ -12,6 +12,7 @@ import typer
 
 from rackwright.atomic_write import write_atomically
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.groups import offer
 from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
@@ -30,7 +31,12 @@ dashboards_app = typer.Typer(
 )
 Names = Annotated[
     list[str] | None,
-    typer.Option("--dashboard", metavar="NAME", help="Only this dashboard; may be given several times."),
+    typer.Option(
+        "--dashboard",
+        metavar="NAME",
+        help="Only this dashboard; may be given several times.",
+        autocompletion=offer(BY_NAME),
+    ),
 ]
 
 

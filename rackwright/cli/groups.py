@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import typer.core
@@ -27,6 +28,11 @@ class DefaultGroup(typer.core.TyperGroup):
 def with_default(command: str) -> type[DefaultGroup]:
     """The class of a group in which `GROUP FILE` is `GROUP COMMAND FILE`."""
     return type("DefaultGroup", (DefaultGroup,), {"default": command})
+
+
+def offer(words: Iterable[str]) -> Callable[[], list[str]]:
+    """The `autocompletion=` of a parameter that takes one of these words; what names a file's nodes has its metavar."""
+    return lambda: list(words)
 
 
 def alike(command: Any) -> Any:  # noqa: ANN401 - click's Command

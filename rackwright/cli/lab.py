@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from rackwright.cli.groups import offer
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import LabError
@@ -28,6 +29,7 @@ DEFAULT_FILE = Path("inventory/lab.yaml")
 File = Annotated[Path, typer.Argument(help="The cluster file.", show_default=True)]
 FileOption = Annotated[Path, typer.Option("--file", "-f", help="The cluster file.")]
 Node = Annotated[str, typer.Argument(help="The node's name.")]
+_FAULTS = (*faults.FAULTS, *faults.GPU_FAULTS)
 _COMMAND = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 # data goes to stdout, progress to stderr
@@ -98,7 +100,9 @@ def ssh(context: typer.Context, node: Node, file: FileOption = DEFAULT_FILE) -> 
 @lab_app.command(context_settings={"ignore_unknown_options": True})
 def fault(
     node: Node,
-    kind: Annotated[str, typer.Argument(help=f"One of: {', '.join((*faults.FAULTS, *faults.GPU_FAULTS))}.")],
+    kind: Annotated[
+        str, typer.Argument(help=f"One of: {', '.join(_FAULTS)}.", autocompletion=offer(_FAULTS))
+    ],
     args: Annotated[
         list[str] | None,
         typer.Argument(
@@ -123,7 +127,9 @@ def reboot(node: Node, file: FileOption = DEFAULT_FILE) -> None:
 @lab_app.command("power")
 def switch(
     node: Node,
-    action: Annotated[str, typer.Argument(help=f"One of: {', '.join(power.ACTIONS)}.")],
+    action: Annotated[
+        str, typer.Argument(help=f"One of: {', '.join(power.ACTIONS)}.", autocompletion=offer(power.ACTIONS))
+    ],
     file: FileOption = DEFAULT_FILE,
 ) -> None:
     """Switch a node on or off as its BMC would; `off` is the plug, `soft` the power button."""

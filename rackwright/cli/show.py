@@ -23,7 +23,7 @@ JSON_VERSION = 1
 
 def show_command(
     file: ClusterFile,
-    node: Annotated[str | None, typer.Option(metavar="NAME", help="Everything about this node.")] = None,
+    node: Annotated[str | None, typer.Option(metavar="NODE", help="Everything about this node.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show the resolved cluster: ranges expanded, defaults filled in, each value with its origin.

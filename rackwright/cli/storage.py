@@ -20,7 +20,9 @@ storage_app = typer.Typer(
     help="Declared filesystems, and the rates they reach.",
 )
 
-Name = Annotated[str | None, typer.Option("--fs", metavar="NAME", help="Only this filesystem. Default: all.")]
+Name = Annotated[
+    str | None, typer.Option("--fs", metavar="FILESYSTEM", help="Only this filesystem. Default: all.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON document.")]
 
 

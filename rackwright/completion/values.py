@@ -36,17 +36,20 @@ def _groups(cluster: Read) -> list[str]:
     """The NodeSets of the groups, as they are written."""
     groups = cluster.get("nodes")
     entries = groups if isinstance(groups, list) else []
-    return [
-        one["nodes"] for one in entries if isinstance(one, dict) and isinstance(one.get("nodes"), str)
-    ]
+    return [one["nodes"] for one in entries if isinstance(one, dict) and isinstance(one.get("nodes"), str)]
 
 
 def _nodes(cluster: Read, typed: str) -> Iterator[str]:
     for group in _groups(cluster):
-        try:
-            yield from expand(group)
-        except RangeMistake:
-            continue
+        yield from _names(group)
+
+
+def _names(group: str) -> tuple[str, ...]:
+    """None of a range that is malformed."""
+    try:
+        return expand(group)
+    except RangeMistake:
+        return ()
 
 
 def _heads(cluster: Read, typed: str) -> Iterator[str]:
@@ -58,7 +61,7 @@ def _nodeset(cluster: Read, typed: str) -> Iterator[str]:
     """Groups as they are written; single names too once a letter is typed."""
     before = match[0] if (match := _LAST_COMMA.match(typed)) else ""
     after = typed.removeprefix(before)
-    groups = _groups(cluster)
+    groups = [group for group in _groups(cluster) if _names(group)]
     names = _nodes(cluster, typed) if after else ()
     yield from (before + name for name in dict.fromkeys((*groups, *names)))
 
