@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Sequence
 
 from rackwright.cli.completion_tree import load, root
+from rackwright.cli.lines import say_exactly
 from rackwright.completion.line import Answer, answer
 from rackwright.completion.scripts import Shell, lines, typed_words
 
@@ -18,5 +18,5 @@ def print_answer(arguments: Sequence[str]) -> int:
         shell, found = Shell(name), Answer()
         with contextlib.suppress(Exception):
             found = answer(root(), load, typed_words(shell, words))
-        sys.stdout.write("".join(f"{line}\n" for line in lines(shell, found, words)))
+        say_exactly("".join(f"{line}\n" for line in lines(shell, found, words)))
     return 0

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +10,10 @@ import typer
 from rich.table import Table
 
 from rackwright.cli.groups import offer
+from rackwright.cli.progress import Waiting
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
+from rackwright.durations import Durations
 from rackwright.errors import LabError
 from rackwright.lab import faults, power
 from rackwright.lab.from_cluster import load_rack_spec, rack_spec
@@ -40,8 +42,14 @@ _log = Console(stderr=True, highlight=False)
 def up(file: File = DEFAULT_FILE) -> None:
     """Bring the rack up; what already runs is left alone."""
     cluster = load_cluster(file, locked=False)
-    rack = Rack(rack_spec(cluster), _log.print)
-    rack.up(_boot_images(cluster))
+    spec = rack_spec(cluster)
+    with Waiting(_log, Durations(cluster.name, "lab-up")) as waiting:
+        images = _boot_images(cluster, waiting.step)
+        waiting.end("")
+        rack = Rack(spec, waiting.print)
+        if missing := len(spec.nodes) - sum(one.state != "off" for one in rack.status().nodes):
+            waiting.begin("all", f"rack {rack.name}: {missing} nodes to boot", f"{missing} nodes")
+        rack.up(images)
     _log.print(f"rack {rack.name}: {_counts(rack.status())}")
 
 
@@ -161,12 +169,12 @@ def heal(node: Node, file: FileOption = DEFAULT_FILE) -> None:
     _log.print(f"{node}: healed")
 
 
-def _boot_images(cluster: Cluster) -> dict[str, Path]:
+def _boot_images(cluster: Cluster, log: Callable[[str], None]) -> dict[str, Path]:
     if not any(node.platform is Platform.VM for node in cluster.nodes):
         return {}
     from rackwright.image.for_lab import ensure  # it loads pyinfra, which containers do without
 
-    return ensure(cluster, _log.print)
+    return ensure(cluster, log)
 
 
 def _rack(file: Path) -> Rack:

@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 
 from rackwright.cli.arguments import ClusterFile, Limit
+from rackwright.cli.progress import Waiting
 from rackwright.cli.storage_view import show_bench, show_filesystems
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
+from rackwright.durations import Durations
 from rackwright.storage.plan import chosen
 from rackwright.storage.run import bench
 from rackwright.storage.shown import show_json
@@ -74,14 +76,14 @@ def _run(
     file: Path, name: str | None, limit: str | None, *, quick: bool, only_checkpoint: bool, as_json: bool
 ) -> None:
     cluster = load_cluster(file)
-    with Console(stderr=True).status("storage bench ...") as status:
+    with Waiting(Console(stderr=True), Durations(cluster.name, "storage-bench")) as waiting:
         report = bench(
             cluster,
             name=name,
             limit=limit,
             quick=quick,
             only_checkpoint=only_checkpoint,
-            progress=lambda text: status.update(f"storage bench: {text} ..."),
+            progress=waiting.step,
         )
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2))

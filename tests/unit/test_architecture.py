@@ -33,7 +33,7 @@ BANNED_IN_ROLES = {
 }
 UNIT_STATE = re.compile(r"systemctl (is-active|is-enabled|show .*(ActiveState|LoadState|UnitFileState))")
 _ROOMS = """
-    errors boundary state_folder command atomic_write known_hosts_file open_files result_store render textfiles documents node_programs status node_folders
+    errors boundary state_folder command atomic_write known_hosts_file open_files result_store durations render textfiles documents node_programs status node_folders
     osfamily certificates model catalog plan secrets containers mounts mount_roles exporters alerts clusterfile lab data ssh bmc
     workload facts factcache operations lock health claims verify fabric burnin storage prometheus dashboards job_metrics logs
     pyinfra_driver silences engine image install firmware rotation backup restore drift why live accept own_metrics drill completion cli __main__
