@@ -50,6 +50,7 @@ _COMMANDS = {
     "storage": "Show declared filesystems; measure them against floors.",
     "burnin": "Measure the workers alone and together against floors.",
     "accept": "Validate, apply, verify, burn in; one verdict and a report.",
+    "top": "Show nodes, jobs, drains and alerts live in the terminal.",
     "why": "Explain the state of a node and what to do about it.",
     "drift": "Report nodes that no longer match the cluster file.",
     "logs": "Print lines of all nodes' journals, of one job or node.",
@@ -67,7 +68,7 @@ _SECTIONS = {
     "discover": "Provision",
     "plan": "Change",
     "verify": "Prove",
-    "why": "Operate",
+    "top": "Operate",
     "lab": "Lab",
     "path": "This program",
 }

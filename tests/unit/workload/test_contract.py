@@ -236,7 +236,7 @@ def test_an_operator_drains_a_node_whose_jobs_go_on(world):
 
 def test_a_node_that_is_out_keeps_its_reason_from_an_operator(world):
     world.manager.drain(["w1"], "R1", 1)
-    with pytest.raises(WorkloadError, match="w1 is out of service already: .*, rackwright: R1"):
+    with pytest.raises(WorkloadError, match=r"w1 is out of service already: .*, rackwright: R1"):
         world.manager.drain_by_hand("w1", "ada: bad DIMM")
     assert world.reason("w1") == "rackwright: R1"
 
