@@ -1,4 +1,4 @@
-"""How long steps of commands took on this control node, so that the next run can say how long they usually take."""
+"""How long steps of commands took on this control node, for the next run to show how long they usually take."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from rackwright.completion.scripts import Shell, lines, typed_words
 
 
 def print_answer(arguments: Sequence[str]) -> int:
-    """Print what can stand in the last word; arguments: the shell, `--`, the words. Nothing else, ever: see below."""
-    with contextlib.suppress(Exception):  # a shell in which a command is being typed shows no error of ours
+    """Print the candidates for the last word, and nothing else; arguments: the shell, `--`, the words."""
+    with contextlib.suppress(Exception):  # an error would appear in the line that is being typed
         name, _, *words = arguments
         shell, found = Shell(name), Answer()
         with contextlib.suppress(Exception):

@@ -66,7 +66,7 @@ def _argument(parameter: Any, context: Any) -> Argument:  # noqa: ANN401
 
 
 def _cache() -> Path:
-    """The folder of this version's commands, told apart by its newest file."""
+    """The folder of this version's commands; its name has the version and the time of the newest file."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
     with os.scandir(Path(__file__).parent) as files:

@@ -20,6 +20,7 @@ from rackwright.lab.from_cluster import load_rack_spec, rack_spec
 from rackwright.lab.rack import Rack
 from rackwright.lab.status import RackStatus
 from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import fold
 from rackwright.model.types import Platform
 
 lab_app = typer.Typer(
@@ -47,8 +48,10 @@ def up(file: File = DEFAULT_FILE) -> None:
         images = _boot_images(cluster, waiting.step)
         waiting.end("")
         rack = Rack(spec, waiting.print)
-        if missing := len(spec.nodes) - sum(one.state != "off" for one in rack.status().nodes):
-            waiting.begin("all", f"rack {rack.name}: {missing} nodes to boot", f"{missing} nodes")
+        on = {one.name for one in rack.status().nodes if one.state != "off"}
+        # a node with a BMC is switched on by it, later
+        if missing := [one.name for one in spec.nodes if one.bmc is None and one.name not in on]:
+            waiting.begin("all", f"rack {rack.name}: {fold(missing)} to boot", f"{len(missing)} nodes")
         rack.up(images)
     _log.print(f"rack {rack.name}: {_counts(rack.status())}")
 

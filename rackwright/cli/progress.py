@@ -21,8 +21,10 @@ from rackwright.engine.former_runs import whole
 from rackwright.model.ranges import fold
 
 _SHOWN = 8
-_SAID_AFTER_SECONDS = 3.0
-"""Seconds from which it is said how long something is taken: what is quick is not worth the words."""
+_LEAST_SECONDS = 1.0
+"""What took less had nothing to do, e.g. because an image was there already: it is not recorded."""
+_SHOWN_AFTER_SECONDS = 3.0
+"""Seconds after which the time that something takes is shown."""
 _STEPS = {
     "drain": "draining; running jobs are waited for",
     "drained": "drained",
@@ -55,7 +57,7 @@ class _Awaited:
     def times(self, now: float) -> str:
         """E.g. `42 s, usually 1 min 40 s`."""
         taken = now - self.began
-        words = [duration(taken)] if taken >= _SAID_AFTER_SECONDS else []
+        words = [duration(taken)] if taken >= _SHOWN_AFTER_SECONDS else []
         return ", ".join([*words, *([self.usual] if self.usual else [])])
 
 
@@ -99,7 +101,7 @@ class Waiting:
             self._live.start()
 
     def begin(self, name: str, text: str, step: str | None = None) -> None:
-        """Wait for something; whatever had this name has ended well.
+        """Wait for something; the one of this name before it has ended well.
 
         + text: what is shown, e.g. `worker1: installing`
         + step: what the history calls it; `text` without it
@@ -116,8 +118,9 @@ class Waiting:
         """It has ended; nothing where nothing of this name is waited for."""
         with self._lock:
             one = self._awaited.pop(name, None)
-            if one is not None and well:
-                self._history.record(one.step, time.monotonic() - one.began)
+            taken = time.monotonic() - one.began if one is not None else 0.0
+            if one is not None and well and taken >= _LEAST_SECONDS:
+                self._history.record(one.step, taken)
 
     def step(self, text: str) -> None:
         """The next of steps that follow one another."""

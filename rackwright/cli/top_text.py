@@ -1,4 +1,4 @@
-"""What `rackwright top` writes: cells, the line of racks, and the line that says how old all of it is."""
+"""What `rackwright top` writes: cells, the line of racks, and the line with the age of the view."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ _STYLES = {
     Level.BUSY: "cyan",
     Level.GOOD: "green",
 }
+_REASON_MAX = 120
+"""Characters in the list; below it, the chosen node has all of it."""
 _STALE_AFTER = 3
 """Intervals without an answer after which the view is called stale."""
 _LEAST_STALE_SECONDS = 15.0
@@ -39,13 +41,13 @@ _SLOW_STALE_SECONDS = 180.0
 
 
 def cells(row: Row) -> tuple[Text, ...]:
-    """One line of the list, in the order of COLUMNS. Text, so that what a node wrote is no markup."""
+    """One line of the list, in the order of COLUMNS. Text: what a node wrote is never read as markup."""
     return (
         Text(row.rack),
         Text(row.node, style="bold"),
         Text(row.level.upper() if row.level is Level.UNKNOWN else row.level, style=_STYLES[row.level]),
         *(_known(text) for text in (row.state, row.jobs, row.drift, row.alerts)),
-        Text(row.reason),
+        Text(row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[: _REASON_MAX - 3]}..."),
     )
 
 

@@ -1,4 +1,4 @@
-"""The words of a command line -> what can stand where the last one is being typed."""
+"""The words of a command line -> the candidates for the last one, which is being typed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Line:
 
 
 def answer(root: Command, load: Callable[[str], Command | None], words: Sequence[str]) -> Answer:
-    """What can stand in the last word.
+    """The candidates for the last word.
 
     + root: its `commands` hold the description of each command alone
     + load: a command of the root as a whole; None where there is none

@@ -1,4 +1,4 @@
-"""Names that a cluster file declares, read without checking the file: whoever types may be in the middle of editing it."""
+"""Names that a cluster file declares, read without checking it: the file may be in the middle of an edit."""
 
 from __future__ import annotations
 

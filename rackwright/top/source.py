@@ -33,7 +33,7 @@ _NOT_YET = Unknown("it is being asked for the first time")
 
 
 class Source(Protocol):
-    """What the screen needs; calls may take seconds and come from threads. RackwrightError says why one failed."""
+    """What the screen needs; calls may take seconds and come from threads. RackwrightError has the reason where one failed."""
 
     def look(self) -> View:
         """The cluster now."""

@@ -19,6 +19,7 @@ NOTHING = "-"
 UNKNOWN = "UNKNOWN"
 _JOBS_SHOWN = 2
 _CELL_MAX = 160
+_REASON_MAX = 1000
 T = TypeVar("T")
 Jobs: TypeAlias = Fact[Mapping[str, tuple[Job, ...]]]
 
@@ -111,7 +112,6 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 def _row(node: Node, live: LiveNode, jobs: Jobs) -> Row:
     state = live.scheduler
-    # a fact that is not there has its own column; what is wrong comes first
     reasons = [one.text for one in live.reasons]
     return Row(
         node=node.name,
@@ -121,7 +121,7 @@ def _row(node: Node, live: LiveNode, jobs: Jobs) -> Row:
         jobs=_jobs(node.name, jobs, state),
         drift=_text(live.drift, _drift),
         alerts=_text(live.alerts, lambda found: ", ".join(one.name for one in found) or NOTHING),
-        reason=printable("; ".join(reasons), _CELL_MAX),
+        reason=printable("; ".join(reasons), _REASON_MAX),
         drain_reason=state.reason if isinstance(state, NodeState) and not state.in_service else None,
     )
 

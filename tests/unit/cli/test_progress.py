@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import pty
 import re
@@ -48,7 +49,21 @@ def test_without_a_terminal_each_step_is_a_line():
     assert stream.getvalue() == "installing\nmaking a disk (usually 1 min 40 s)\na line that stays\n"
 
 
-def test_what_ended_well_is_recorded():
+@pytest.fixture
+def clock(monkeypatch):
+    """Goes on by two seconds at each look."""
+    ticks = itertools.count(1000.0, 2.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
+
+
+def test_what_had_nothing_to_do_is_not_recorded():
+    history = Kept()
+    with Waiting(Console(file=io.StringIO()), history) as waiting:
+        waiting.step("one")
+    assert history.seconds == {}
+
+
+def test_what_ended_well_is_recorded(clock):
     history = Kept()
     with Waiting(Console(file=io.StringIO()), history) as waiting:
         waiting.begin("all", "the rack", "3 nodes")
@@ -58,7 +73,7 @@ def test_what_ended_well_is_recorded():
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_what_was_broken_off_is_not(error):
+def test_what_was_broken_off_is_not(error, clock):
     history = Kept()
 
     def work():
