@@ -20,6 +20,7 @@ import typer.core
 import typer.main
 
 from rackwright import __version__
+from rackwright.cli.groups import alike
 from rackwright.cli.lines import say
 from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
@@ -37,6 +38,8 @@ _COMMANDS = {
     "discover": "Look into machines without an OS; compare, or adopt.",
     "install": "Install machines through their BMCs.",
     "provision": "Install what is not ready, then accept the cluster.",
+    "image": "Build disk and OCI images with a group's packages installed.",
+    "firmware": "Firmware and BIOS of nodes: compare, update, set.",
     "decommission": "Erase all disks of machines, with a certificate.",
     "plan": "Show what apply would change. Changes nothing.",
     "apply": "Show the plan, confirm, bring nodes to the declared state.",
@@ -45,24 +48,35 @@ _COMMANDS = {
     "resume": "Finish a run that was interrupted.",
     "secrets": "Share, back up and rotate the secrets of a cluster.",
     "restore": "Put back a backup of a head: history, accounts, queue.",
-    "drift": "Report nodes that no longer match the cluster file.",
     "verify": "Verify nodes against the declaration.",
-    "why": "Explain the state of a node and what to do about it.",
-    "logs": "Print lines of all nodes' journals, of one job or node.",
     "health": "Probe the nodes' hardware; compare it with the declared SKU.",
     "fabric": "Show the declared cabling; compare it with what is there.",
-    "dashboards": "Draw the cluster's metrics as HTML, or as Grafana's files.",
-    "metrics": "Print runs and burn-ins as Prometheus metrics.",
     "storage": "Show declared filesystems; measure them against floors.",
     "burnin": "Measure the workers alone and together against floors.",
     "accept": "Validate, apply, verify, burn in; one verdict and a report.",
+    "top": "Show nodes, jobs, drains and alerts live in the terminal.",
+    "why": "Explain the state of a node and what to do about it.",
+    "drift": "Report nodes that no longer match the cluster file.",
+    "logs": "Print lines of all nodes' journals, of one job or node.",
+    "dashboards": "Draw the cluster's metrics as HTML, or as Grafana's files.",
+    "metrics": "Print runs and burn-ins as Prometheus metrics.",
     "bmc": "Nodes through their BMCs: power, health, console, log.",
-    "firmware": "Firmware and BIOS of nodes: compare, update, set.",
-    "path": "Print the folder of the shipped deploys, templates or roles.",
-    "image": "Build disk and OCI images with a group's packages installed.",
-    "drill": "Break a lab rack; see that its alerts reach someone.",
     "lab": "Boot a cluster file as containers and VMs on this host.",
+    "drill": "Break a lab rack; see that its alerts reach someone.",
+    "path": "Print the folder of the shipped deploys, templates or roles.",
+    "completion": "Print what makes bash, zsh or fish complete commands.",
 }
+"""Command to its line in the help, in the order of the help."""
+_SECTIONS = {
+    "init": "Describe",
+    "discover": "Provision",
+    "plan": "Change",
+    "verify": "Prove",
+    "top": "Operate",
+    "lab": "Lab",
+    "path": "This program",
+}
+"""First command of each section of the help to the heading."""
 
 _INTERRUPTED = 130
 
@@ -94,6 +108,16 @@ class _LazyGroup(typer.core.TyperGroup):
             return typer.core.TyperCommand(cmd_name, help=_COMMANDS[cmd_name])
         return _load(cmd_name)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        sections: dict[str, list[tuple[str, str]]] = {}
+        width = max(map(len, _COMMANDS))
+        for name, summary in _COMMANDS.items():
+            heading = _SECTIONS.get(name) or next(reversed(sections))
+            sections.setdefault(heading, []).append((name.ljust(width), summary))
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         self._listing = True
         try:
@@ -102,21 +126,24 @@ class _LazyGroup(typer.core.TyperGroup):
             self._listing = False
 
 
+def _module(name: str) -> Any:  # noqa: ANN401 - a module
+    return importlib.import_module(f"rackwright.cli.{name}{'_' if keyword.iskeyword(name) else ''}")
+
+
 def _load(name: str) -> Any:  # noqa: ANN401 - click's Command
-    path = f"rackwright.cli.{name}_" if keyword.iskeyword(name) else f"rackwright.cli.{name}"
     try:
-        module = importlib.import_module(path)
+        module = _module(name)
     except ModuleNotFoundError as error:
-        if error.name != path:
+        if not str(error.name).startswith("rackwright.cli."):
             raise
         raise RackwrightError(f"The command {name} is not part of this version.") from None
     group = getattr(module, f"{name}_app", None)
     if group is None:
-        group = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+        group = typer.Typer()
         group.command(name)(getattr(module, f"{name}_command"))
     command: Any = typer.main.get_command(group)
     command.name = name
-    return command
+    return alike(command)
 
 
 app = typer.Typer(
@@ -149,6 +176,10 @@ def _root(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; errors go to stderr."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:2] == ["completion", "answer"]:
+        # past typer, which loads pydantic to convert options: that takes longer than the answer
+        return int(_module("completion_answer").print_answer(words[2:]))
     command = typer.main.get_command(app)
     try:
         result = command.main(args=arguments, prog_name="rackwright", standalone_mode=False)

@@ -11,11 +11,13 @@ from rackwright.burnin import BurninReport, burnin
 from rackwright.cli.burnin_view import show_burnin
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan
-from rackwright.cli.progress import Progress
+from rackwright.cli.progress import Progress, Waiting
 from rackwright.cli.storage_view import show_bench
 from rackwright.cli.terminal import STYLES, Console, wide_console
 from rackwright.cli.verify_view import show_verify
 from rackwright.drift.install import update_digests
+from rackwright.durations import Durations
+from rackwright.engine.former_runs import FormerRuns
 from rackwright.engine.run import Applied, apply, plan
 from rackwright.model.cluster import Cluster
 from rackwright.plan.node_plan import PlanResult
@@ -50,7 +52,7 @@ class Acceptance:
             self._out.print(Text.assemble(word, (f"{name.value}: ", "bold"), result.summary))
 
     def _apply(self, cluster: Cluster) -> Applied:
-        progress = Progress(len(cluster.nodes), Console(stderr=True))
+        progress = Progress(len(cluster.nodes), Console(stderr=True), FormerRuns(cluster.name))
 
         def agree(planned: PlanResult) -> bool:
             progress.pause()
@@ -84,14 +86,14 @@ class Acceptance:
         return report
 
     def _storage(self, cluster: Cluster) -> BenchReport:
-        with Console(stderr=True).status("storage bench ...") as status:
-            report = bench(cluster, progress=lambda text: status.update(f"storage bench: {text} ..."))
+        with Waiting(Console(stderr=True), Durations(cluster.name, "storage-bench")) as waiting:
+            report = bench(cluster, progress=waiting.step)
         show_bench(report, wide_console())
         return report
 
     def _burnin(self, cluster: Cluster) -> BurninReport:
-        with Console(stderr=True).status("burn-in ...") as status:
-            report = burnin(cluster, progress=lambda text: status.update(f"burn-in: {text} ..."))
+        with Waiting(Console(stderr=True), Durations(cluster.name, "burnin")) as waiting:
+            report = burnin(cluster, progress=waiting.step)
         show_burnin(report, wide_console())
         return report
 

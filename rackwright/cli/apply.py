@@ -21,6 +21,7 @@ from rackwright.cli.reboot_consent import BootTimeout, Confirm, KillJobs, agree_
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.drift.install import update_digests
+from rackwright.engine.former_runs import FormerRuns
 from rackwright.engine.reboots import Asked
 from rackwright.engine.run import Applied, apply
 from rackwright.errors import RackwrightError
@@ -195,7 +196,7 @@ def _run(
 ) -> tuple[Applied, list[str]]:
     """The run, and notes for the operator."""
     cluster = load_cluster(file)
-    progress = Progress(len(pick(cluster, limit)), Console(stderr=True))
+    progress = Progress(len(pick(cluster, limit)), Console(stderr=True), FormerRuns(cluster.name))
 
     def agree(plan: PlanResult) -> bool:
         progress.pause()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,31 +9,27 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from rackwright.bmc.fleet import ask_all, passwords_of
+from rackwright.bmc.fleet import ask_all
 from rackwright.bmc.interface import BmcClient, BootOverride, BootTarget, Power, PowerAction
-from rackwright.bmc.open import connector, open_bmc
 from rackwright.bmc.power import switch
 from rackwright.bmc.status import entry_json, read_fleet
 from rackwright.cli.arguments import AsJson, ClusterFile, Limit
 from rackwright.cli.bmc_consent import agree
+from rackwright.cli.bmc_console import console_command
 from rackwright.cli.bmc_enrol_key import enrol_key_command
 from rackwright.cli.bmc_view import show_answers, show_failures, show_log, show_out_of_scope, show_status
+from rackwright.cli.groups import offer
 from rackwright.cli.json_output import print_document
-from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
-from rackwright.documents.nearest import suggest
 from rackwright.errors import BmcError, ExitCode, RackwrightError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.selection import pick
 
 bmc_app = typer.Typer(
     help="Nodes through their BMCs: power, health, event log, console, boot order, signing keys.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
+bmc_app.command("console")(console_command)
 bmc_app.command("enrol-key")(enrol_key_command)
 T = TypeVar("T")
 Confirm = Annotated[
@@ -77,7 +71,12 @@ def status_command(
 @bmc_app.command("power")
 def power_command(
     file: ClusterFile,
-    action: Annotated[str, typer.Argument(metavar="ACTION", help=f"One of: {', '.join(_ACTIONS)}.")],
+    action: Annotated[
+        str,
+        typer.Argument(
+            metavar="ACTION", help=f"One of: {', '.join(_ACTIONS)}.", autocompletion=offer(_ACTIONS)
+        ),
+    ],
     limit: Limit = None,
     confirm: Confirm = None,
     as_json: AsJson = False,
@@ -139,33 +138,6 @@ def _kept(power: Power, action: PowerAction) -> str | None:
     return f"is off: no power {action.value}" if action in _NEED_POWER else "is off already"
 
 
-@bmc_app.command("console")
-def console_command(
-    file: ClusterFile, node: Annotated[str, typer.Argument(metavar="NODE", help="The node's name.")]
-) -> None:
-    """Open a node's serial console, through the ssh of its BMC or IPMI's Serial over LAN."""
-    cluster = load_cluster(file, locked=False)
-    if node not in cluster.by_name:
-        raise RackwrightError(
-            f"{file} declares no node {node}.", hint=suggest(node, cluster.by_name, what="nodes")
-        )
-    declared = cluster.by_name[node]
-    if declared.bmc is None:
-        raise BmcError(f"{node} has no BMC declared.", hint="declare `bmc` for its group: docs/bmc.md")
-    client = open_bmc(declared, passwords_of(cluster, [declared])[node], connector(cluster, declared))
-    try:
-        command = client.console_command()
-        if command is None:
-            raise BmcError(
-                f"The BMC of {node} offers no serial console over ssh.",
-                hint="enable it on the BMC, or declare `protocol: ipmi` for Serial over LAN",
-            )
-        say(f"+ {' '.join(command)}", err=True)
-        raise typer.Exit(_run(command))
-    finally:
-        client.close()
-
-
 @bmc_app.command("log")
 def log_command(
     file: ClusterFile,
@@ -193,7 +165,12 @@ def log_command(
 @bmc_app.command("identify")
 def identify_command(
     file: ClusterFile,
-    state: Annotated[str, typer.Argument(metavar="on|off", help="Switch the light on or off.")] = "on",
+    state: Annotated[
+        str,
+        typer.Argument(
+            metavar="on|off", help="Switch the light on or off.", autocompletion=offer(("on", "off"))
+        ),
+    ] = "on",
     limit: Limit = None,
     as_json: AsJson = False,
 ) -> None:
@@ -216,7 +193,11 @@ def boot_order_command(
     file: ClusterFile,
     target: Annotated[
         str | None,
-        typer.Argument(metavar="[TARGET]", help=f"Boot from this: {', '.join(_TARGETS)}. Default: show."),
+        typer.Argument(
+            metavar="[TARGET]",
+            help=f"Boot from this: {', '.join(_TARGETS)}. Default: show.",
+            autocompletion=offer(_TARGETS),
+        ),
     ] = None,
     limit: Limit = None,
     persistent: Annotated[
@@ -287,11 +268,3 @@ def _described(boot: BootOverride) -> str:
         return "the firmware's own"
     how_long = "once" if boot.once else "until changed"
     return f"{boot.target.value}, {how_long}" + (f", {boot.http_uri}" if boot.http_uri else "")
-
-
-def _run(command: list[str]) -> int:
-    """Run a console in this terminal."""
-    try:
-        return subprocess.run(command, check=False, env={**os.environ, "LC_ALL": "C"}).returncode
-    except FileNotFoundError:
-        raise RackwrightError(f"The program {command[0]} is not installed.") from None

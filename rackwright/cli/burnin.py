@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-import typer.core
 
 from rackwright.burnin import burnin
 from rackwright.burnin.history import LEAST_RUNS, RUNS, compare
@@ -14,29 +13,21 @@ from rackwright.burnin.store import RESULTS
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.burnin_compare_view import show_compared
 from rackwright.cli.burnin_view import show_burnin
+from rackwright.cli.groups import with_default
 from rackwright.cli.json_output import print_document
+from rackwright.cli.progress import Waiting
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
+from rackwright.durations import Durations
 from rackwright.errors import BurninError, ExitCode
-
-
-class _FileIsEnough(typer.core.TyperGroup):
-    """`burnin FILE` is `burnin run FILE`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer keeps its context private
-        if args and args[0] not in (*self.commands, "--help"):
-            args = ["run", *args]
-        return list(super().parse_args(ctx, args))
-
+from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import fold
+from rackwright.model.types import NodeRole
 
 burnin_app = typer.Typer(
-    cls=_FileIsEnough,
+    cls=with_default("run"),
     help="Measure the workers and judge them against floors (`burnin FILE`, options: `burnin run --help`), or against "
     "earlier runs (`burnin compare FILE`).",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 
 
@@ -67,7 +58,8 @@ def burnin_command(
     cluster = load_cluster(file)
     if hours is not None and (profile or cluster.burnin.profile) != "soak":
         raise BurninError("--hours is for a soak alone.", hint="add --profile soak")
-    with Console(stderr=True).status("burn-in ...") as status:
+    with Waiting(Console(stderr=True), Durations(cluster.name, "burnin")) as waiting:
+        waiting.begin("all", *_whole(cluster, nodes, profile or cluster.burnin.profile, hours))
         report = burnin(
             cluster,
             nodes=nodes,
@@ -75,13 +67,20 @@ def burnin_command(
             ranks_per_node=ranks_per_node,
             profile=profile,
             hours=hours,
-            progress=lambda text: status.update(f"burn-in: {text} ..."),
+            progress=waiting.step,
         )
     if as_json:
         print_document("burnin", report.to_json())
     else:
         show_burnin(report, wide_console())
     raise typer.Exit(int(report.exit_code))
+
+
+def _whole(cluster: Cluster, nodes: str | None, profile: str | None, hours: float | None) -> tuple[str, str]:
+    """What is waited for, and the step of the history: a burn-in of the same nodes by the same profile and hours."""
+    chosen = nodes or fold(node.name for node in cluster.holding(NodeRole.WORKER))
+    text = " ".join(filter(None, ("burn-in of", chosen, profile and f"({profile})")))
+    return (f"{text}, {hours:g} h of load" if hours is not None else text), f"{text} {hours or ''}"
 
 
 @burnin_app.command("compare")

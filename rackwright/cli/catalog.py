@@ -48,7 +48,12 @@ class SkuAndTable(RackwrightError):  # noqa: N818 - reads as a sentence
 
 
 def catalog_command(
-    sku: Annotated[str | None, typer.Argument(metavar="[SKU]", help="A node model; none: list them.")] = None,
+    sku: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SKU]", help="A node model; none: list them.", autocompletion=lambda: list(catalogue())
+        ),
+    ] = None,
     table: Annotated[TableName | None, typer.Option("--table", help="A shared table instead.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:

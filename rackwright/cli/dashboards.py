@@ -12,6 +12,7 @@ import typer
 
 from rackwright.atomic_write import write_atomically
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.groups import offer
 from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
@@ -27,14 +28,15 @@ _SHOWN = 20
 
 dashboards_app = typer.Typer(
     help="The cluster's metrics as pages of HTML (`render`), or as files for Grafana (`json`).",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 Names = Annotated[
     list[str] | None,
-    typer.Option("--dashboard", metavar="NAME", help="Only this dashboard; may be given several times."),
+    typer.Option(
+        "--dashboard",
+        metavar="NAME",
+        help="Only this dashboard; may be given several times.",
+        autocompletion=offer(BY_NAME),
+    ),
 ]
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-import typer.core
 
 from rackwright.atomic_write import write_atomically
 from rackwright.cli.arguments import ClusterFile, Limit, Verbose
+from rackwright.cli.groups import with_default
 from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.plan_view import show_outcome, show_plan, summary
@@ -36,22 +36,9 @@ from rackwright.textfiles import TEXTFILES
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
-class _FileIsEnough(typer.core.TyperGroup):
-    """`drift FILE` is `drift check FILE`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer keeps its context private
-        if args and args[0] not in (*self.commands, "--help"):
-            args = ["check", *args]
-        return list(super().parse_args(ctx, args))
-
-
 drift_app = typer.Typer(
-    cls=_FileIsEnough,
+    cls=with_default("check"),
     help="Report nodes that no longer match the cluster file: now (`drift FILE`) or on a schedule (`install`).",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 
 

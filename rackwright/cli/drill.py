@@ -8,6 +8,7 @@ import typer
 
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.drill_view import show_result, show_table
+from rackwright.cli.groups import offer
 from rackwright.cli.json_output import print_document
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
@@ -24,11 +25,10 @@ from rackwright.lab.rack import Rack
 
 drill_app = typer.Typer(
     help="Break a lab rack on purpose, and see that the right alert reaches someone.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
+
+
+_ALERTS = tuple(dict.fromkeys(one.alert for one in DRILLS))
 
 
 @drill_app.callback()
@@ -41,7 +41,12 @@ def alerts_command(
     file: ClusterFile,
     alert: Annotated[
         list[str] | None,
-        typer.Option("--alert", metavar="NAME", help="Only this alert; may be given several times."),
+        typer.Option(
+            "--alert",
+            metavar="NAME",
+            help="Only this alert; may be given several times.",
+            autocompletion=offer(_ALERTS),
+        ),
     ] = None,
     limit: Annotated[
         float,
@@ -60,10 +65,9 @@ def alerts_command(
     cluster = load_cluster(file, locked=False)
     rack = Rack(rack_spec(cluster))
     head, port = webhook_of(cluster)
-    names = {one.alert for one in DRILLS}
     for name in alert or ():
-        if name not in names:
-            raise RackwrightError(f"No drill makes {name} fire.", hint=suggest(name, names, what="alerts"))
+        if name not in _ALERTS:
+            raise RackwrightError(f"No drill makes {name} fire.", hint=suggest(name, _ALERTS, what="alerts"))
     chosen = [one for one in DRILLS if not alert or one.alert in alert]
     view = Console(stderr=True, highlight=False)
     wait_for_silences(rack, head.name, limit, view.print)

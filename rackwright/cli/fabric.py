@@ -18,10 +18,6 @@ from rackwright.fabric.shown import show_json
 
 fabric_app = typer.Typer(
     help="Leaves, spines and cables: as declared, and compared with what is there.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 
 Network = Annotated[

@@ -43,10 +43,6 @@ from rackwright.model.selection import pick
 
 firmware_app = typer.Typer(
     help="Firmware and BIOS settings of nodes: compared with the declared ones, updated, read back.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 _INTERRUPTED = 130
 Nodes = Annotated[str, typer.Option("--limit", metavar="NODESET", help="These nodes, e.g. gpu[001-016].")]

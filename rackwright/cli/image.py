@@ -10,14 +10,15 @@ import typer
 
 from rackwright.cli.arguments import ClusterFile
 from rackwright.cli.lines import say_exactly
+from rackwright.cli.progress import Waiting
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
+from rackwright.durations import Durations
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
 image_app = typer.Typer(
     help="Images with a group's packages installed, and the image of the agent that installs them.",
-    no_args_is_help=True,
 )
 
 
@@ -66,7 +67,9 @@ def build_command(
     nodes = alike(cluster, pick(cluster, group))
     target = out or Path("images", f"{cluster.name}-{nodes[0].name}")
     wanted = order(cluster, nodes, format.value, size)
-    made = build(wanted, target.absolute(), _log.print)
+    with Waiting(_log, Durations(cluster.name, f"image-{format}")) as waiting:
+        waiting.begin("all", f"image of {fold(node.name for node in nodes)}", "all")
+        made = build(wanted, target.absolute(), waiting.step)
     left = sum(map(len, made.left.values()))
     for one in made.files:
         say_exactly(f"{target / one.name}\n")
@@ -106,7 +109,8 @@ def agent_command(
     """
     from rackwright.install.agent_image import build  # the lab's modules, which --help does not need
 
-    made = build(out.absolute(), _log.print)
+    with Waiting(_log) as waiting:
+        made = build(out.absolute(), waiting.step)
     for one in made.files:
         say_exactly(f"{out / one.name}\n")
     _log.print(f"kernel {made.kernel}, {len(made.packages)} packages", soft_wrap=True)

@@ -14,6 +14,7 @@ from rackwright.cli.machines_view import Steps, exit_code, show_outcomes, show_p
 from rackwright.cli.nodes_consent import agree_to_nodes
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
+from rackwright.durations import Durations
 from rackwright.errors import RackwrightError
 from rackwright.install.states import State
 from rackwright.model.cluster import Cluster, Node
@@ -84,13 +85,13 @@ def carry_out(cluster: Cluster, nodes: Sequence[Node], confirm: str | None, seri
             hint="e.g. `install: {image: images/worker, ...}` in its group",
         )
     console = Console(stderr=True)
-    installation = Installation(
-        cluster, Asked("install", tuple(nodes), serials), opener(cluster), Steps(console)
-    )
+    steps = Steps(console, Durations(cluster.name, "install"))
+    installation = Installation(cluster, Asked("install", tuple(nodes), serials), opener(cluster), steps)
     show_plan(console, nodes, "installed: what is on the declared disks is lost")
     agree_to_nodes([node.name for node in nodes], confirm)
     installation.prepare(lambda text: say(text, err=True))
-    outcomes = installation.run()
+    with steps.live():
+        outcomes = installation.run()
     show_outcomes(Console(), outcomes)
     return int(exit_code(outcomes, State.READY))
 

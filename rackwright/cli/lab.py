@@ -1,27 +1,30 @@
 """`rackwright lab`: the rack on a laptop."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from rackwright.cli.groups import offer
 from rackwright.cli.json_output import print_document
+from rackwright.cli.progress import Waiting
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
+from rackwright.durations import Durations
 from rackwright.errors import LabError
 from rackwright.lab import faults, power
 from rackwright.lab.from_cluster import load_rack_spec, rack_spec
 from rackwright.lab.rack import Rack
 from rackwright.lab.status import RackStatus
 from rackwright.model.cluster import Cluster
+from rackwright.model.ranges import fold
 from rackwright.model.types import Platform
 
 lab_app = typer.Typer(
     help="A rack of containers and virtual machines on this host: boot it, break it, heal it.",
-    no_args_is_help=True,
 )
 
 DEFAULT_FILE = Path("inventory/lab.yaml")
@@ -29,6 +32,7 @@ DEFAULT_FILE = Path("inventory/lab.yaml")
 File = Annotated[Path, typer.Argument(help="The cluster file.", show_default=True)]
 FileOption = Annotated[Path, typer.Option("--file", "-f", help="The cluster file.")]
 Node = Annotated[str, typer.Argument(help="The node's name.")]
+_FAULTS = (*faults.FAULTS, *faults.GPU_FAULTS)
 _COMMAND = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 # data goes to stdout, progress to stderr
@@ -39,8 +43,16 @@ _log = Console(stderr=True, highlight=False)
 def up(file: File = DEFAULT_FILE) -> None:
     """Bring the rack up; what already runs is left alone."""
     cluster = load_cluster(file, locked=False)
-    rack = Rack(rack_spec(cluster), _log.print)
-    rack.up(_boot_images(cluster))
+    spec = rack_spec(cluster)
+    with Waiting(_log, Durations(cluster.name, "lab-up")) as waiting:
+        images = _boot_images(cluster, waiting.step)
+        waiting.end("")
+        rack = Rack(spec, waiting.print)
+        on = {one.name for one in rack.status().nodes if one.state != "off"}
+        # a node with a BMC is switched on by it, later
+        if missing := [one.name for one in spec.nodes if one.bmc is None and one.name not in on]:
+            waiting.begin("all", f"rack {rack.name}: {fold(missing)} to boot", f"{len(missing)} nodes")
+        rack.up(images)
     _log.print(f"rack {rack.name}: {_counts(rack.status())}")
 
 
@@ -99,7 +111,9 @@ def ssh(context: typer.Context, node: Node, file: FileOption = DEFAULT_FILE) -> 
 @lab_app.command(context_settings={"ignore_unknown_options": True})
 def fault(
     node: Node,
-    kind: Annotated[str, typer.Argument(help=f"One of: {', '.join((*faults.FAULTS, *faults.GPU_FAULTS))}.")],
+    kind: Annotated[
+        str, typer.Argument(help=f"One of: {', '.join(_FAULTS)}.", autocompletion=offer(_FAULTS))
+    ],
     args: Annotated[
         list[str] | None,
         typer.Argument(
@@ -124,7 +138,9 @@ def reboot(node: Node, file: FileOption = DEFAULT_FILE) -> None:
 @lab_app.command("power")
 def switch(
     node: Node,
-    action: Annotated[str, typer.Argument(help=f"One of: {', '.join(power.ACTIONS)}.")],
+    action: Annotated[
+        str, typer.Argument(help=f"One of: {', '.join(power.ACTIONS)}.", autocompletion=offer(power.ACTIONS))
+    ],
     file: FileOption = DEFAULT_FILE,
 ) -> None:
     """Switch a node on or off as its BMC would; `off` is the plug, `soft` the power button."""
@@ -156,12 +172,12 @@ def heal(node: Node, file: FileOption = DEFAULT_FILE) -> None:
     _log.print(f"{node}: healed")
 
 
-def _boot_images(cluster: Cluster) -> dict[str, Path]:
+def _boot_images(cluster: Cluster, log: Callable[[str], None]) -> dict[str, Path]:
     if not any(node.platform is Platform.VM for node in cluster.nodes):
         return {}
     from rackwright.image.for_lab import ensure  # it loads pyinfra, which containers do without
 
-    return ensure(cluster, _log.print)
+    return ensure(cluster, log)
 
 
 def _rack(file: Path) -> Rack:

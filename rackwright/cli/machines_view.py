@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 
 from rich.table import Table
 from rich.text import Text
 
+from rackwright.cli.progress import Waiting
 from rackwright.cli.terminal import Console
+from rackwright.durations import History
 from rackwright.errors import ExitCode
 from rackwright.install.run import Outcome
 from rackwright.install.states import State
@@ -26,16 +29,35 @@ _STYLE = {
 
 
 class Steps:
-    """Prints each change of state as it happens, from many threads."""
+    """Prints each change of state as it happens, from many threads; within `live()` it also shows what is waited for."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, history: History | None = None) -> None:
         self._console, self._lock, self._begun = console, Lock(), time.monotonic()
+        self._history = history
+        self._waiting: Waiting | None = None
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        """On a terminal, show each node's state while this lasts. Ask the operator nothing meanwhile."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with Waiting(self._console, self._history) as self._waiting:
+            yield
 
     def __call__(self, node: str, state: State, reason: str) -> None:
+        self._follow(node, state)
         with self._lock:
             line = Text(f"{time.monotonic() - self._begun:6.0f} s  {node}: ")
             line.append(str(state), style=_STYLE.get(state, ""))
             self._console.print(line.append(f"  {reason}" if reason else ""), soft_wrap=True, highlight=False)
+
+    def _follow(self, node: str, state: State) -> None:
+        if self._waiting is None:
+            return
+        self._waiting.end(node, well=state is not State.FAILED)
+        if state not in _STYLE:  # those are where a node stays
+            self._waiting.begin(node, f"{node}  {state}", str(state))
 
 
 def show_plan(console: Console, nodes: Sequence[Node], verb: str, *, serials: bool = True) -> None:

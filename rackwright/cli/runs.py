@@ -24,7 +24,7 @@ def runs_command(
     run: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ID]", help="Show this run; without it, list all of this user on this machine."
+            metavar="[ID|FILE]", help="Show this run; without it, list all of this user on this machine."
         ),
     ] = None,
     file: Annotated[

@@ -26,10 +26,6 @@ _VALUE_MAX = 64 * 2**10
 
 secrets_app = typer.Typer(
     help="Show, back up, share and rotate the secrets of a cluster. No command prints a value.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,  # its tracebacks show local variables, and those may hold secrets
 )
 secrets_app.command("rotate")(rotate_command)
 

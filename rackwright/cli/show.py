@@ -22,7 +22,7 @@ from rackwright.model.cluster import Cluster, Node
 
 def show_command(
     file: ClusterFile,
-    node: Annotated[str | None, typer.Option(metavar="NAME", help="Everything about this node.")] = None,
+    node: Annotated[str | None, typer.Option(metavar="NODE", help="Everything about this node.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show the resolved cluster: ranges expanded, defaults filled in, each value with its origin.

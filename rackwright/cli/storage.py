@@ -9,22 +9,22 @@ import typer
 
 from rackwright.cli.arguments import AsJson, ClusterFile, Limit
 from rackwright.cli.json_output import print_document
+from rackwright.cli.progress import Waiting
 from rackwright.cli.storage_view import show_bench, show_filesystems
 from rackwright.cli.terminal import Console, wide_console
 from rackwright.clusterfile.load import load_cluster
+from rackwright.durations import Durations
 from rackwright.storage.plan import chosen
 from rackwright.storage.run import bench
 from rackwright.storage.shown import show_json
 
 storage_app = typer.Typer(
     help="Declared filesystems, and the rates they reach.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
 )
 
-Name = Annotated[str | None, typer.Option("--fs", metavar="NAME", help="Only this filesystem. Default: all.")]
+Name = Annotated[
+    str | None, typer.Option("--fs", metavar="FILESYSTEM", help="Only this filesystem. Default: all.")
+]
 
 
 @storage_app.command("show")
@@ -75,14 +75,14 @@ def _run(
     file: Path, name: str | None, limit: str | None, *, quick: bool, only_checkpoint: bool, as_json: bool
 ) -> None:
     cluster = load_cluster(file)
-    with Console(stderr=True).status("storage bench ...") as status:
+    with Waiting(Console(stderr=True), Durations(cluster.name, "storage-bench")) as waiting:
         report = bench(
             cluster,
             name=name,
             limit=limit,
             quick=quick,
             only_checkpoint=only_checkpoint,
-            progress=lambda text: status.update(f"storage bench: {text} ..."),
+            progress=waiting.step,
         )
     if as_json:
         print_document("storage", report.to_json())

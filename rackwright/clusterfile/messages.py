@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from rackwright.clusterfile.patterns import in_words
-from rackwright.documents.nearest import listed, nearest, short, suggest
+from rackwright.documents.nearest import MANY, nearest, short, suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ _PLAIN: dict[str, tuple[str, str | None]] = {
     "mapping": ("Expected a mapping.", "write `key: value` lines below it"),
     "model": ("Expected a mapping.", "write `key: value` lines below it"),
     "model_attributes": ("Expected a mapping.", "write `key: value` lines below it"),
-    "path": ("Expected a path.", None),
+    "path": ("Expected a path.", "e.g. `/scratch`"),
     "date": ("Expected a date.", "e.g. `2026-11-20`"),
     "date_from_datetime": ("Expected a date.", "e.g. `2026-11-20`"),
     "time_delta": ("Expected a duration.", "e.g. `PT30M`"),
@@ -71,7 +71,12 @@ def _choice(context: Context) -> Sentence:
     allowed = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
     if len(allowed) == 1 and context["expected"].isdigit():
         return Sentence(f"Only {context['expected']} is allowed here.")
-    return Sentence(f"Not one of: {listed(allowed)}.", nearest(context["input"], allowed))
+    if len(allowed) > MANY:
+        return Sentence(
+            f"Not one of the {len(allowed)} allowed values.",
+            suggest(context["input"], allowed, what="allowed"),
+        )
+    return Sentence(f"Not one of: {', '.join(allowed)}.", nearest(context["input"], allowed))
 
 
 _BY_TYPE: dict[str, Callable[[Context], Sentence]] = {

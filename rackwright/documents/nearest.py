@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 
 from rackwright.boundary import printable
 from rackwright.documents.synonyms import SYNONYMS
 
-_LISTED = 12
+MANY = 12
+"""Known words from which a hint does not list them all."""
 _WORD = 60
 _CHOICE = 3
 """Most words that a hint offers."""
+_NEAREST = 5
+"""Known words that a hint lists where they are many and none is near."""
+_COMPARED = 2000
+"""Most words that are compared with the unknown one, in some 0.05 s."""
 _SHORTEST_PART = 4
 """Length from which a part of a known word is enough to suggest the word."""
 
@@ -23,9 +29,15 @@ def short(word: object) -> str:
 
 
 def suggest(word: object, known: Iterable[str], *, what: str = "known") -> str | None:
-    """A hint for an unknown word: the nearest known one, else the list; None if nothing is known."""
+    """A hint for an unknown word: the known one that was meant, else all, or of many the nearest; None if there are none."""
     names = list(dict.fromkeys(known))
-    return nearest(word, names) or (f"{what}: {listed(names)}" if names else None)
+    if not names:
+        return None
+    if (meant := nearest(word, names)) is not None:
+        return meant
+    if len(names) <= MANY:
+        return f"{what}: {', '.join(names)}"
+    return f"{what}, the nearest of {len(names)}: {', '.join(_closest(short(word), names))}"
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
@@ -41,10 +53,20 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
     )
 
 
+def _closest(word: str, names: list[str]) -> list[str]:
+    """The few that share most with a word: its parts first, then the fewest edits for their length."""
+    text, parts = word.lower(), set(_parts(word))
+
+    def distance(name: str) -> tuple[int, float]:
+        return -len(parts & set(_parts(name))), _edits(text, name.lower()) / max(len(text), len(name))
+
+    return nsmallest(_NEAREST, names[:_COMPARED], key=distance)
+
+
 def listed(names: Sequence[str]) -> str:
     """The first names and the number of the others."""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{', '.join(names[:_LISTED])}{more}"
+    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return f"{', '.join(names[:MANY])}{more}"
 
 
 def _parts(word: str) -> list[str]:

@@ -183,6 +183,11 @@ def runs(cluster: str = "*") -> list[Run]:
     return [_gathered(path) for path in _files(cluster)]
 
 
+def newest_runs(cluster: str, count: int, max_bytes: int) -> list[Run]:
+    """The newest runs of a cluster, oldest first; journals longer than `max_bytes` are left out."""
+    return [_gathered(path) for path in _files(cluster)[-count:] if path.stat().st_size <= max_bytes]
+
+
 def last_runs(cluster: str) -> dict[str, Run]:
     """The newest run that has ended of each command, by its words, e.g. `apply` or `drift install`."""
     found: dict[str, Run] = {}

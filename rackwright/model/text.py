@@ -61,6 +61,14 @@ def _domain(value: Data) -> str:
     return value
 
 
+def _is_address(text: str) -> bool:
+    try:
+        IPv4Address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _network(value: Data) -> IPv4Network:
     if isinstance(value, IPv4Network):
         return value
@@ -69,7 +77,8 @@ def _network(value: Data) -> IPv4Network:
     if ":" in value:
         raise mistake("IPv6 networks are not supported.", "e.g. `10.1.0.0/16`")
     if "/" not in value:
-        raise mistake("The prefix length is missing.", f"e.g. `{value}/24`")
+        example = f"{value}/24" if _is_address(value) else "10.1.0.0/16"
+        raise mistake("The prefix length is missing.", f"e.g. `{example}`")
     try:
         network = IPv4Network(value, strict=False)
     except ValueError:

@@ -168,6 +168,10 @@ class Manager(Protocol):
         """What runs on a node now."""
         ...
 
+    def running(self) -> Mapping[str, tuple[Job, ...]]:
+        """What runs on every node now, by one question; nodes without jobs are left out."""
+        ...
+
     def trace(self, job: str) -> JobTrace:
         """Where a job of any time left lines; WorkloadError when the manager does not know it (any more)."""
         ...
@@ -189,6 +193,21 @@ class Manager(Protocol):
         """Put back into service those of these nodes that are still drained by this run, and return them.
 
         The manager is not asked where nothing was drained.
+        """
+        ...
+
+    def drain_by_hand(self, node: str, reason: str) -> None:
+        """Take a node out of service for an operator, and wait for nothing: jobs that run there go on to their end.
+
+        WorkloadError where the node is out of service already, which keeps its reason, and for a reason that
+        `by_hand.checked_reason` refuses.
+        """
+        ...
+
+    def resume_by_hand(self, node: str, reason: str) -> None:
+        """Put a node that a person drained back into service.
+
+        WorkloadError where `by_hand.refused` does: not in service by another decision, or for another reason by now.
         """
         ...
 

@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
+from rackwright.durations import duration
 from rackwright.errors import RackwrightError
 from rackwright.lab.state import write_text
 from tests.proof import ledger as ledgers
 from tests.proof.ledger import Ledger, Record, Result
 from tests.proof.suites import SMOKE_TARGET_SECONDS, SUITES, Suite, Tier
-from tests.proof.text import duration
 from tests.proof.tree import Tree
 
 LEDGER, PAGE, README = "docs/proof.json", "docs/proof.md", "README.md"

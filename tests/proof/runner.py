@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rackwright.durations import duration, usual_words
 from rackwright.errors import RackwrightError
 from tests.proof import ledger as ledgers
 from tests.proof.ledger import Counts, Record, Result
@@ -28,7 +29,6 @@ from tests.proof.progress import (
     Summary,
 )
 from tests.proof.suites import SMOKE_TARGET_SECONDS, Suite, Tier
-from tests.proof.text import duration
 from tests.proof.tree import Tree
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +73,7 @@ class Runner:
         if again:
             progress.forget()
         commit, uncommitted = self.tree.commit(), self.tree.uncommitted(suite.paths)
-        ended = self._attempt(suite, tier, progress, lock)
+        ended = self._attempt(suite, tier, progress, lock, old)
         summary = progress.summary()
         reason = _reason(ended, summary, suite.limit(tier))
         if self.tree.digest(suite, tier) != digest:
@@ -107,7 +107,7 @@ class Runner:
     def log(self, suite: Suite, tier: Tier) -> Path:
         return self.cache / f"{suite.name}.{tier}.log"
 
-    def _attempt(self, suite: Suite, tier: Tier, progress: Progress, lock: int) -> Ended:
+    def _attempt(self, suite: Suite, tier: Tier, progress: Progress, lock: int, old: Record | None) -> Ended:
         """One pytest process; the progress file has its usage however it ends."""
         done = len(progress.summary().passed)
         number = progress.begin()
@@ -115,7 +115,9 @@ class Runner:
         if number == 1:
             log.unlink(missing_ok=True)
         again = f", attempt {number}; passed before and left out: {done}" if number > 1 else ""
-        self.say(f"{suite.name} ({tier}): up to {duration(suite.limit(tier))}{again}")
+        usual = usual_words([old.seconds] if old is not None and old.result is Result.PASSED else [])
+        times = ", ".join(filter(None, (f"up to {duration(suite.limit(tier))}", usual)))
+        self.say(f"{suite.name} ({tier}): {times}{again}")
         argv = [sys.executable, "-m", "pytest", "-p", "tests.proof.plugin", "-v", *suite.arguments(tier)]
         environment = _environment(suite.knobs(tier)) | {
             FILE_VARIABLE: str(progress.path.absolute()),

@@ -15,10 +15,12 @@ from rackwright.command import CommandResult
 from rackwright.errors import RackwrightError, WorkloadError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
+from rackwright.workload.by_hand import checked_reason, refused
 from rackwright.workload.protocol import HealthSchedule, Job, JobTrace, Output, Step
 from rackwright.workload.slurm import traces
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import SINFO, parse_config, parse_nodes, parse_rows
+from rackwright.workload.slurm.queue import parse_queue, squeue
 from rackwright.workload.slurm.srun import START_SECONDS, ended_by_itself, srun_line, srun_output
 from rackwright.workload.states import ROLLOUT_PREFIX, NoAnswer, NodeState
 
@@ -109,6 +111,11 @@ class Slurm:
             if len(cells) == 4 and cells[0] == mark and _JOB.fullmatch(cells[1])
         )
 
+    def running(self) -> dict[str, tuple[Job, ...]]:
+        """Running, completing and suspended ones, from squeue."""
+        mark = secrets.token_hex(8)
+        return parse_queue(self._answer(f"timeout 40 {squeue(mark)}"), mark)
+
     def trace(self, job: str) -> JobTrace:
         """From accounting; where that knows nothing of the job, from the controller."""
         if not traces.JOB.fullmatch(job):
@@ -172,6 +179,27 @@ class Slurm:
         if mine := [node for node in nodes if node in known and known[node].reason == reason]:
             self._update(mine, "State=RESUME")
         return mine
+
+    def drain_by_hand(self, node: str, reason: str) -> None:
+        """The reason begins with the operator's own words: Slurm has root as its user."""
+        state = self._known(node)
+        if not state.in_service:
+            raise WorkloadError(
+                f"{node} is out of service already: {state.text}, {state.reason or 'no reason given'}"
+            )
+        self._update([node], f"State=DRAIN Reason='{checked_reason(reason)}'")
+
+    def resume_by_hand(self, node: str, reason: str) -> None:
+        """As sinfo shows the reason."""
+        if (why := refused(node, self._known(node), reason, self.resume_command(node))) is not None:
+            raise WorkloadError(why)
+        self._update([node], "State=RESUME")
+
+    def _known(self, node: str) -> NodeState:
+        known = self.states()
+        if node not in known:
+            raise WorkloadError(f"Slurm on {self._head} does not know {node}.")
+        return known[node]
 
     def run(self, step: Step) -> Output:
         """Through srun; its own time limit is the timeout, the rest is for starting and stopping."""

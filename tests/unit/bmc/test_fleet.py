@@ -46,7 +46,7 @@ def site(tmp_path, pki, monkeypatch):
             return socket.create_connection(("127.0.0.1", ports[address]), timeout)
 
         monkeypatch.setattr(fleet, "connector", lambda cluster, node: connect)
-        monkeypatch.setattr("rackwright.cli.bmc.connector", lambda cluster, node: connect)
+        monkeypatch.setattr("rackwright.cli.bmc_console.connector", lambda cluster, node: connect)
         monkeypatch.setattr(fleet, "store_of", lambda cluster: _Store())
         monkeypatch.setattr(bmc_consent, "_ssh_answers", lambda cluster, node: node.name == "gpu1")
         file = tmp_path / "site.yaml"
@@ -328,7 +328,7 @@ def test_boot_order(rackwright):
 
 def test_console(rackwright, monkeypatch):
     ran = []
-    monkeypatch.setattr("rackwright.cli.bmc._run", lambda command: ran.append(command) or 0)
+    monkeypatch.setattr("rackwright.cli.bmc_console._run", lambda command: ran.append(command) or 0)
     status, _, err = rackwright("console", "gpu2")
     assert (status, ran) == (0, [["ssh", "-t", "-p", "22", "-l", "root", "10.20.0.12", "vsp"]])
     assert err == "+ ssh -t -p 22 -l root 10.20.0.12 vsp\n"

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from rackwright import __version__
-from rackwright.cli import _COMMANDS
+from rackwright.cli import _COMMANDS, _SECTIONS
 from rackwright.errors import ConnectionFailed, ExitCode
 
 
@@ -35,13 +35,13 @@ def test_version(rackwright):
 def test_help_names_every_command_and_the_exit_statuses(rackwright):
     result = rackwright("--help")
     assert result.status == 0
-    listed = [
-        line.split()[0]
-        for line in result.out.partition("Commands:\n")[2].splitlines()
-        if line.startswith("  ")
+    sections = result.out.partition("--help")[2].partition("\n\n")[2].partition("\n\n  Exit status")[0]
+    listed = [line.split()[0] for line in sections.splitlines() if line.startswith("  ")]
+    assert listed == list(_COMMANDS)
+    assert [line for line in sections.splitlines() if line and not line.startswith("  ")] == [
+        f"{heading}:" for heading in _SECTIONS.values()
     ]
-    assert listed[: len(_COMMANDS)] == list(_COMMANDS)
-    assert "..." not in result.out.partition("Commands:")[2], "a summary is cut off"
+    assert "..." not in sections, "a summary is cut off"
     assert "64 usage" in result.out
 
 
@@ -62,7 +62,7 @@ def test_usage(rackwright, arguments, message, hint):
 def test_no_arguments_is_a_usage_error_that_shows_the_help(rackwright):
     result = rackwright()
     assert result.status == ExitCode.USAGE
-    assert "Commands:" in result.err + result.out
+    assert "Describe:" in result.err + result.out
 
 
 def test_an_error_of_ours(rackwright, command):
@@ -116,7 +116,7 @@ def test_the_help_loads_no_command():
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=False
     )
-    assert done.stdout.endswith("['rackwright.cli.lines']\n"), "what prints messages, and no command"
+    assert done.stdout.endswith("['rackwright.cli.groups', 'rackwright.cli.lines']\n"), "no command"
 
 
 def test_a_reader_that_goes_away_is_no_traceback(tmp_path):

@@ -213,7 +213,7 @@ def test_the_management_network_has_the_switch_of_groups_without_a_fabric(tmp_pa
         ("ib: {speed_gbps: .nan}", "Expected a number.", None),
         ("ib: {speed_gbps: -1}", "The number must be more than 0.", None),
         ("ib: {max_ber: 1}", "The number must be less than 1.", None),
-        ("ib: {cables: 5}", "Expected a path.", None),
+        ("ib: {cables: 5}", "Expected a path.", "e.g. `/scratch`"),
         ("ib: {spine: t1}", "Unknown key `spine`.", "did you mean `spines`?"),
         ("ib: [a1]", "Expected a mapping.", "write `key: value` lines below it"),
         ("ibb:", "There is no network ibb.", "did you mean `ib`?"),

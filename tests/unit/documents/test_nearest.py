@@ -85,11 +85,16 @@ def test_what_was_meant(typed, known, meant):
         ({}, FILE),
     ],
 )
-def test_what_is_near_nothing_gets_the_list(typed, known):
+def test_what_is_near_nothing_gets_the_list_or_a_few_of_many(typed, known):
     assert nearest(typed, known) is None
     hint = suggest(typed, known, what="known keys")
-    assert hint.startswith(f"known keys: {known[0]}, {known[1]}")
-    assert (f" and {len(known) - 12} more" in hint) == (len(known) > 12)
+    if len(known) <= 12:
+        assert hint == f"known keys: {', '.join(known)}"
+    else:
+        start, _, few = hint.partition(": ")
+        assert start == f"known keys, the nearest of {len(known)}"
+        assert len(few.split(", ")) == 5
+        assert set(few.split(", ")) <= set(known)
 
 
 def test_equally_near_words_are_all_offered_and_a_few_at_most():
@@ -107,3 +112,23 @@ def test_a_name_among_twenty_thousand_takes_no_time():
     began = time.process_time()
     assert nearest("gpu1234", names) is not None
     assert time.process_time() - began < 2
+
+
+def test_of_many_keys_the_nearest_few_are_listed():
+    assert suggest("prologue_timeout", SLURM, what="known keys") == (
+        f"known keys, the nearest of {len(SLURM)}: private_tmp, timeouts, private_tmp_dir, state_mount, block_sizes"
+    )
+    nodes = [f"gpu{number:03}" for number in range(1, 129)] + ["login1", "head1"]
+    found = suggest("logging-host", nodes, what="nodes")
+    assert found.startswith("nodes, the nearest of 130: login1, ")
+
+
+def test_a_few_are_all_listed():
+    assert suggest("xyzzy", ["alpha", "beta"], what="networks") == "networks: alpha, beta"
+
+
+def test_the_nearest_of_very_many_take_no_time():
+    names = [f"rack{number // 40:03}-node{number % 40:02}" for number in range(20_000)]
+    began = time.process_time()
+    assert suggest("switch-17", names, what="nodes").startswith("nodes, the nearest of 20000: ")
+    assert time.process_time() - began < 1

@@ -6,9 +6,9 @@ import platform
 
 import pytest
 
+from rackwright.durations import duration
 from tests.proof import machine
 from tests.proof.machine import Meter, Usage, describe, description, memory_in_use, usage
-from tests.proof.text import duration
 
 _STAT = "cpu  1000 200 300 4000 500 60 70 80 900 100"
 _CPUINFO = "processor\t: 0\nmodel name\t: AMD EPYC  7R13\nprocessor\t: 1\nmodel name\t: AMD EPYC  7R13\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rackwright.errors import WorkloadError
+from rackwright.workload.by_hand import checked_reason, refused
 from rackwright.workload.protocol import HealthSchedule, Job, Output
 from rackwright.workload.states import ROLLOUT_PREFIX, DrainedBy, NodeState
 
@@ -82,6 +83,23 @@ class MemoryManager:
         if node not in self.states():
             raise WorkloadError(f"Memory does not know {node}.")
         return tuple(Job(str(n), "ada", job) for n, job in enumerate(self.nodes[node].jobs, 7))
+
+    def running(self):
+        self.states()
+        return {name: self.jobs(name) for name, node in self.nodes.items() if node.jobs}
+
+    def drain_by_hand(self, node, reason):
+        state = self.state(node)
+        if not state.in_service:
+            raise WorkloadError(
+                f"{node} is out of service already: {state.text}, {state.reason or 'no reason given'}"
+            )
+        self.nodes[node].reason = checked_reason(reason)
+
+    def resume_by_hand(self, node, reason):
+        if (why := refused(node, self.state(node), reason, self.resume_command(node))) is not None:
+            raise WorkloadError(why)
+        self.nodes[node].reason = None
 
     def trace(self, job):
         raise WorkloadError(f"Memory does not know job {job}.")

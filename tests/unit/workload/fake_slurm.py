@@ -106,6 +106,16 @@ class FakeSlurm:
     def _squeue(self, words):
         asked = dict(word.removeprefix("--").partition("=")[::2] for word in words)
         mark, _, fields = asked["format"].partition("|")
+        if fields == "%i|%u|%N|%j":
+            return (
+                0,
+                "".join(
+                    f"{mark}|{number}|ada|{name}|{job}\n"
+                    for name, node in self.nodes.items()
+                    for number, job in enumerate(node.jobs, self._first(name))
+                ),
+                "",
+            )
         assert (asked["states"], fields) == ("R,CG,S", "%i|%u|%j")
         node = self.nodes.get(asked["nodelist"])
         if node is None:

@@ -224,3 +224,77 @@ def test_what_it_is_called_and_how_an_operator_resumes_a_node(world):
 def test_a_job_that_the_manager_does_not_know_has_no_trace(world):
     with pytest.raises(WorkloadError, match="does not know job 4711"):
         world.manager.trace("4711")
+
+
+def test_an_operator_drains_a_node_whose_jobs_go_on(world):
+    world.backend.nodes["w1"].jobs.append("train")
+    world.manager.drain_by_hand("w1", "  ada: ticket 4711, ECC errors on GPU 3 ")
+    state = world.manager.states()["w1"]
+    assert (state.in_service, state.busy, state.drained_by) == (False, True, DrainedBy.PERSON)
+    assert state.reason == "ada: ticket 4711, ECC errors on GPU 3"
+
+
+def test_a_node_that_is_out_keeps_its_reason_from_an_operator(world):
+    world.manager.drain(["w1"], "R1", 1)
+    with pytest.raises(WorkloadError, match=r"w1 is out of service already: .*, rackwright: R1"):
+        world.manager.drain_by_hand("w1", "ada: bad DIMM")
+    assert world.reason("w1") == "rackwright: R1"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "",
+        "ab",
+        "x" * 121,
+        "it's broken",
+        'a "quoted" one',
+        "a\nb",
+        "$(reboot)",
+        "rackwright: R1",
+        "rackwright-health: gpu",
+    ],
+)
+def test_a_reason_that_cannot_be_written_drains_nothing(world, reason):
+    with pytest.raises(WorkloadError):
+        world.manager.drain_by_hand("w1", reason)
+    assert world.reason("w1") is None
+
+
+def test_an_operator_resumes_what_a_person_drained(world):
+    world.person_drains("w1", "bad DIMM")
+    world.manager.resume_by_hand("w1", "bad DIMM")
+    assert world.manager.states()["w1"].in_service
+
+
+def test_an_operator_resumes_nothing_else(world):
+    world.person_drains("w1", "bad DIMM, and a new one ordered")
+    world.manager.drain(["w2"], "R1", 1)
+    world.backend.nodes["w3"].down = True
+    for node, reason, said in (
+        ("w1", "bad DIMM", "w1 is drained for another reason by now: bad DIMM, and a new one ordered"),
+        ("w2", "rackwright: R1", "w2 is drained by a run of rackwright: rackwright resume R1 puts it back."),
+        ("w3", "", "no person drained it"),
+        ("w9", "", "does not know w9"),
+    ):
+        with pytest.raises(WorkloadError) as caught:
+            world.manager.resume_by_hand(node, reason)
+        assert said in caught.value.message
+    assert reasons(world)["w1"] == "bad DIMM, and a new one ordered"
+    assert reasons(world)["w2"] == "rackwright: R1"
+    world.manager.resume(["w2"], "R1")
+    with pytest.raises(WorkloadError, match="w2 is in service"):
+        world.manager.resume_by_hand("w2", "rackwright: R1")
+
+
+def test_the_jobs_of_all_nodes_at_once(world):
+    world.backend.nodes["w1"].jobs.append("train")
+    world.backend.nodes["w3"].jobs += ["a|b", "c"]
+    running = world.manager.running()
+    assert {node: [job.name for job in jobs] for node, jobs in running.items()} == {
+        "w1": ["train"],
+        "w3": ["a|b", "c"],
+    }
+    world.backend.silent = True
+    with pytest.raises(WorkloadError):
+        world.manager.running()
