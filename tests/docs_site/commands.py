@@ -11,7 +11,8 @@ from rackwright.errors import ExitCode
 from tests.docs_site.markdown import cell, code, page, prose, section, table
 
 FOLDER = "commands"
-_COMPLETION = frozenset({"install_completion", "show_completion"})
+_EVERYWHERE = frozenset({"help", "install_completion", "show_completion"})
+"""Options that explain nothing about a command."""
 EXIT_STATUS = {
     ExitCode.CLEAN: "clean: nothing to change, every check passed",
     ExitCode.ERROR: "an error, or invalid input",
@@ -39,16 +40,15 @@ def pages() -> dict[str, str]:
     )
     return {
         f"{FOLDER}/index.md": overview,
-        **{f"{FOLDER}/{name}.md": command_page(name, summary) for name, summary in summaries.items()},
+        **{f"{FOLDER}/{name}.md": command_page(name) for name in summaries},
     }
 
 
-def command_page(name: str, summary: str) -> str:
+def command_page(name: str) -> str:
     """The page of one command with its subcommands."""
     command = _load(name)
     return page(
         f"# rackwright {name}",
-        f"{prose(summary)}",
         *_parts(command, ["rackwright", name], level=2),
         section("Exit status", _exit_table() + "\n\nWhere the text above names a status, that holds."),
     )
@@ -62,7 +62,7 @@ def _parts(command: Any, path: list[str], level: int) -> Iterator[str]:  # noqa:
     context = command.make_context(" ".join(path), [], resilient_parsing=True)
     yield f"```text\n{re.sub(r'^Usage: *', '', command.get_usage(context))}\n```"
     yield _help(command.help or "")
-    parameters = [one for one in command.get_params(context) if one.name not in _COMPLETION and not one.hidden]
+    parameters = [one for one in command.get_params(context) if one.name not in _EVERYWHERE and not one.hidden]
     arguments = [one for one in parameters if one.param_type_name == "argument"]
     options = [one for one in parameters if one.param_type_name == "option"]
     yield _bold("Arguments", table(("argument", "meaning"), (_row(one, context) for one in arguments)))

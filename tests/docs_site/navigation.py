@@ -38,7 +38,7 @@ def navigation(pages: Iterable[str]) -> list[Any]:
         {title: [f"{name}.md" for name in names if f"{name}.md" in there]} for title, names in SECTIONS.items()
     ]
     for title, folder in (("Commands", "commands/"), ("Roles", "roles/")):
-        nav.append({title: [page for page in _index_first(there) if page.startswith(folder)]})
+        nav.append({title: [_short(page) for page in _index_first(there) if page.startswith(folder)]})
     nav.append({"Repository": [page for page in there if page.startswith("repository/")]})
     more = [page for page in there if "/" not in page and page.removesuffix(".md") not in listed]
     return [*nav, *([{"More": more}] if more else [])]
@@ -46,3 +46,9 @@ def navigation(pages: Iterable[str]) -> list[Any]:
 
 def _index_first(pages: list[str]) -> list[str]:
     return sorted(pages, key=lambda page: (not page.endswith("/index.md"), page))
+
+
+def _short(page: str) -> str | dict[str, str]:
+    """A generated page under its bare name; an overview is the page of its section."""
+    name = page.rpartition("/")[2].removesuffix(".md")
+    return page if name == "index" else {name: page}

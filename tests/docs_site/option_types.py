@@ -73,12 +73,12 @@ def default_text(schema: Schema, *, required: bool) -> str:
     if required:
         return "**required**"
     if "default" not in schema:
-        return ""
+        return "may be left out"
     value = schema["default"]
     if value is None:
-        return "none"
+        return "none by default"
     shown = value if isinstance(value, str) and value else json.dumps(value)
-    return code(shown) if len(shown) <= 60 else "see the object"
+    return f"default {code(shown)}" if len(shown) <= 80 else "has a default"
 
 
 def named_objects(schema: Schema) -> dict[str, Schema]:

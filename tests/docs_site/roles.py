@@ -53,14 +53,15 @@ def role_page(role: str, root: Path, changes: Effects, guides: list[str], ledger
     checks: tuple[Check, ...] = importlib.import_module(f"rackwright.roles.{role}.verify").CHECKS
     templates = sorted(path.name for path in (root / "templates" / role).glob("*.j2"))
     return page(
-        f"# {role}",
-        prose(_docstring(role)),
+        f"# Role {role}",
+        prose(_summary(role)),
         _facts(role, options, guides),
         section("Options", _options(options, role)),
         section("Checks", _checks(checks)),
         section("What it changes", _changes(changes, templates)),
         section("Platforms", _platforms(role, checks)),
         section("Proof", _proof(role, ledger)),
+        section("Why it is done this way", prose(_docstring(role).partition("\n\n")[2])),
     )
 
 
@@ -103,17 +104,18 @@ def _options(options: type[RoleOptions], role: str) -> str:
 def _keys(schema: Mapping[str, Any], links: Mapping[str, str]) -> str:
     required = frozenset(schema.get("required", ()))
     return table(
-        ("key", "type", "default", "meaning"),
+        ("key", "meaning"),
         (
-            (
-                code(name),
-                type_text(one, links) + (" or `null`" if is_nullable(one) and one.get("default", "") is not None else ""),
-                default_text(one, required=name in required),
-                prose(one.get("description", "")),
-            )
+            (code(name), _meaning(one, links, required=name in required))
             for name, one in schema.get("properties", {}).items()
         ),
     )
+
+
+def _meaning(schema: Mapping[str, Any], links: Mapping[str, str], *, required: bool) -> str:
+    """Type, default and description; narrow enough for a telephone."""
+    kind = type_text(schema, links) + (" or `null`" if is_nullable(schema) and required else "")
+    return f"{kind}; {default_text(schema, required=required)}<br>{prose(schema.get('description', ''))}"
 
 
 def _checks(checks: tuple[Check, ...]) -> str:
@@ -211,10 +213,11 @@ def guides(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _mentions(role: str, texts: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    named = re.compile(rf"\broles? `{role}`|`{role}` role|^  {role}:|^\| `{role}` \|", re.MULTILINE)
+    named = re.compile(rf"\broles? `{role}`|`{role}` role|^\| `{role}` \|", re.MULTILINE)
+    declared = re.compile(rf"^  {role}:", re.MULTILINE)
     for name, text in texts.items():
-        if count := len(named.findall(text)):
-            yield name, count
+        if (weight := 2 * len(named.findall(text)) + len(declared.findall(text))) > 1:
+            yield name, weight
 
 
 def _title(text: str) -> str:
