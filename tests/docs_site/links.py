@@ -84,7 +84,7 @@ def linked(text: str, page: str, site: Site) -> str:
 
 def readable(text: str) -> str:
     """Markdown of forges as Python's Markdown reads it: a list or table needs an empty line before it."""
-    return _outside_code(_HIDDEN.sub("", text), _with_empty_lines)
+    return _outside_code(_HIDDEN.sub("", text).replace("<details>", "<details markdown>"), _with_empty_lines)
 
 
 def _with_empty_lines(piece: str) -> str:
