@@ -58,11 +58,13 @@ def _exit_table() -> str:
     return table(("status", "meaning"), [(str(int(status)), EXIT_STATUS[status]) for status in ExitCode])
 
 
-def _parts(command: Any, path: list[str], level: int) -> Iterator[str]:  # noqa: ANN401 - typer keeps click private
+def _parts(command: Any, path: list[str], level: int) -> Iterator[str]:  # typer keeps click private
     context = command.make_context(" ".join(path), [], resilient_parsing=True)
     yield f"```text\n{re.sub(r'^Usage: *', '', command.get_usage(context))}\n```"
     yield _help(command.help or "")
-    parameters = [one for one in command.get_params(context) if one.name not in _EVERYWHERE and not one.hidden]
+    parameters = [
+        one for one in command.get_params(context) if one.name not in _EVERYWHERE and not one.hidden
+    ]
     arguments = [one for one in parameters if one.param_type_name == "argument"]
     options = [one for one in parameters if one.param_type_name == "option"]
     yield _bold("Arguments", table(("argument", "meaning"), (_row(one, context) for one in arguments)))
@@ -77,7 +79,7 @@ def _bold(title: str, body: str) -> str:
     return f"**{title}**\n\n{body}" if body else ""
 
 
-def _row(parameter: Any, context: Any) -> tuple[str, str]:  # noqa: ANN401
+def _row(parameter: Any, context: Any) -> tuple[str, str]:
     names, meaning = parameter.get_help_record(context)
     return code(cell(names)).replace("\\|", "&#124;"), prose(meaning)
 

@@ -17,7 +17,14 @@ from tests.docs_site.navigation import UNLISTED_FOLDERS, navigation
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-_LANGUAGES = {".yaml": "yaml", ".yml": "yaml", ".py": "python", ".json": "json", ".toml": "toml", ".j2": "jinja"}
+_LANGUAGES = {
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".py": "python",
+    ".json": "json",
+    ".toml": "toml",
+    ".j2": "jinja",
+}
 logging.getLogger("pyinfra").setLevel(logging.ERROR)
 
 
@@ -55,7 +62,9 @@ def written() -> dict[str, str]:
 @cache
 def generated() -> dict[str, str]:
     """The pages that are made here, by path below docs/."""
-    texts = {name: text for name, text in written().items() if not name.startswith((*UNLISTED_FOLDERS, "proof"))}
+    texts = {
+        name: text for name, text in written().items() if not name.startswith((*UNLISTED_FOLDERS, "proof"))
+    }
     examples = sorted((ROOT / "inventory").glob("*.yaml"))
     clusters = [path for path in examples if not path.name.endswith(".lock.yaml")]
     return {

@@ -46,7 +46,7 @@ def translated(text: str, source: str, shown_at: str) -> str:
         target = _in_repository(match[2], source)
         if target is None:
             return match[0]
-        path, _, anchor = match[2].partition("#")
+        anchor = match[2].partition("#")[2]
         there = target.removeprefix("docs/") if target.startswith("docs/") else page_of(target)
         relative = posixpath.relpath(there, posixpath.dirname(shown_at) or ".")
         return f"[{match[1]}]({relative}{'#' + anchor if anchor else ''})"
@@ -75,7 +75,9 @@ def linked(text: str, page: str, site: Site) -> str:
 
     def lines(piece: str) -> str:
         return "\n".join(
-            line if line.startswith("#") or _LINK.search(line) else _ROLE.sub(role, _COMMAND.sub(command, line))
+            line
+            if line.startswith("#") or _LINK.search(line)
+            else _ROLE.sub(role, _COMMAND.sub(command, line))
             for line in piece.split("\n")
         )
 
@@ -106,9 +108,7 @@ def _in_repository(link: str, source: str) -> str | None:
 
 
 def _outside_code(text: str, change: Callable[[str], str]) -> str:
-    return "".join(
-        piece if number % 2 else change(piece) for number, piece in enumerate(_FENCE.split(text))
-    )
+    return "".join(piece if number % 2 else change(piece) for number, piece in enumerate(_FENCE.split(text)))
 
 
 def _without_code(text: str) -> str:

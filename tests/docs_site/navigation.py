@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Start": ("index", "quickstart", "concepts", "your-site", "first-cluster", "faq"),
+    "Start": ("quickstart", "concepts", "your-site", "first-cluster", "faq"),
     "Operate": (
-        "plan", "reboots", "drift", "operators", "sick-node", "upgrade", "map", "top", "terminal", "secrets", "backup",
+        "sick-node", "upgrade", "plan", "reboots", "drift", "operators", "map", "top", "terminal", "secrets", "backup",
         "drill", "field", "json",
     ),
     "Declare": ("cluster-file", "examples", "catalogue", "lock", "import"),
@@ -33,10 +33,10 @@ UNLISTED_FOLDERS = ("alerts/", "dashboards/", "files/")
 def navigation(pages: Iterable[str]) -> list[Any]:
     """mkdocs' `nav` for these pages, paths below docs/."""
     there = sorted(page for page in pages if not page.startswith(UNLISTED_FOLDERS))
-    listed = [name for names in SECTIONS.values() for name in names]
-    nav: list[Any] = [
-        {title: [f"{name}.md" for name in names if f"{name}.md" in there]} for title, names in SECTIONS.items()
-    ]
+    listed = ["index", *(name for names in SECTIONS.values() for name in names)]
+    nav: list[Any] = [{"Home": "index.md"}]  # in no section, or mkdocs does not take it for the home page
+    for title, names in SECTIONS.items():
+        nav.append({title: [f"{name}.md" for name in names if f"{name}.md" in there]})
     for title, folder in (("Commands", "commands/"), ("Roles", "roles/")):
         nav.append({title: [_short(page) for page in _index_first(there) if page.startswith(folder)]})
     nav.append({"Repository": [page for page in there if page.startswith("repository/")]})

@@ -10,7 +10,13 @@ from tests.docs_site.markdown import code
 
 Schema = Mapping[str, Any]
 _REF = "#/$defs/"
-_PLAIN = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false", "null": "null"}
+_PLAIN: dict[str, str] = {
+    "string": "text",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "true or false",
+    "null": "null",
+}
 
 
 def type_text(schema: Schema, links: Mapping[str, str]) -> str:
@@ -41,9 +47,11 @@ def _simple(schema: Schema, links: Mapping[str, str]) -> str:
         return f"list of {inside}{_bounds(schema, 'minItems', 'maxItems')}"
     if kind == "object":
         values = schema.get("additionalProperties")
-        return f"mapping to {type_text(values, links)}" if isinstance(values, Mapping) and values else "mapping"
+        return (
+            f"mapping to {type_text(values, links)}" if isinstance(values, Mapping) and values else "mapping"
+        )
     if isinstance(kind, list):
-        return " or ".join(_PLAIN.get(one, one) for one in kind if one != "null")
+        return " or ".join(_PLAIN.get(one, str(one)) for one in kind if one != "null")
     text = _PLAIN.get(str(kind), "any value")
     if kind == "string" and schema.get("format"):
         return f"{text} ({schema['format']})"
@@ -57,13 +65,13 @@ def _not_null(members: list[Schema]) -> Iterator[Schema]:
 def _bounds(schema: Schema, low: str, high: str) -> str:
     least, most = schema.get(low), schema.get(high)
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    ends = [
-        f"{least} to {most}" if least is not None and most is not None else None,
-        f"at least {least}" if least is not None and most is None else None,
-        f"at most {most}" if most is not None and least is None else None,
-        f"above {above}" if above is not None else None,
-        f"below {below}" if below is not None else None,
-    ]
+    ends = (
+        f"{least} to {most}" if least is not None and most is not None else "",
+        f"at least {least}" if least is not None and most is None else "",
+        f"at most {most}" if most is not None and least is None else "",
+        f"above {above}" if above is not None else "",
+        f"below {below}" if below is not None else "",
+    )
     found = ", ".join(end for end in ends if end)
     return f", {found}" if found else ""
 

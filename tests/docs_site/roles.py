@@ -41,7 +41,9 @@ def pages(root: Path, found: Mapping[str, Effects], guides: Mapping[str, list[st
     return {
         f"{FOLDER}/index.md": overview,
         **{
-            f"{FOLDER}/{role}.md": role_page(role, root, found.get(role, Effects()), guides.get(role, []), ledger)
+            f"{FOLDER}/{role}.md": role_page(
+                role, root, found.get(role, Effects()), guides.get(role, []), ledger
+            )
             for role in role_names()
         },
     }
@@ -80,7 +82,9 @@ def _facts(role: str, options: type[RoleOptions], guides: list[str]) -> str:
     if inspect.getdoc(options.runs_on) != inspect.getdoc(RoleOptions.runs_on) and options.runs_on.__doc__:
         lines.append(f"- Further: {prose(' '.join(options.runs_on.__doc__.split()))}")
     if options.secrets:
-        lines.append(f"- Secrets: {_words(code(name) for name in options.secrets)} ([secrets](../secrets.md)).")
+        lines.append(
+            f"- Secrets: {_words(code(name) for name in options.secrets)} ([secrets](../secrets.md))."
+        )
     if guides:
         lines.append(f"- Explained in {_words(guides)}.")
     return "\n".join(lines)
@@ -121,7 +125,10 @@ def _meaning(schema: Mapping[str, Any], links: Mapping[str, str], *, required: b
 def _checks(checks: tuple[Check, ...]) -> str:
     if not checks:
         return ""
-    rows = [(prose(check.name), _words(sorted(check.needs)) if check.needs else "", _notes(check)) for check in checks]
+    rows = [
+        (prose(check.name), _words(sorted(check.needs)) if check.needs else "", _notes(check))
+        for check in checks
+    ]
     return page(
         "What `rackwright verify` claims of each node where the role runs. A check whose need the node's declared "
         "platform lacks is OUT OF SCOPE there, with the reason.",
@@ -157,7 +164,11 @@ def _changes(changes: Effects, templates: list[str]) -> str:
 def _platforms(role: str, checks: tuple[Check, ...]) -> str:
     rows = [_platform_row(platform, checks) for platform in Platform] if checks else []
     software = [
-        (str(family), _words(code(name) for name in family.software[role].packages), code(family.software[role].unit or "none"))
+        (
+            str(family),
+            _words(code(name) for name in family.software[role].packages),
+            code(family.software[role].unit or "none"),
+        )
         for family in FAMILIES.values()
         if role in family.software and family.software[role].packages
     ]
@@ -171,7 +182,11 @@ def _platform_row(platform: Platform, checks: tuple[Check, ...]) -> tuple[str, s
     reasons: dict[str, None] = {}
     inside = 0
     for check in checks:
-        lacking = [reason for need in sorted(check.needs, key=list(Capability).index) if (reason := why_lacking(platform, need))]
+        lacking = [
+            reason
+            for need in sorted(check.needs, key=list(Capability).index)
+            if (reason := why_lacking(platform, need))
+        ]
         inside += not lacking
         reasons |= dict.fromkeys(lacking)
     return code(str(platform)), f"{inside} of {len(checks)}", "; ".join(reasons)
@@ -179,7 +194,11 @@ def _platform_row(platform: Platform, checks: tuple[Check, ...]) -> tuple[str, s
 
 def _proof(role: str, ledger: Ledger) -> str:
     rows = [
-        (f"[{code(suite.name)}](../proof.md#{suite.name})", prose(suite.proves), _last_run(suite.name, ledger))
+        (
+            f"[{code(suite.name)}](../proof.md#{suite.name})",
+            prose(suite.proves),
+            _last_run(suite.name, ledger),
+        )
         for suite in SUITES
         if f"roles/{role}" in suite.paths
     ]
