@@ -62,14 +62,12 @@ def written() -> dict[str, str]:
 @cache
 def generated() -> dict[str, str]:
     """The pages that are made here, by path below docs/."""
-    texts = {
-        name: text for name, text in written().items() if not name.startswith((*UNLISTED_FOLDERS, "proof"))
-    }
+    titles = {name: text.partition("\n")[0].removeprefix("# ") for name, text in written().items()}
     examples = sorted((ROOT / "inventory").glob("*.yaml"))
     clusters = [path for path in examples if not path.name.endswith(".lock.yaml")]
     return {
         **commands.pages(),
-        **roles.pages(ROOT, effects(clusters), roles.guides(texts)),
+        **roles.pages(ROOT, effects(clusters), roles.guides((ROOT / "README.md").read_text(), titles)),
         **_of_the_repository(),
     }
 

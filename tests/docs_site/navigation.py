@@ -38,8 +38,10 @@ def navigation(pages: Iterable[str]) -> list[Any]:
     for title, names in SECTIONS.items():
         nav.append({title: [f"{name}.md" for name in names if f"{name}.md" in there]})
     for title, folder in (("Commands", "commands/"), ("Roles", "roles/")):
-        nav.append({title: [_short(page) for page in _index_first(there) if page.startswith(folder)]})
-    nav.append({"Repository": [page for page in there if page.startswith("repository/")]})
+        nav.append({title: [_entry(page) for page in _index_first(there) if page.startswith(folder)]})
+    nav.append(
+        {"Repository": [{_short(page).upper(): page} for page in there if page.startswith("repository/")]}
+    )
     more = [page for page in there if "/" not in page and page.removesuffix(".md") not in listed]
     return [*nav, *([{"More": more}] if more else [])]
 
@@ -48,7 +50,10 @@ def _index_first(pages: list[str]) -> list[str]:
     return sorted(pages, key=lambda page: (not page.endswith("/index.md"), page))
 
 
-def _short(page: str) -> str | dict[str, str]:
+def _entry(page: str) -> str | dict[str, str]:
     """A generated page under its bare name; an overview is the page of its section."""
-    name = page.rpartition("/")[2].removesuffix(".md")
-    return page if name == "index" else {name: page}
+    return page if _short(page) == "index" else {_short(page): page}
+
+
+def _short(page: str) -> str:
+    return page.rpartition("/")[2].removesuffix(".md")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.proof.ledger import Ledger
 from tests.proof.suites import SUITES, Tier
 
 FOLDER = "roles"
+_LINK = re.compile(r"\[([^\]]+)\]\(docs/([\w.-]+)\)")
 
 
 def pages(root: Path, found: Mapping[str, Effects], guides: Mapping[str, list[str]]) -> dict[str, str]:
@@ -218,27 +219,20 @@ def _last_run(suite: str, ledger: Ledger) -> str:
     return "not run" if record is None else f"{record.result} {record.date:%Y-%m-%d}"
 
 
-def guides(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """By role, links to the hand-written pages that explain it, the one that mentions it most first.
+def guides(readme: str, titles: Mapping[str, str]) -> dict[str, list[str]]:
+    """By role, links to the pages that explain it: those of its row in README's table of roles.
 
-    `texts` are the pages by path below docs/.
+    `titles` are the titles of the pages by path below docs/.
     """
     found: dict[str, list[str]] = {}
-    for role in role_names():
-        mentions = dict(_mentions(role, texts))
-        ranked = sorted(mentions, key=lambda name: (-mentions[name], name))[:3]
-        found[role] = [f"[{_title(texts[name])}](../{name})" for name in ranked]
-    return found
-
-
-def _mentions(role: str, texts: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    named = re.compile(rf"\broles? `{role}`|`{role}` role|^\| `{role}` \|", re.MULTILINE)
-    declared = re.compile(rf"^  {role}:", re.MULTILINE)
-    for name, text in texts.items():
-        if (weight := 2 * len(named.findall(text)) + len(declared.findall(text))) > 1:
-            yield name, weight
-
-
-def _title(text: str) -> str:
-    match = re.search(r"^# (.+)$", text, re.MULTILINE)
-    return match[1] if match else "a page"
+    for row in re.findall(r"^\| .+ \|$", readme.partition("## Roles")[2].partition("\n## ")[0], re.MULTILINE):
+        subject, _, names = row.strip("| ").partition(" | ")
+        for text, target in _LINK.findall(names):
+            for role in re.findall(r"`(\w+)`", text):
+                found.setdefault(role, []).append(target)
+        for _, target in _LINK.findall(subject):
+            for role in re.findall(r"`(\w+)`", names):
+                found.setdefault(role, []).append(target)
+    return {
+        role: [f"[{titles[target]}](../{target})" for target in targets] for role, targets in found.items()
+    }

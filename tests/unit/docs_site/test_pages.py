@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,13 @@ def test_a_command_has_its_arguments_options_and_subcommands():
     assert "Exit status: 0 nothing to change, 2 changes pending" in plan
     assert "## rackwright lab fault" in lab
     assert "--install-completion" not in lab
+
+
+def test_the_pages_that_explain_a_role_are_those_of_the_readme():
+    found = roles.guides((ROOT / "README.md").read_text(), defaultdict(lambda: "A page"))
+    assert found["beegfs"] == ["[A page](../storage-clients.md)"]
+    assert found["cuda"] == ["[A page](../gpu-stack.md)"]
+    assert "base" not in found
 
 
 def test_what_click_and_markdown_would_take_for_markup_is_text():
