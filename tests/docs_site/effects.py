@@ -11,12 +11,12 @@ from pathlib import Path
 from rackwright.clusterfile.load import load_cluster
 from rackwright.data import Site
 from rackwright.engine.reports import Reports
-from rackwright.engine.session import SITE
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.pyinfra_driver.driver import Driver
 from rackwright.pyinfra_driver.offline import EmptyNode
 
+_DEPLOY = Path(__file__).resolve().parents[2] / "deploys" / "site.py"
 _DIGEST = re.compile(r"/[0-9a-f]{12,64}(?=/)")
 KINDS = {"file": "Files", "unit": "Units", "package": "Packages", "user": "Users", "group": "Groups", "sysctl": "Kernel values"}  # fmt: skip
 
@@ -51,7 +51,7 @@ def _one_of_each_kind(cluster: Cluster) -> list[Node]:
 
 def _changes(cluster: Cluster, node: Node) -> Iterable[tuple[str, str, str]]:
     reports = Reports()
-    Driver([Site(cluster, node, offline=True)], SITE, reports, connector=EmptyNode).plan()
+    Driver([Site(cluster, node, offline=True)], _DEPLOY, reports, connector=EmptyNode).plan()
     plan = reports.plans[node.name]
     if plan.error is not None:
         raise RackwrightError(f"{node.name} of {cluster.name} cannot be rendered: {plan.error}")
