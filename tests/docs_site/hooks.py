@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.docs_site.navigation import UNLISTED_FOLDERS, navigation
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 _LANGUAGES = {
     ".yaml": "yaml",
     ".yml": "yaml",
@@ -45,7 +47,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Links into the repository lead to the site's pages, and names of commands and roles to theirs."""
     path = page.file.src_uri
     if path in written():
-        markdown = links.readable(links.translated(markdown, f"docs/{path}", path))
+        markdown = links.readable(links.translated(markdown, f"docs/{path}", path, titles()))
     if path.startswith(("files/", "repository/changelog")):
         return markdown
     if path.startswith(UNLISTED_FOLDERS):
@@ -60,14 +62,19 @@ def written() -> dict[str, str]:
 
 
 @cache
+def titles() -> dict[str, str]:
+    """The title of each page that is in docs/."""
+    return {name: found[1] for name, text in written().items() if (found := _TITLE.search(text))}
+
+
+@cache
 def generated() -> dict[str, str]:
     """The pages that are made here, by path below docs/."""
-    titles = {name: text.partition("\n")[0].removeprefix("# ") for name, text in written().items()}
     examples = sorted((ROOT / "inventory").glob("*.yaml"))
     clusters = [path for path in examples if not path.name.endswith(".lock.yaml")]
     return {
         **commands.pages(),
-        **roles.pages(ROOT, effects(clusters), roles.guides((ROOT / "README.md").read_text(), titles)),
+        **roles.pages(ROOT, effects(clusters), roles.guides((ROOT / "README.md").read_text(), titles())),
         **_of_the_repository(),
     }
 
@@ -93,5 +100,5 @@ def _page(path: str) -> str:
         return f"# {path}/\n\n" + "\n".join(f"- `{name}`" for name in names)
     text = source.read_text()
     if source.suffix == ".md":
-        return links.readable(links.translated(text, path, links.page_of(path)))
+        return links.readable(links.translated(text, path, links.page_of(path), titles()))
     return f"# {path}\n\n```{_LANGUAGES.get(source.suffix, 'text')}\n{text.rstrip()}\n```\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
@@ -39,17 +39,24 @@ def page_of(path: str) -> str:
     return f"files/{path.removesuffix('.md')}.md"
 
 
-def translated(text: str, source: str, shown_at: str) -> str:
-    """Text of the file `source` of the repository with its links as from the page `shown_at` below docs/."""
+def translated(text: str, source: str, shown_at: str, titles: Mapping[str, str] | None = None) -> str:
+    """Text of the file `source` of the repository with its links as from the page `shown_at` below docs/.
+
+    A link in brackets whose text is the name of a page's file gets the page's title; `titles` has those, by path
+    below docs/.
+    """
 
     def link(match: re.Match[str]) -> str:
         target = _in_repository(match[2], source)
         if target is None:
             return match[0]
-        anchor = match[2].partition("#")[2]
+        path, _, anchor = match[2].partition("#")
         there = target.removeprefix("docs/") if target.startswith("docs/") else page_of(target)
         relative = posixpath.relpath(there, posixpath.dirname(shown_at) or ".")
-        return f"[{match[1]}]({relative}{'#' + anchor if anchor else ''})"
+        is_name = match[1] in (path, posixpath.basename(path), target)
+        is_name &= match.string[: match.start()].endswith("(")  # in a sentence a title reads badly
+        label = (titles or {}).get(there, match[1]) if is_name else match[1]
+        return f"[{label}]({relative}{'#' + anchor if anchor else ''})"
 
     return _outside_code(text, lambda piece: _LINK.sub(link, piece))
 

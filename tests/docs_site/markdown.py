@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from html import escape
 
 ROOT_LINK = "../"
 """From a generated page, all of which are in a folder, to docs/."""
@@ -33,7 +34,7 @@ def prose(text: str) -> str:
     """Text of the code as Markdown: what HTML and Markdown would take for markup is escaped, backticks stay."""
     pieces = re.split(r"(`+[^`]+`+)", text)
     return "".join(
-        piece if number % 2 else re.sub(r"([\\<>*_\[\]{}])", r"\\\1", piece)
+        piece if number % 2 else re.sub(r"([\\*_\[\]{}])", r"\\\1", escape(piece, quote=False))
         for number, piece in enumerate(pieces)
     )
 

@@ -104,7 +104,7 @@ def test_the_pages_that_explain_a_role_are_those_of_the_readme():
 
 
 def test_what_click_and_markdown_would_take_for_markup_is_text():
-    assert prose("a <b> and `<c>`: gpu[001]") == r"a \<b\> and `<c>`: gpu\[001\]"
+    assert prose("a <b> and `<c>`: gpu[001]") == r"a &lt;b&gt; and `<c>`: gpu\[001\]"
     assert code("a`b") == "`` a`b ``"
     assert table(("a",), [("x|y",)]).endswith("| x\\|y |")
     assert table(("a",), []) == ""
@@ -138,6 +138,10 @@ def test_links_into_the_repository_become_links_of_the_site():
         "[a](files/inventory/lab.yaml.md) [b](lab.md#size) [c](repository/readme.md#try-it) [d](https://x.y) [e](#here)"
     )
     assert links.outside(text, "x.md") == {"inventory/lab.yaml", "README.md"}
+    titled = links.translated(
+        "([lab.md](lab.md#size)) in [lab.md](lab.md)", "docs/x.md", "x.md", {"lab.md": "The lab"}
+    )
+    assert titled == "([The lab](lab.md#size)) in [lab.md](lab.md)"
     readme = links.translated("[a](docs/lab.md)", "README.md", "repository/readme.md")
     assert readme == "[a](../lab.md)"
     assert links.translated("`[a](../x)`\n\n```\n[a](../x)\n```\n", "docs/x.md", "x.md").count("(../x)") >= 1
