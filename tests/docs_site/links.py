@@ -88,6 +88,8 @@ def linked(text: str, page: str, site: Site) -> str:
             for line in piece.split("\n")
         )
 
+    for what, target in (("command", "commands/index.md"), ("role", "roles/index.md")):
+        text = text.replace(f"a page for each {what}", f"[a page for each {what}]({up}{target})", 1)
     return _outside_code(text, lines)
 
 

@@ -156,6 +156,11 @@ def test_commands_and_roles_are_linked_once_and_outside_code():
     )
 
 
+def test_the_overviews_are_linked_where_a_page_names_them():
+    text = links.linked("It has a page for each command.", "x.md", links.Site((), ()))
+    assert text == "It has [a page for each command](commands/index.md)."
+
+
 def test_lists_and_tables_of_forges_are_read():
     assert (
         links.readable("a\n- b\n- c\n\nd <!-- x -->\n| e |\n|---|") == "a\n\n- b\n- c\n\nd \n\n| e |\n|---|"
