@@ -19,7 +19,7 @@ TIMED := .ci/timed
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check lint types fast-tests unit-tests slurm-rack plain-rack other-racks bench setup system clean
-.PHONY: proof proof-status proof-pages system-vm system-fabric system-baremetal
+.PHONY: docs proof proof-status proof-pages system-vm system-fabric system-baremetal
 
 demo: setup system
 	$(BIN)/rackwright lab up inventory/lab.yaml
@@ -82,6 +82,12 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml requirements-dev.txt
 	.ci/bootstrap venv $(PYTHON) $(VENV)
 	touch $(STAMP)
+
+# The documentation as a site, below build/site: it opens from the disk, and searches there too. A link or an anchor
+# that leads nowhere ends the build.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet -f docs/site/mkdocs.yml
+	@echo "build/site/index.html"
 
 # What the lab needs of the machine itself; quick when it is there already.
 system:

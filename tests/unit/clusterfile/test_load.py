@@ -141,7 +141,9 @@ def test_a_switch_for_each_rail_spreads_as_a_single_one_does(tmp_path):
 
 def test_the_pages_example_of_switches(tmp_path):
     page = (INVENTORY.parent / "docs" / "cluster-file.md").read_text()
-    (group,) = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    (group,) = yaml.safe_load(
+        page.partition("## Leaf switches")[2].partition("```yaml\n")[2].partition("```")[0]
+    )
     leaves = "".join(f"\n      - {leaf}" for leaf in group["switch"])
     made = loaded(
         tmp_path,
