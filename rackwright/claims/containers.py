@@ -1,4 +1,4 @@
-"""What all roles that run containers claim of a node."""
+"""Claims of all roles that run containers."""
 
 from __future__ import annotations
 

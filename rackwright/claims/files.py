@@ -1,4 +1,4 @@
-"""What roles claim of files, read with the fact that the deploy acts on."""
+"""Claims about files, read with the fact that the deploy acts on."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _difference(context: CheckContext[RoleOptions], path: str, wanted: str | Non
     """How a path differs from its declared text, mode and owner. Its text is asked for only where the digest differs."""
     state = at_path(context, path, digest_only=True)
     if wanted is None:
-        return None if state.kind == "absent" else f"{path} is there, and nothing declares it"
+        return None if state.kind == "absent" else f"{path} exists but is not declared"
     wrong = _digest_difference(path, state, wanted)
     if wrong is None:
         found = f"{state.mode} {state.owner}:{state.group}"
@@ -96,7 +96,7 @@ def _difference(context: CheckContext[RoleOptions], path: str, wanted: str | Non
         return wrong
     text = at_path(context, path).text
     if text is None:
-        return f"{wrong}: it is not a text of at most 1 MiB"
+        return f"{wrong}: not a text file of at most 1 MiB"
     strange = [line.strip() for line in text.splitlines() if line not in wanted.splitlines()]
     return f"{wrong}: {strange[0] if strange else 'lines are missing or in another order'}"
 

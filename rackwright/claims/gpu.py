@@ -1,4 +1,4 @@
-"""What several roles of the GPU stack claim of a node: packages as locked, and its GPUs."""
+"""Claims that several roles of the GPU stack share: locked packages, and the node's GPUs."""
 
 from __future__ import annotations
 

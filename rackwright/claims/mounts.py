@@ -1,7 +1,7 @@
-"""What roles claim of declared filesystems: mounted as declared, answering, writable, with room.
+"""Claims about declared filesystems: mounted as declared, answering, writable, with free space.
 
-Nothing here waits for a filesystem: a separate process probes each, and one that hangs is reported by name as UNKNOWN within
-its deadline.
+Nothing here waits for a filesystem: a separate process probes each one, and a hung filesystem is reported by name as UNKNOWN
+within its deadline.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _answers(
 
 
 def _mount_timed_out(context: Context, one: Filesystem) -> bool:
-    """systemd's automounter says ENODEV to all that waited, whether its mount was refused or ended by TimeoutSec."""
+    """systemd's automounter returns ENODEV to all waiters, whether its mount was refused or ended by TimeoutSec."""
     return context.output("systemctl show -P Result %s", unit_name(one.path)).strip() == "timeout"
 
 
@@ -108,12 +108,12 @@ def is_as_declared(context: Context) -> str:
         path = mount.filesystem.path
         entry = live(table.get(path, ()))
         if entry is None and answers[path].hangs and path in table:
-            silent.append(f"{path} is not mounted yet: it waits for its server")
+            silent.append(f"{path} is not mounted yet: its automount waits for the server")
             continue
         if entry is None:
             wrong.append(f"{path} is not mounted")
             continue
-        wrong += [f"{path} {said}" for said in differences(mount, entry)]
+        wrong += [f"{path} {difference}" for difference in differences(mount, entry)]
         found.append(f"{path} from {entry.source} ({entry.type})")
     if wrong:
         fail("; ".join(wrong))
@@ -136,7 +136,7 @@ def can_be_written(context: Context) -> str:
             fail(f"{one.path} is not writable: {answer.text or 'the server refuses its users'}")
         if answer.only_root and _keeps_root(context, one):
             fail(
-                f"{one.path} is not writable: the server is declared not to squash root here, but refuses it"
+                f"{one.path} is not writable: the server is declared not to squash this node's root, but refuses it"
             )
         if answer.only_root:
             root_only.append(one.path)
@@ -209,7 +209,7 @@ def room_of(context: Context, filesystems: tuple[Filesystem, ...]) -> str:
 
 
 def _shares(one: Filesystem, answer: Answer) -> list[tuple[str, float, float]]:
-    """What is free in words, as a percentage, and the declared least; inodes only where they are counted."""
+    """Free space and inodes as text, in percent, and the declared minimum; inodes only if the filesystem counts them."""
     if answer.blocks <= 0:
         raise Undetermined(f"{one.path} reports a size of 0")
     free = 100 * answer.available / answer.blocks
@@ -223,12 +223,12 @@ def _shares(one: Filesystem, answer: Answer) -> list[tuple[str, float, float]]:
 def units_are_as_declared(context: Context) -> str:
     """The unit files are as rendered, and each filesystem is mounted at boot or at its first use."""
     texts: dict[str, str | None] = {}
-    said = []
+    states = []
     for mount in mounts_of(context.node, _role(context)):
         texts |= unit_texts(mount)
         by_use = mount.filesystem.automount
-        said.append(runs(context, automount_unit(mount) if by_use else mount_unit(mount)))
-    return f"{as_rendered(context, texts)}; {', '.join(said)}"
+        states.append(runs(context, automount_unit(mount) if by_use else mount_unit(mount)))
+    return f"{as_rendered(context, texts)}; {', '.join(states)}"
 
 
 def checks(role: str) -> tuple[Check, ...]:

@@ -23,12 +23,12 @@ if pid == 0:
     space = {"arguments": sys.argv[3:]}
     try:
         exec(text, space)
-        said = {"said": space["said"]}
+        answer = {"said": space["said"]}
     except OSError as error:
-        said = {"error": errno.errorcode.get(error.errno, str(error.errno)), "text": str(error)}
+        answer = {"error": errno.errorcode.get(error.errno, str(error.errno)), "text": str(error)}
     except Exception as error:
-        said = {"error": type(error).__name__, "text": str(error)}
-    left = json.dumps(said).encode()
+        answer = {"error": type(error).__name__, "text": str(error)}
+    left = json.dumps(answer).encode()
     while left:
         left = left[os.write(writes, left):]
     os._exit(0)

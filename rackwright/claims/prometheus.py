@@ -42,7 +42,7 @@ def vector(context: CheckContext[Any], expression: str) -> list[tuple[dict[str, 
             for one in data["result"]
         ]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise Undetermined("Prometheus' answer to a query has another form than documented") from error
+        raise Undetermined("Prometheus' answer to a query does not have the documented form") from error
 
 
 def probes_answer(
@@ -60,6 +60,6 @@ def probes_answer(
         fail(f"no answer from {', '.join(silent[:_SHOWN])}{more}")
     if waiting := [target for target in names if target not in asked]:
         raise Undetermined(
-            f"Prometheus has not asked {len(waiting)} of {len(names)} yet, e.g. {names[waiting[0]]}"
+            f"Prometheus has not scraped {len(waiting)} of {len(names)} yet, e.g. {names[waiting[0]]}"
         )
     return f"{len(names)} answer"

@@ -1,4 +1,4 @@
-"""What roles claim of services that answer over HTTP with a password, asked by curl on the node."""
+"""Claims about HTTP services that require a password, tested with curl on the node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STATUS = (
 _NOT_CONNECTED, _BAD_TLS = 7, frozenset({35, 51, 58, 60, 77, 83})
 """curl's exit codes: could not connect; problems with TLS, of which 60 is a certificate that is not trusted (curl(1))."""
 _ANSWERS = frozenset({"200", "400"})
-"""400: it looked at the request, which lacks something."""
+"""400: it processed the request, which is incomplete."""
 
 
 def answer(context: CheckContext[RoleOptions], user: str, password_file: str, url: str) -> str:
@@ -42,9 +42,9 @@ def requires_password(context: CheckContext[RoleOptions], url: str) -> None:
     """FAIL where the URL answers without a password, or not at all, or with a certificate that this node does not trust."""
     result = context.host.run(_STATUS, url)
     if result.rc == _NOT_CONNECTED:
-        fail(f"nothing answers at {url}")
+        fail(f"no answer at {url}")
     if result.rc in _BAD_TLS:
-        fail(f"{url} has no TLS that this node trusts: {_first_line(result.stderr)}")
+        fail(f"this node does not trust the TLS certificate of {url}: {_first_line(result.stderr)}")
     if result.rc != 0:
         raise Undetermined(f"curl of {url} exited {result.rc}: {_first_line(result.stderr)}")
     if result.stdout in _ANSWERS:

@@ -13,7 +13,7 @@ HEALTH_PREFIX = "rackwright-health: "
 
 
 class NoAnswer(Exception):  # noqa: N818 - carried into the state as a reason
-    """The workload manager could not be asked or did not do it; the text says why."""
+    """The workload manager did not answer or did not carry out the request; the text has the reason."""
 
 
 class DrainedBy(str, Enum):  # noqa: UP042 - Python 3.9

@@ -15,7 +15,7 @@ from rackwright.command import CommandResult
 from rackwright.errors import RackwrightError, WorkloadError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
-from rackwright.workload.protocol import HealthSchedule, Job, JobTrace, Output, Step
+from rackwright.workload.protocol import HealthSchedule, Job, JobStep, JobTrace, Output
 from rackwright.workload.slurm import traces
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import SINFO, parse_config, parse_nodes, parse_rows
@@ -120,9 +120,9 @@ class Slurm:
         silent = []
         for what, command, read in asked:
             result = self._ask(f"timeout 20 {command}", _ONE_NODE_SECONDS)
-            said = last_line(result.stdout, result.stderr)
+            printed = last_line(result.stdout, result.stderr)
             if result.exit_status != 0 and not _NO_JOB.search(result.stdout + result.stderr):
-                silent.append(f"{what} does not answer: {said}")
+                silent.append(f"{what} does not answer: {printed}")
             try:
                 answer = result.stdout if result.exit_status == 0 else ""
                 found = read(job, answer, list(self._cluster.by_name), [self._head])
@@ -132,17 +132,17 @@ class Slurm:
                 return found
         if silent:  # it may know the job
             raise WorkloadError(
-                f"Slurm on {self._head} cannot be asked about job {job}: {silent[0]}",
-                hint="rackwright verify --role slurm says more",
+                f"Slurm on {self._head} cannot be queried about job {job}: {silent[0]}",
+                hint="run `rackwright verify --role slurm` for details",
             )
         raise WorkloadError(
-            f"Slurm on {self._head} does not know job {job}: {said}", hint=f"see: sacct -j {job}"
+            f"Slurm on {self._head} does not know job {job}: {printed}", hint=f"see: sacct -j {job}"
         )
 
     def drain(
         self, nodes: Collection[str], run: str, deadline_seconds: float, *, kill_jobs: bool = False
     ) -> dict[str, str]:
-        """Nodes that are drained or down already, by whatever decision, are waited for and no more."""
+        """Nodes that are already drained or down, for any reason, are only waited for."""
         answer = self._ask(shlex.join(SINFO))
         if answer.exit_status != 0:
             self._not_drained.update(nodes)
@@ -173,7 +173,7 @@ class Slurm:
             self._update(mine, "State=RESUME")
         return mine
 
-    def run(self, step: Step) -> Output:
+    def run(self, step: JobStep) -> Output:
         """Through srun; its own time limit is the timeout, the rest is for starting and stopping."""
         name = f"rackwright-{step.purpose}-{secrets.token_hex(4)}"
         line = srun_line(step, name, gres(self._cluster.by_name[step.nodes[0]], step.gpus))
@@ -204,7 +204,7 @@ class Slurm:
         # one task of an array or one part of a heterogeneous job, where their number alone may be all of it
         jobs = sorted({job.id for node in nodes for job in self.jobs(node)})
         for start in range(0, len(jobs), _JOBS_PER_CALL):
-            # its status says little: it is an error to cancel a job that has just ended
+            # its status is ambiguous: cancelling a job that has just ended is an error
             self._ask(f"scancel --quiet {' '.join(map(shlex.quote, jobs[start : start + _JOBS_PER_CALL]))}")
 
     def _wait(self, nodes: list[str], deadline_seconds: float) -> list[str]:
@@ -231,9 +231,9 @@ class Slurm:
     def _checked(self, result: CommandResult) -> str:
         if result.exit_status != 0:
             raise WorkloadError(
-                f"Slurm does not answer on {self._head}: `{_tool(result.command)}` exited {result.exit_status} "
-                f"saying: {last_line(result.stdout, result.stderr)}",
-                hint="rackwright verify --role slurm says more",
+                f"Slurm does not answer on {self._head}: `{_tool(result.command)}` exited {result.exit_status}: "
+                f"{last_line(result.stdout, result.stderr)}",
+                hint="run `rackwright verify --role slurm` for details",
             )
         return result.stdout
 

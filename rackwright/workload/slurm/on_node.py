@@ -31,7 +31,7 @@ def run(arguments: list[str]) -> str:
         raise NoAnswer(f"`{name}`: {error.strerror}") from None
     if done.returncode != 0:
         printed = last_line(done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
-        raise NoAnswer(f"`{name}` exited {done.returncode} saying: {printed}")
+        raise NoAnswer(f"`{name}` exited {done.returncode}: {printed}")
     return done.stdout.decode("utf-8", "replace")
 
 

@@ -85,7 +85,7 @@ class Row:
 
     @property
     def node_state(self) -> NodeState:
-        """What sinfo says of the node."""
+        """The node as sinfo reports it."""
         reason = "" if self.reason == "none" else self.reason
         by = "" if self.user in ("", "Unknown") else f"{self.user}@{self.since}"
         return node_state(self.state, reason, by)

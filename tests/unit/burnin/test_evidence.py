@@ -67,7 +67,7 @@ def test_a_port_whose_counters_stand_still_shows_nothing():
             {"rp_cnp_handled": 5000},
             "5000 congestion notifications handled: the fabric made this node send more slowly",
         ),
-        ({}, {"packet_seq_err": 100}, "100 packets out of sequence: packets are lost on the way"),
+        ({}, {"packet_seq_err": 100}, "100 packets out of sequence: the path drops packets"),
     ],
 )
 def test_a_counter_that_rose_is_named(before, after, sentence):
@@ -206,7 +206,7 @@ def test_the_script_reads_sysfs(tmp_path):
 def test_a_broken_list_is_no_reading():
     assert (
         parse_counters("device mlx5_0\nport 1\ncount port_xmit_data 5\n").problem
-        == "the list of counters is broken off"
+        == "the list of counters is truncated"
     )
 
     class Shell:

@@ -227,7 +227,7 @@ def test_no_more_than_the_share_is_drained():
     assert found.action is GuardAction.KEEP
     assert found.past_share
     assert found.memory.alert == (
-        "not drained: 10 of 100 nodes of main are drained by health checks, 10 may be; "
+        "not drained: 10 of 100 nodes of main are already drained by health checks, at most 10 may be; "
         "gpu-count FAIL reboot: 7 of 8"
     )
     assert go(BAD, shares=(DrainShare("main", 100, 9),)).action is GuardAction.DRAIN

@@ -392,8 +392,8 @@ def test_the_command_line_judges_a_capture(tmp_path, capsys):
 def test_the_command_line_says_why_a_capture_is_not_judged(tmp_path, capsys):
     known = ", ".join(one.name for one in KINDS)
     for text, arguments, words in (
-        ("half a docu", ["--sku", "hgx-h100"], f"captures that can be read: {known}"),
-        (STATUS, ["inventory/lab.yaml"], "A capture does not say which node it is of."),
+        ("half a docu", ["--sku", "hgx-h100"], f"known captures: {known}"),
+        (STATUS, ["inventory/lab.yaml"], "A capture has no node name."),
         (STATUS, ["--sku", "cpu-16c-64g"], "No check of SKU cpu-16c-64g judges what is in nvidia-smi nvlink"),
         (
             "<nvidia_smi_log><gpu>",

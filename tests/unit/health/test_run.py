@@ -95,7 +95,7 @@ def test_a_saved_document_is_judged_offline(tmp_path, capsys):
     [
         ([], "give a cluster file"),
         (["--document", "/no/such.json", "--sku", "dgx-h100"], "cannot be read"),
-        (["--document", __file__], "Say what the document should be."),
+        (["--document", __file__], "There is nothing to judge the document by."),
         (["--document", __file__, "--sku", "dgx-h101"], "did you mean `dgx-h100`?"),
     ],
 )

@@ -149,7 +149,7 @@ def test_a_hang_in_mid_run_ends_the_bench_of_that_filesystem():
     report = bench(cluster_of(filesystem(purpose="checkpoint")), shell=head)
     found = texts(report, Status.UNKNOWN)
     assert found[0] == "w1 alone: write: did not end within 900 s: the filesystem hangs, or is far too slow"
-    rest = "not run: the filesystem did not answer in time before"
+    rest = "not run: the filesystem already failed to answer in time"
     assert found[1:] == [f"w2 alone: {rest}", f"w3 alone: {rest}", f"together: {rest}", f"checkpoint: {rest}"]
     assert len(head.jobs) == 1
     assert head.places[-1][1]["seconds"] == 60, "five minutes are for a filesystem that answers"
@@ -214,7 +214,7 @@ def test_a_head_that_is_gone_is_unknown():
         ({"read_only": True}, "data: it is mounted read-only, and the bench has to write"),
         (
             {"purpose": "state"},
-            "data: services keep their state on it, and the load of a bench would stall them",
+            "data: services keep their state on it, and a bench would stall them",
         ),
         ({"nodes": ("head1",)}, "data: no node that runs jobs uses it"),
     ],
@@ -281,7 +281,7 @@ def test_without_torch_two_runs_are_spared():
 
 def test_too_few_nodes_for_checkpoints():
     report = bench(cluster_of(filesystem(**CHECKPOINT)), shell=Head(), limit="w1")
-    assert "checkpoint: 1 of 2 nodes can take part: nothing was run" in texts(report, Status.UNKNOWN)
+    assert "checkpoint: 1 of 2 nodes can take part: nothing ran" in texts(report, Status.UNKNOWN)
 
 
 def test_a_rate_that_fell_by_more_than_noise_is_a_warning(monkeypatch):

@@ -149,7 +149,7 @@ def test_a_missing_secrets_store_breaks_nothing(error):
     found = bmc_part(NODE, raises)
     assert found is not None
     assert found.unknown
-    assert found.lines == (f"its BMC was not asked: {error.message}",)
+    assert found.lines == (f"its BMC was not queried: {error.message}",)
 
 
 def test_without_a_store_the_real_opener_is_refused(tmp_path, monkeypatch):

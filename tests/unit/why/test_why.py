@@ -215,7 +215,7 @@ def test_what_rackwright_changed_last():
     found = parts.changes_part("c", "gpu1", told)
     assert [one["run"] for one in found.data["runs"]] == ["R3", "R1"]
     assert found.lines[0] == "2026-11-18 11:06:40 run R3 by ada, finished, 1 changes: base: Write it"
-    assert parts.changes_part("c", "gpu9", told).lines == ("no run from this machine has changed it",)
+    assert parts.changes_part("c", "gpu9", told).lines == ("no run from this control node has changed it",)
 
 
 def test_what_the_kernel_said(cluster, tmp_path):

@@ -1,4 +1,4 @@
-"""Asks Slurm once in an interval and writes what it says for the server; runs as Slurm's user and listens nowhere."""
+"""Queries Slurm once per interval and writes the answers for the server; runs as Slurm's user and does not listen."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Settings(NamedTuple):
 
 
 class Collector:
-    """Keeps between two collections what Slurm need not be asked again."""
+    """Cache between collections of what need not be queried again."""
 
     def __init__(self, settings: Settings, ask: Ask, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings
@@ -51,7 +51,7 @@ class Collector:
         self._up: dict[str, bool] = {}
 
     def metrics(self) -> bytes:
-        """One collection as Prometheus' text; NoAnswer where slurmctld says nothing of nodes or jobs."""
+        """One collection as Prometheus' text; raises NoAnswer if slurmctld does not report nodes or jobs."""
         now = self._clock()
         all_nodes = nodes.parse_nodes(self._ask(nodes.COMMAND))
         all_jobs = jobs.parse_jobs(self._ask(jobs.COMMAND))

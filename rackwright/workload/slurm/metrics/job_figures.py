@@ -26,7 +26,7 @@ class Limits(NamedTuple):
     """How many series there are at most, since every one is kept in Prometheus."""
 
     jobs: int
-    """Running jobs with series of their own."""
+    """Running jobs with separate series."""
     accounts: int
     """Pairs of account and user."""
 

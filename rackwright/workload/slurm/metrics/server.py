@@ -1,4 +1,4 @@
-"""Answers Prometheus over TLS, from the file that the collector writes; asks Slurm nothing, and has no right to."""
+"""Answers Prometheus over TLS, from the file that the collector writes; never queries Slurm and has no rights to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _CONNECTIONS = 32
 _READ_SECONDS = 10.0
 _WHOLE_SECONDS = 60.0
-"""A connection ends then, whatever it has sent."""
+"""Time limit of a connection, even while it sends."""
 
 
 class Settings(NamedTuple):

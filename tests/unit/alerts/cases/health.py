@@ -72,7 +72,7 @@ CASES = (
         labels=NODE,
         severity="critical",
         summary="gpu1: the health check may not act and asks for a person",
-        description="The health check of gpu1 may not act on what it found: too much of the partition is drained already, it has rebooted too often, or it cannot tell. The node still takes jobs. Decide: rackwright why FILE gpu1.",
+        description="The health check of gpu1 may not act on what it found: too much of the partition is drained already, it has rebooted too often, or its state is UNKNOWN. The node still takes jobs. Decide: rackwright why FILE gpu1.",
         heals=360,
         under=({node("rackwright_health_alert"): "0*2 1*1 0*5"},),
     ),
