@@ -21,7 +21,7 @@ from rackwright.ssh.side_by_side import side_by_side
 from rackwright.status import Status
 
 NODES_AT_ONCE = 32
-"""Jobs that the workload manager starts side by side; a thousand nodes are about thirty turns of half a minute."""
+"""Jobs that the workload manager starts in parallel; a thousand nodes are about thirty turns of half a minute."""
 FLEET_FRACTION = {"nccl-tests": 0.95, "mpi": 0.5}
 """Of the median of all nodes, where no floor is known. 5 % is the handbook's bound of node against fleet; ranks on
 CPUs share cores with all that runs there, so that only half is far from the others."""

@@ -162,7 +162,7 @@ def _speed(node: Node) -> int | None:
 
 
 def port_step(cluster: Cluster, pairs: Sequence[Pair], *, latency: bool = True) -> JobStep:
-    """The first node of each pair writes to the second, rail after rail, all pairs side by side."""
+    """The first node of each pair writes to the second, rail after rail, all pairs in parallel."""
     settings, factor = cluster.burnin, cluster.ssh.time_factor
     first = cluster.by_name[pairs[0][0]]
     near = [nic.near_gpus for nic in first.sku.nics if nic.purpose is NetworkPurpose.FABRIC]

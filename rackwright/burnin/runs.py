@@ -15,7 +15,7 @@ Way = Literal["leaf", "spine"]
 
 @dataclass(frozen=True)
 class Run:
-    """One job: disjoint pairs side by side."""
+    """One job: disjoint pairs in parallel."""
 
     kind: Literal["collective", "ports"]
     """`collective`: all-reduce within each pair, of which the slowest pair's figure comes back; `ports`: ib_write_bw on
@@ -66,7 +66,7 @@ class SearchStep:
 
     number: int
     round: int
-    """Runs of one round are of disjoint nodes and go side by side."""
+    """Runs of one round are of disjoint nodes and run in parallel."""
     run: Run
     reading: Reading
     slow: bool

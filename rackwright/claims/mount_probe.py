@@ -19,7 +19,7 @@ def began(pid):
         return text.read().rpartition(")")[2].split()[19]
 
 def hangs(mark, seconds):
-    # A process that an earlier question left behind is still waiting: no second one is sent after it.
+    # A process from an earlier probe still waits: do not start a second one.
     try:
         with open(mark) as text:
             pid, start = text.read().split()
@@ -123,7 +123,7 @@ def ask(path, write):
     return answer
 
 def child(path, write, pipe):
-    # Nothing of the caller's is held open, so that a process that hangs keeps no session waiting.
+    # Close everything of the caller's, so that a hung process does not block its session.
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -159,7 +159,7 @@ while waiting:
         path, pid, end, seconds, mark = waiting[reads]
         if reads in ready:
             text = os.read(reads, 65536)
-            answers[path] = json.loads(text) if text else {"error": "the process that asked ended", "text": ""}
+            answers[path] = json.loads(text) if text else {"error": "the probing process ended", "text": ""}
             os.waitpid(pid, 0)
             try:
                 os.unlink(mark)
@@ -176,12 +176,12 @@ print(json.dumps(answers))
 sys.stdout.flush()
 os._exit(0)
 """
-"""`read` or `write`, then for each filesystem its path and the seconds that it has. Prints an object by path."""
+"""Arguments: `read` or `write`, then path and time limit in seconds of each filesystem. Prints an object by path."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one question."""
+    """The result of probing one filesystem."""
 
     seconds: float
     hangs: bool = False
@@ -194,9 +194,9 @@ class Answer:
     files: int = 0
     files_available: int = 0
     writes: bool | None = None
-    """Whether files can be written; None where that was not asked, or the server lets root find out nothing."""
+    """Whether files can be written; None if that was not tested, or if a root-squashing server hides it."""
     only_root: bool = False
-    """Where `writes` is None: by the modes only root may write, whom the server squashes."""
+    """If `writes` is None: by its modes only root may write, and the server squashes root."""
 
 
 def ask(

@@ -22,7 +22,7 @@ def has_prometheus(node: Node) -> bool:
 
 
 def answer(context: CheckContext[Any], path: str) -> Any:  # noqa: ANN401 - JSON
-    """The `data` of an answer of Prometheus' HTTP API; Undetermined where it gives none."""
+    """The `data` of an answer of Prometheus' HTTP API; raises Undetermined if there is none."""
     collector = context.node.offers(CollectsMetrics)
     if collector is None:
         raise Undetermined(f"{context.node.name} runs no Prometheus")

@@ -21,7 +21,7 @@ def runs(context: CheckContext[RoleOptions], unit: str) -> str:
 
 
 def starts_at_boot(context: CheckContext[RoleOptions], unit: str, why: str) -> str:
-    """A unit is enabled, whether or not it is active now; `why`: what goes wrong otherwise."""
+    """A unit is enabled, active or not; `why`: the consequence otherwise."""
     state = state_of(context, unit)
     as_declared(context, unit, state)
     if not state.enabled:
@@ -30,7 +30,7 @@ def starts_at_boot(context: CheckContext[RoleOptions], unit: str, why: str) -> s
 
 
 def as_declared(context: CheckContext[RoleOptions], unit: str, state: UnitState) -> None:
-    """Fails where a unit is masked, or has files that nothing declares."""
+    """FAIL if a unit is masked or has undeclared files."""
     if state.masked:
         fail(f"{unit} is masked: nothing can start it")
     if foreign := foreign_unit_files(context.node, state.fragment, state.drop_ins):
@@ -38,12 +38,12 @@ def as_declared(context: CheckContext[RoleOptions], unit: str, state: UnitState)
 
 
 def software_runs(context: CheckContext[RoleOptions], software: str) -> str:
-    """The unit of a software, as its distribution calls it, is active and starts at boot."""
+    """The unit of a software, under its distribution's name, is active and starts at boot."""
     return runs(context, names(context.node.family, software).unit or "")
 
 
 def is_masked(context: CheckContext[RoleOptions], unit: str, why: str | None = None) -> str:
-    """A unit is masked, so that nothing starts it; `why`: what goes wrong otherwise."""
+    """A unit is masked, so that nothing starts it; `why`: the consequence otherwise."""
     state = state_of(context, unit)
     if not state.masked:
         loaded = state.file_state or ("loaded" if state.loaded else "not found")

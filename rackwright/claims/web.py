@@ -24,14 +24,14 @@ _ANSWERS = frozenset({"200", "400"})
 
 
 def answer(context: CheckContext[RoleOptions], user: str, password_file: str, url: str) -> str:
-    """What a service answers to this user; Undetermined where it gives no answer."""
+    """A service's answer to this user; raises Undetermined if there is none."""
     return context.output("sh -c %s sh %s %s %s", ASK, user, password_file, url)
 
 
 def json_answer(
     context: CheckContext[RoleOptions], user: str, password_file: str, url: str, service: str
 ) -> Any:  # noqa: ANN401 - JSON
-    """As `answer`; Undetermined also where it is not JSON. `service`: its name for the message."""
+    """As `answer`; also raises Undetermined if it is not JSON. `service`: its name for the message."""
     try:
         return read_json(answer(context, user, password_file, url))
     except Refused as error:
@@ -39,7 +39,7 @@ def json_answer(
 
 
 def requires_password(context: CheckContext[RoleOptions], url: str) -> None:
-    """FAIL where the URL answers without a password, or not at all, or with a certificate that this node does not trust."""
+    """FAIL if the URL answers without a password, does not answer, or has a certificate that this node does not trust."""
     result = context.host.run(_STATUS, url)
     if result.rc == _NOT_CONNECTED:
         fail(f"no answer at {url}")

@@ -35,15 +35,15 @@ class NodeState:
     text: str
     """As the manager prints it, e.g. `IDLE+DRAIN`."""
     words: frozenset[str]
-    """The manager's own words of the state, without marks."""
+    """The manager's words for the state, without markers."""
     drained: bool = False
     """Out of service by a decision: no new job starts there."""
     down: bool = False
     """Out of service because the manager finds the node broken or silent."""
     busy: bool = False
-    """A job runs there, or it is not known that none does."""
+    """A job runs there, or may run there."""
     ready: bool = False
-    """A job that wants the whole node could start there now."""
+    """A job that needs the whole node could start there now."""
     rebooting: bool = False
     """A reboot through the manager is pending."""
     reason: str = ""

@@ -1,4 +1,4 @@
-"""Slurm as the control node sees it, asked on the primary head as root."""
+"""Slurm as the control node sees it, queried on the primary head as root."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_JOB = re.compile("Invalid job id|^Job .* not found", re.MULTILINE)
 _POLL_SECONDS = 2
 _COMMAND_SECONDS = 60
 _ONE_NODE_SECONDS = 30
-"""For questions about one node, which a person waits for."""
+"""Time limit of interactive queries about one node."""
 
 
 class Slurm:
@@ -52,7 +52,7 @@ class Slurm:
         self._head = cluster.primary.name
         self._running: set[str] = set()
         self._not_drained: set[str] = set()
-        """Nodes that no controller could be asked to drain."""
+        """Nodes that could not be drained because no controller answered."""
 
     @staticmethod
     def services(node: Node) -> tuple[str, ...]:

@@ -181,7 +181,7 @@ def test_one_job_measures_all_nodes():
             {"sku": H100, "mig": {"1g.10gb": 7}},
             "nvbandwidth: the GPUs are in MIG mode, and the floors are for whole GPUs",
         ),
-        ({"sku": catalogue()["mi300x-8x"]}, "nvbandwidth: MI300X is a GPU of AMD's, the program is NVIDIA's"),
+        ({"sku": catalogue()["mi300x-8x"]}, "nvbandwidth: MI300X is an AMD GPU, and the program is NVIDIA's"),
     ],
 )
 def test_out_of_scope_by_name(changes, says):

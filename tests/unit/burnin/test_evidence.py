@@ -80,7 +80,7 @@ def test_a_few_signs_of_congestion_are_usual():
 
 def test_the_bit_error_rate_is_of_the_bits_that_came_in():
     found = said(state(), state({"symbol_error": 32, "port_rcv_data": 10**9}), max_ber=1e-12)
-    assert found[1] == "a bit error rate of 1.0e-09 at least, 1e-12 is allowed"
+    assert found[1] == "a bit error rate of 1.0e-09 at least (at most 1e-12 is declared)"
 
 
 def test_the_link_and_pcie_are_compared():
@@ -94,7 +94,7 @@ def test_the_link_and_pcie_are_compared():
     }  # fmt: skip
     assert said(None, state(pcie=pcie)) == (
         "its PCIe link has 8 of 16 lanes",
-        "its PCIe link has 16.0 GT/s PCIe, the device can do 32.0 GT/s PCIe",
+        "its PCIe link has 16.0 GT/s PCIe, the device supports 32.0 GT/s PCIe",
     )
 
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_read_is_said():
     assert said(None, NodeState(problem="Cannot connect to w1.")) == (
         "its counters cannot be read: Cannot connect to w1.",
     )
-    assert said(None, NodeState()) == ("there is no device mlx5_rail0",)
+    assert said(None, NodeState()) == ("the node has no device mlx5_rail0",)
 
 
 def test_nccls_log_tells_tcp():
@@ -136,7 +136,7 @@ def test_a_message_by_rdma_is_the_proof():
     [found] = proof(state({"port_xmit_data": 5}), state({"port_xmit_data": 5 + 249_999}))
     assert found.status is Status.FAIL
     assert found.text == (
-        "transport: roce is declared and RDMA was not used, one message is 1000000 B: w1 sent 999996 B over mlx5_rail0"
+        "transport: roce is declared, but RDMA was not used; one message is 1000000 B: w1 sent 999996 B over mlx5_rail0"
     )
 
 
@@ -153,7 +153,7 @@ def test_software_devices_are_counted_by_packets_of_their_mtu():
     [
         (NodeState(problem="no answer"), state({"port_xmit_data": 9}), "no answer"),
         (state(), state(), "mlx5_rail0 counts neither port_xmit_data nor sent_pkts"),
-        (NodeState(), NodeState(), "there is no device mlx5_rail0 with a port 1"),
+        (NodeState(), NodeState(), "the node has no device mlx5_rail0 with a port 1"),
     ],
 )
 def test_what_is_not_counted_is_unknown(before, after, why):

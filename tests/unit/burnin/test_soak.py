@@ -100,7 +100,7 @@ def test_a_round_under_the_floor_is_named_once_with_its_time():
     [(status, text)] = texts(findings)
     assert status is Status.FAIL
     assert text == (
-        f"all_reduce: 0.5 GB/s at {SIZE} B is under the floor of 1 GB/s (a floor of the test) "
+        f"all_reduce: 0.5 GB/s at {SIZE} B is below the floor of 1 GB/s (a floor of the test) "
         "(first seen at 2026-05-28T20:56:40+00:00)"
     )
 

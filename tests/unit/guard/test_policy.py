@@ -273,7 +273,7 @@ def test_a_drained_and_empty_node_is_rebooted_at_most_so_often():
         memory, at = decision.memory, at + 600
         steps.append(decision.action)
     assert steps == [GuardAction.REBOOT] * 3 + [GuardAction.KEEP] * 2
-    assert memory.alert == "3 reboots in 24 h did not help: gpu-count FAIL reboot: 7 of 8"
+    assert memory.alert == "3 reboots within 24 h did not help: gpu-count FAIL reboot: 7 of 8"
     later = decide(REBOOTS, memory, BAD, OURS, (), NOW + 86400 + 1)
     assert (later.action, len(later.memory.reboots)) == (GuardAction.REBOOT, 3)
 

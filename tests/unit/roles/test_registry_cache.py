@@ -360,7 +360,7 @@ def private_files(users=USERS, mode="640"):
             "the registries' settings are as declared",
             {**private_files(), **file(texts.htpasswd_path("site"), "eve:x", digest_only=True)},
             "FAIL",
-            f"{texts.htpasswd_path('site')} is there, and nothing declares it",
+            f"{texts.htpasswd_path('site')} exists but is not declared",
         ),
         (
             "every registry answers",

@@ -202,7 +202,7 @@ FAILS = [
      LAB, WORKER, "/etc/slurm/slurm.conf is 666 root:root, not 644 root:root"),
     ("Slurm's files are the declared ones",
      files({**SHARED, "/etc/slurm/slurm.conf": None, "/etc/slurm/gres.conf": "x"}),
-     LAB, WORKER, "/etc/slurm/gres.conf is there, and nothing declares it; /etc/slurm/slurm.conf is missing"),
+     LAB, WORKER, "/etc/slurm/gres.conf exists but is not declared; /etc/slurm/slurm.conf is missing"),
     ("slurmdbd runs", unit("slurmdbd.service", "failed"), LAB, HEAD,
      "slurmdbd.service is failed"),
     ("slurmdbd runs", unit("slurmdbd.service", state="disabled"), LAB, HEAD,

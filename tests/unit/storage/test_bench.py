@@ -102,7 +102,7 @@ def test_a_node_under_its_floor_has_a_second_try_and_fails_by_name():
 def test_nodes_that_are_not_ready_stop_it(state):
     head = Head(w2=state)
     report = bench(cluster_of(), shell=head)
-    assert texts(report) == [f"1 of 3 nodes are not ready, nothing was run: w2: {state}"]
+    assert texts(report) == [f"1 of 3 nodes are not ready, nothing ran: w2: {state}"]
     assert report.exit_code is ExitCode.UNKNOWN
     assert head.places == head.jobs == []
 
@@ -316,7 +316,7 @@ def test_what_is_refused():
         "There is no filesystem dta in cluster test.", "did you mean `data`?",
     )  # fmt: skip
     without = make_cluster(make_node("w1", 21), storage={"data": filesystem()})
-    with pytest.raises(StorageError, match="No role of cluster test runs a workload manager"):
+    with pytest.raises(StorageError, match="no role of cluster test runs one"):
         bench(without, shell=Head())
 
 

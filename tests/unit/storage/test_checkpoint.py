@@ -123,7 +123,7 @@ def test_the_gpu_of_barriers_is_the_rank_s_own(backend, calls, monkeypatch):
         ({"resume": line({"rank": 0, "error": "RuntimeError: Connection closed"})}, "UNKNOWN", "the run `resume` failed: rank 0: RuntimeError"),
         ({"resume": line({"exits": {"0": None, "1": 0}})}, "UNKNOWN", "ranks 0 did not end in time"),
         ({"resume": edited("resume", facts(partial={}))}, "UNKNOWN", "whether it died in mid-write is not known"),
-        ({"resume": None}, "UNKNOWN", "the run `resume` did not take place"),
+        ({"resume": None}, "UNKNOWN", "the run `resume` did not run"),
         ({"break": edited("break", lambda d: d.get("exits", {}).update({"3": 0}) if "3" in d.get("exits", {}) else None)}, "UNKNOWN",
          "rank 3 was not killed while it wrote (it ended with 0)"),
         ({"break": line({"exits": {"3": -9}})}, "UNKNOWN", "the first save did not end"),

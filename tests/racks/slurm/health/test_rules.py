@@ -185,7 +185,7 @@ def test_a_reboot_that_does_not_help_is_not_repeated_for_ever(unwatched: Watch):
     watch.on("worker1", "systemctl is-system-running --wait || :")
     watch.drained("worker1", "gpu-pcie-width")  # a reboot does not lift it
     watch.on("worker1", places.PROGRAM)
-    assert "1 reboots in 24 h did not help" in watch.last("worker1")["memory"]["alert"]
+    assert "1 reboots within 24 h did not help" in watch.last("worker1")["memory"]["alert"]
     assert watch.metric("worker1", "reboots_24h") == 1
     watch.heal("worker1")
     _looks_until_in_service(watch, "worker1")
