@@ -100,7 +100,7 @@ def test_a_slow_rail_is_named_with_its_cable_and_the_likely_cause():
         "culprit: w3 rail 1: 0.5 GB/s with it, 2 without a fault; cable w3 rail 1 to leaf0.1 port 3 (c021); its PCIe link "
         "has 8 of 16 lanes; 50 symbol errors: the cable, its ends or the transceiver; a bit error rate of 2.3e-08 at least"
     )
-    assert under.text.startswith("0.5 GB/s at 67108864 B is under the floor")
+    assert under.text.startswith("0.5 GB/s at 67108864 B is below the floor")
 
 
 def test_slow_uplinks_are_named_with_both_ends_of_each_cable():

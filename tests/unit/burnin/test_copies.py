@@ -149,8 +149,8 @@ def test_missing_figures_are_unknown():
 def test_without_a_floor_it_is_unknown():
     found = judge_copies(labelled("w1", H800), ("w1",), 8, make_gpu_sku())[1]
     assert [(one.status, one.text) for one in found] == [
-        (Status.UNKNOWN, "nvbandwidth: host_to_device_memcpy_ce: SKU gpu-node has no floor h2d_gbs"),
-        (Status.UNKNOWN, "nvbandwidth: device_to_host_memcpy_ce: SKU gpu-node has no floor d2h_gbs"),
+        (Status.UNKNOWN, "nvbandwidth: host_to_device_memcpy_ce: SKU gpu-node declares no floor h2d_gbs"),
+        (Status.UNKNOWN, "nvbandwidth: device_to_host_memcpy_ce: SKU gpu-node declares no floor d2h_gbs"),
     ]
 
 

@@ -43,7 +43,7 @@ def test_the_rate_of_a_software_device_says_nothing():
     slow = state(link={"state": "4: ACTIVE", "rate": "2.5 Gb/sec (1X SDR)"})
     declared = Declared(replace(RAIL, software=True), speed_gbps=10.0)
     assert evidence(slow, slow, declared) == ()
-    assert said(slow, slow, speed_gbps=10.0) == ("the link runs at 2.5 Gb/s, 10 are declared",)
+    assert said(slow, slow, speed_gbps=10.0) == ("the link runs at 2.5 Gb/s, declared 10",)
 
 
 def test_a_port_whose_counters_stand_still_shows_nothing():
@@ -86,7 +86,7 @@ def test_the_bit_error_rate_is_of_the_bits_that_came_in():
 def test_the_link_and_pcie_are_compared():
     assert said(None, state(link={"state": "1: DOWN", "rate": "200 Gb/sec (4X HDR)"}), speed_gbps=400.0) == (
         "the port is DOWN",
-        "the link runs at 200 Gb/s, 400 are declared",
+        "the link runs at 200 Gb/s, declared 400",
     )
     pcie = {
         "current_link_width": "8", "max_link_width": "16",
@@ -105,7 +105,7 @@ def test_a_wrong_gid_and_a_wrong_mtu_are_named():
     small = PortState({"rx_crc_errors": 4}, {"mtu": "1500"})
     assert said(None, state(netdev=small), mtu=9000) == (
         "4 frames with a wrong checksum: the cable or its ends (eth1)",
-        "the MTU of eth1 is 1500, 9000 is declared",
+        "the MTU of eth1 is 1500, declared 9000",
     )
 
 

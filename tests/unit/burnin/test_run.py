@@ -242,7 +242,7 @@ def test_show(capsys):
     out = capsys.readouterr().out
     assert "w[1-3] (test-node)  mpi, 3 nodes, 3 ranks" in out
     assert "64 MiB" in out
-    assert "FAIL: 0.5 GB/s at 67108864 B is under the floor" in out
+    assert "FAIL: 0.5 GB/s at 67108864 B is below the floor" in out
     assert "slowest pair: w" in out
     assert "FAIL: culprit: w2, not measured by rail: 0.5 GB/s with it, 2 without a fault" in out
     assert "  search: 5 runs in 5 rounds, slow under 2 GB/s" in out

@@ -168,7 +168,7 @@ def test_throttling_by_the_board_fails_and_is_named():
     [found] = judge_readings((Reading("10:00"), hot, hot))
     assert (found.status, found.text) == (
         Status.FAIL,
-        "GPU 3 of w1: hw_thermal_slowdown holds the clocks down (since 10:02)",
+        "GPU 3 of w1: hw_thermal_slowdown throttles the clocks (since 10:02)",
     )
 
 

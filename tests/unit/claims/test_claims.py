@@ -58,7 +58,7 @@ def test_a_file_as_rendered_is_compared_by_digest_whatever_its_size():
 
 def test_all_files_that_differ_are_named():
     there = on(fake_facts.file("/a", "y"), fake_facts.file("/b", None), fake_facts.file("/c", "z"))
-    with pytest.raises(Failed, match=r"^/a is not as declared: y; /b is missing; /c is there, and nothing"):
+    with pytest.raises(Failed, match=r"^/a is not as declared: y; /b is missing; /c exists but is not"):
         files.as_rendered(there, {"/a": "x", "/b": "x", "/c": None})
     right = on(fake_facts.file("/a", "x"), fake_facts.file("/c", None))
     assert files.as_rendered(right, {"/a": "x", "/c": None}) == "/a"
@@ -102,10 +102,10 @@ def test_what_cannot_be_read_is_not_known(claim, always):
         ("active", "alias", None),
         ("failed", "enabled", "a.service is failed"),
         ("activating", "enabled", "a.service is activating"),
-        ("active", "disabled", "a.service is active, and disabled: it does not start at boot"),
+        ("active", "disabled", "a.service is active but disabled: it does not start at boot"),
         ("active", "masked", "a.service is masked: nothing can start it"),
-        ("active", "enabled-runtime", "a.service is active, and enabled-runtime: it does not start at boot"),
-        ("active", "", "a.service is active, and not enabled: it does not start at boot"),
+        ("active", "enabled-runtime", "a.service is active but enabled-runtime: it does not start at boot"),
+        ("active", "", "a.service is active but not enabled: it does not start at boot"),
     ],
 )
 def test_a_unit_runs_and_starts_at_boot(active, state, evidence):

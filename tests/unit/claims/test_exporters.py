@@ -122,7 +122,7 @@ def test_it_asks_for_the_password_wherever_prometheus_asks():
 @pytest.mark.parametrize(
     ("answer", "status", "evidence"),
     [
-        ((7, "000", "curl: (7) Failed to connect\n"), "FAIL", f"nothing answers at {METRICS}"),
+        ((7, "000", "curl: (7) Failed to connect\n"), "FAIL", f"no answer at {METRICS}"),
         (
             (
                 60,

@@ -141,7 +141,7 @@ LOCKED = {line: "401" for path in verify._CLOSED for line in status_of(path, "40
         (
             LOCKED | status_of("/api/org", 60, "", "self-signed certificate"),
             "FAIL",
-            f"{BASE}/api/org has no TLS that this node trusts: self-signed certificate",
+            f"this node does not trust the TLS certificate of {BASE}/api/org: self-signed certificate",
         ),
         (
             LOCKED | status_of("/api/org", 28, "", "timed out"),

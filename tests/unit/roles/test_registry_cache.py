@@ -203,7 +203,7 @@ def test_no_check_passes_without_knowing():
             "every registry runs",
             {**unit(UNIT), **unit(OTHER, state="disabled")},
             "FAIL",
-            "registry-cache@site.service is active, and disabled: it does not start at boot",
+            "registry-cache@site.service is active but disabled: it does not start at boot",
         ),
         (
             "the package's own registry is off",

@@ -122,7 +122,7 @@ def test_the_gpu_of_barriers_is_the_rank_s_own(backend, calls, monkeypatch):
         ({"resume": line({"rank": 0, "error": "CheckpointException: missing"})}, "FAIL", "the run `resume` failed: rank 0: CheckpointException"),
         ({"resume": line({"rank": 0, "error": "RuntimeError: Connection closed"})}, "UNKNOWN", "the run `resume` failed: rank 0: RuntimeError"),
         ({"resume": line({"exits": {"0": None, "1": 0}})}, "UNKNOWN", "ranks 0 did not end in time"),
-        ({"resume": edited("resume", facts(partial={}))}, "UNKNOWN", "whether it died in mid-write is not known"),
+        ({"resume": edited("resume", facts(partial={}))}, "UNKNOWN", "it is unknown whether the rank died in mid-write"),
         ({"resume": None}, "UNKNOWN", "the run `resume` did not run"),
         ({"break": edited("break", lambda d: d.get("exits", {}).update({"3": 0}) if "3" in d.get("exits", {}) else None)}, "UNKNOWN",
          "rank 3 was not killed while it wrote (it ended with 0)"),

@@ -156,7 +156,7 @@ def test_a_slurm_that_is_not_installed_has_nothing_to_drain():
 def test_an_error_names_the_head_the_command_and_slurms_words():
     head = FakeSlurm("gpu1")
     head.silent = True
-    with pytest.raises(WorkloadError, match="on head1: `scontrol` exited 1 saying: Unable to contact"):
+    with pytest.raises(WorkloadError, match="on head1: `scontrol` exited 1: Unable to contact"):
         Slurm(CLUSTER, head).state("gpu1")
 
 

@@ -56,7 +56,7 @@ CASES = (
         labels={**NODE, "status": "UNKNOWN"},
         severity="warning",
         summary="gpu1: health checks are UNKNOWN (2)",
-        description="Some health checks of gpu1 (2) have not been able to tell for an hour whether all is well: a tool is missing, hangs, or prints something new. Unknown is not healthy. See which: rackwright health FILE --limit gpu1.",
+        description="Some health checks of gpu1 (2) have been UNKNOWN for an hour: a tool is missing, hangs, or prints unexpected output. Unknown is not healthy. See which: rackwright health FILE --limit gpu1.",
         heals=3900,
         under=(
             {
@@ -105,7 +105,7 @@ CASES = (
         labels=GPU1,
         severity="warning",
         summary="gpu1: no verdict of the health check in its metrics",
-        description="gpu1 runs jobs and is declared to check itself, and its metrics have had no verdict for 30 minutes. The check has never run, or its file of metrics is gone. No alert about its health can fire. rackwright verify FILE --limit gpu1 says which.",
+        description="gpu1 runs jobs and is declared to check itself, and its metrics have had no verdict for 30 minutes. The check has never run, or its metrics file is gone. No alert about its health can fire. rackwright verify FILE --limit gpu1 shows which.",
         heals=2160,
         under=(
             {declared("health_check"): "_*40"},

@@ -128,7 +128,7 @@ CASES = (
         labels=SLURM,
         severity="warning",
         summary="A cycle of the scheduler takes 2.1s",
-        description="The main scheduler's cycle has taken more than 2 s for 15 minutes, now 2.1s. Meanwhile slurmctld answers no one, and commands time out. See sdiag for the depth of the queue.",
+        description="The main scheduler's cycle has taken more than 2 s for 15 minutes, now 2.1s. Meanwhile slurmctld answers no requests, and commands time out. See sdiag for the depth of the queue.",
         heals=1200,
         under=({slurm("slurm_scheduler_main_cycle_seconds"): "0.01*2 2*21"},),
     ),
