@@ -159,7 +159,9 @@ def test_a_removal_that_hangs_is_tried_once():
     head = Head()
     head.removed = {"hung": 300.0}
     [text] = texts(bench(cluster_of(), shell=head), Status.UNKNOWN)
-    assert "was left behind: the filesystem did not answer within 300 s; the next bench removes it" in text
+    assert (
+        "could not be removed: the filesystem did not answer within 300 s; the next bench removes it" in text
+    )
     assert [asked["do"] for _, asked in head.places].count("remove") == 1
 
 
@@ -178,7 +180,7 @@ def test_what_is_left_is_named_and_removed_by_the_next_bench():
     head.removed = {"error": "OSError: [Errno 39] Directory not empty"}
     report = bench(cluster_of(), shell=head)
     [text] = texts(report, Status.UNKNOWN)
-    assert "was left behind: OSError: [Errno 39] Directory not empty; the next bench removes it" in text
+    assert "could not be removed: OSError: [Errno 39] Directory not empty; the next bench removes it" in text
     [left] = unfinished("test")
     again = Head()
     bench(cluster_of(), shell=again)

@@ -147,10 +147,10 @@ def test_a_node_that_observes_says_what_it_would_do(cluster, tmp_path):
             Shell("Reason=rackwright: R1 [root@x]"),
             "`rackwright runs R1`; if that run is over, `rackwright resume R1`",
         ),
-        (Shell("Reason=Not responding [slurm@x]", "DOWN*"), "look at slurmd"),
+        (Shell("Reason=Not responding [slurm@x]", "DOWN*"), "check slurmd"),
         (Shell(state="IDLE"), "nothing: it is in service and as declared"),
         (Shell(dead=("gpu1",)), "make the node reachable first: Cannot connect to gpu1."),
-        (Shell(dead=("head1",)), "nothing that is known asks for anything"),
+        (Shell(dead=("head1",)), "nothing known needs action"),
         (Shell(HUMAN, mutate=drop_gpu(3)), "reboot: Reboot once"),
     ],
 )

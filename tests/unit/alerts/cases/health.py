@@ -29,7 +29,7 @@ CASES = (
         labels={**NODE, "action": "none", "check": "nvme-worn"},
         severity="warning",
         summary="gpu1: health check nvme-worn fails",
-        description="The health check nvme-worn has failed on gpu1 for 30 minutes. Jobs may go on. Repair it in the next maintenance: rackwright why FILE gpu1 says how.",
+        description="The health check nvme-worn has failed on gpu1 for 30 minutes. Jobs may go on. Repair it in the next maintenance: rackwright why FILE gpu1 has the remedy.",
         heals=2100,
         under=(
             {
